@@ -97,7 +97,7 @@ class _Declaration:
         }
 
     def made(self) -> Any:
-        """Return the class with its methods; a class with slots is a new class."""
+        """Return the dataclass: the declared class with its methods; with slots, a new class."""
         cls, members = self.cls, self.cls.__dict__
         for base in cls.__mro__[1:]:
             known = base.__dict__
@@ -142,9 +142,14 @@ class _Declaration:
         return found
 
     def fill(self, record: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        """Set the fields of one of the first :data:`FEW` objects from the arguments of its class.
+        """Set the fields of *record* without a compiled ``__init__``, for the first objects only.
 
         Return False for later objects, and for arguments that do not match the fields.
+
+        Args:
+            record: the new object.
+            values: positional arguments.
+            named: keyword arguments.
         """
         if self.filled >= FEW:
             return False

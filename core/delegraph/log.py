@@ -34,7 +34,7 @@ class Logger:
             self.standard().info(text, *values, stacklevel=2)
 
     def is_wanted(self) -> bool:
-        """Whether messages of level INFO are shown; if not, the caller need not compute them."""
+        """Whether INFO messages are shown; otherwise the caller need not compute their text."""
         return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
 
     def warning(self, text: str, *values: Any) -> None:

@@ -57,7 +57,7 @@ class Scaling:
 def fixed_point_scaling(
     multipliers: NDArray[np.float64], halves_away: NDArray[np.bool_] | bool
 ) -> Scaling:
-    """Return the scaling by Q31 multipliers that rounds twice.
+    """Return how kernels scale 32-bit accumulators to outputs: by Q31 mantissas, rounded twice.
 
     Args:
         multipliers: real multipliers, ``[O], float64``.
@@ -88,7 +88,7 @@ def fixed_point_scaling(
 
 
 def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
-    """Return the scaling by Q15 multipliers of kernels with int64 accumulators.
+    """Return how kernels scale 64-bit accumulators to outputs: by Q15 mantissas.
 
     Args:
         multipliers: real multipliers, ``[O], float64``.
@@ -109,7 +109,7 @@ def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
 
 
 def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
-    """Return the scaling that multiplies in float64 and rounds halves away from zero.
+    """Return the scaling of accumulators to outputs in float64, halves rounded away from zero.
 
     Args:
         multipliers: real multipliers, ``[O], float64``; multipliers that are not finite count as 0.

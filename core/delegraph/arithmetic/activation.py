@@ -145,7 +145,13 @@ class BiasClamp:
 
 
 def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
-    """Return a clip value in *tensor*'s scale, at most *largest*; 0 means no clip."""
+    """Return a clip value of an LSTM in stored units of *tensor*; 0 means no clip.
+
+    Args:
+        clip: the value as a real number.
+        tensor: tensor with the scale.
+        largest: largest result; a larger one is replaced by it.
+    """
     if not clip > 0:
         return 0
     return int(np.minimum(np.float32(clip) / np.float32(tensor.scale), np.float32(largest)))

@@ -25,10 +25,9 @@ _LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Return constants ``[O]`` repeated to about 2048 values; 512 or more stay unchanged.
+    """Repeat values of channels, ``[O]``, to an array of about 2048, for long inner loops.
 
-    >>> len(repeated(np.zeros(3)))
-    2046
+    Arrays of 512 values or more stay unchanged.
     """
     if not 0 < len(constants) < _LONG_ENOUGH:
         return constants
@@ -36,7 +35,9 @@ def repeated(constants: NDArray[Any]) -> NDArray[Any]:
 
 
 def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]) -> None:
-    """Call *compute* on pieces of flat arrays: ``[rows, pattern]``, or a shorter last ``[n]``.
+    """Call *compute* on pieces of flat arrays whose constants repeat with the channels.
+
+    A piece is ``[rows, pattern]``; the last one may be ``[n]``, shorter than *pattern*.
 
     Args:
         compute: is called with one piece of each array; each piece starts at the first channel.

@@ -120,7 +120,7 @@ def scaling_of(
     *,
     sums_int64: bool = False,
 ) -> Scaling:
-    """Return the scaling from a convolution's accumulators to its outputs.
+    """Return the factors and the rounding by which a convolution's accumulators become outputs.
 
     Args:
         x: input.
@@ -154,7 +154,7 @@ def fully_connected_scaling(
     quantized_bias_type: TensorType,
     numerics: Numerics,
 ) -> Scaling:
-    """Return the scaling from a matrix product's accumulators to its outputs.
+    """Return the factors and the rounding by which a matrix product's accumulators become outputs.
 
     Args:
         x: input.
@@ -196,7 +196,7 @@ def _require_shifts(multipliers: NDArray[np.float64], x: Tensor, weight: Tensor,
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Return the mask of channels after the last full group of 8: ``[channels], bool``.
+    """Return which channels come after the last full group of 8: a mask ``[channels], bool``.
 
     Builtin kernels compute eight channels at once in vector code, which rounds halves up. They
     compute the remaining channels one by one, and round halves away from zero.

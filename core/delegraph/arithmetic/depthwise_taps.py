@@ -30,7 +30,7 @@ _LONG_LOOP = 768
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """The taps of one window row that read columns of one phase.
+    """Weights (taps) of a window row that read input columns with one remainder modulo the phases.
 
     Attributes:
         taps: positions of the taps in the window row.
@@ -117,7 +117,11 @@ class DepthwiseTaps:
             yield slice(start, stop), sums.reshape(stop - start, -1)
 
     def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
-        """Copy *image*, with *pad_value* around it, into phases: ``[H, phases, places, O]``."""
+        """Copy *image* with a border of *pad_value* into an array ordered by phase of the column.
+
+        The array is ``[H, phases, places, O]``. A phase is the set of columns with one remainder
+        modulo the number of phases.
+        """
         down, across = self._windows
         padded: NDArray[Any] = self._padded.data
         if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:

@@ -25,7 +25,15 @@ def values_of(tensor: Tensor) -> NDArray[Any]:
 
 
 def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
-    """Return the function that calls *move* on the unpacked elements of *x* and *y*."""
+    """Return the evaluation that calls *move* on the elements of *x* and *y*.
+
+    Elements of 2 or 4 bits are unpacked to int8 before, and results packed afterwards.
+
+    Args:
+        x: input.
+        y: output.
+        move: function of two arrays that writes the second one.
+    """
     if not x.is_packed:
 
         def move_plain() -> None:
@@ -42,7 +50,7 @@ def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
 
 
 def forward(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that copies the bytes of *x* to *y*, unless both share their memory.
+    """Return the evaluation that copies the bytes of *x* to *y*, unless they share memory.
 
     Source:
         The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.
@@ -60,5 +68,5 @@ def forward(x: Tensor, y: Tensor) -> Eval:
 
 
 def seen_as(array: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of the contiguous *array* with the shape and dtype of *like*."""
+    """Return a view of the contiguous *array* with the shape and dtype of the array *like*."""
     return array.reshape(-1).view(like.dtype).reshape(like.shape)

@@ -51,11 +51,11 @@ _SHARED: WeakValueDictionary[Hashable, IntegerWeights] = WeakValueDictionary()
 def shared_weights(
     weight: Tensor, form: Hashable, make: Callable[[], IntegerWeights]
 ) -> IntegerWeights:
-    """Return the weights from *make*; nodes that read the same constant share them.
+    """Return converted weights; nodes that read the same constant share one copy.
 
     Args:
         weight: tensor of the integers.
-        form: key for everything else on which the result depends.
+        form: key for everything else on which the result depends, such as the number of groups.
         make: function that returns new weights; see :func:`integer_weights`.
     """
     data = weight.data
@@ -127,7 +127,7 @@ def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
 
 
 def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
-    """Return bounds of the products with inputs up to *largest*, per column: ``[O], float64``.
+    """Return the largest magnitude that each column of a product may have: ``[O], float64``.
 
     Args:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.
@@ -139,7 +139,7 @@ def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
 
 
 def exact_float(bound: float) -> np.dtype[Any]:
-    """Return the smallest float type in which integers up to *bound* add up exactly.
+    """Return float32 or float64: the smaller one that holds all integers up to *bound* exactly.
 
     >>> exact_float(2.0**24)
     dtype('float32')

@@ -21,7 +21,7 @@ _K0, _K1, _K2 = (
 
 
 def fingerprint64(keys: Keys) -> U64:
-    """Return the fingerprint of each key: ``[N], uint64``.
+    """Return a 64-bit hash (Farmhash's fingerprint) of each key: ``[N], uint64``.
 
     Args:
         keys: ``[N, length], uint8``.
@@ -88,9 +88,10 @@ def _longer(keys: Keys) -> U64:
 
 
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
-    """Return the fingerprints of *keys* after the last 64 bytes, which may overlap earlier bytes.
+    """Return the fingerprints of *keys*, by mixing their last 64 bytes into the state of the hash.
 
-    The other arguments are the state of the hash after the bytes before: words for each key.
+    The other arguments are the state after the bytes before: words for each key. The last 64 bytes
+    may include some of these bytes.
     """
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))

@@ -65,7 +65,7 @@ def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class HybridWeights:
-    """Weights, bias and scales of a hybrid product.
+    """Integer weights of a hybrid product, with bias and scales, ready for an invoke.
 
     Attributes:
         matrices: the integer weights as float arrays, in the shape that the caller's products need.
@@ -91,7 +91,12 @@ class HybridWeights:
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
-        """Return the conversion of accumulators for activations with *scale* and *zero_point*."""
+        """Return the function that converts accumulators of one input to float results.
+
+        Args:
+            scale: scale with which the input was quantized.
+            zero_point: zero point with which the input was quantized.
+        """
         return HybridResult(self, scale, zero_point)
 
 

@@ -45,7 +45,15 @@ class ScaledSum:
 
 
 def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the function that stores the sum of *a* and *b* in *y*; *total.shift* must be <= 0."""
+    """Return the evaluation that stores the sum or difference of *a* and *b* in *y*.
+
+    Args:
+        context: context that provides working memory.
+        a: first operand, int16.
+        b: second operand, int16.
+        y: output, int16.
+        total: parameters of the sum; its shift must not be positive.
+    """
     values = every_value(a.dtype)
     tables = total.scale_a(values).astype(np.int32), total.scale_b(values).astype(np.int32)
     if not a.shape == b.shape == y.shape:

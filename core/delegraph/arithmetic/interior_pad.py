@@ -87,15 +87,15 @@ def placed(
     high: Sequence[int],
     between: Sequence[int],
 ) -> tuple[Shape, Eval]:
-    """Return the output's shape, and the function that puts *x*'s elements into place.
+    """Return the shape of a padded array, and the evaluation that computes it.
 
     Args:
         x: input.
         filler: tensor with the value of all other elements.
         y: output.
-        low: see :meth:`InteriorPadding.of`.
-        high: see :meth:`InteriorPadding.of`.
-        between: see :meth:`InteriorPadding.of`.
+        low: number of elements added before each dimension; negative numbers remove elements.
+        high: number of elements added after each dimension.
+        between: number of elements added between neighbouring elements.
     """
     placement = InteriorPadding.of(x.shape, low, high, between)
 

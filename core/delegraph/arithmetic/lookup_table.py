@@ -48,7 +48,7 @@ def every_value(dtype: np.dtype[Any]) -> Integers:
 
 
 def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
-    """Return the function that sets *y* to *function* of *x*.
+    """Return the evaluation that sets *y* to *function* of *x*, by a table of all results.
 
     Args:
         x: tensor of any shape and an 8- or 16-bit integer type.
@@ -125,7 +125,7 @@ A program that runs a small model once gets its answer sooner.
 
 
 def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:
-    """Return a function that calls ``make(*arguments)`` at its first call and keeps the result.
+    """Return a function that calls ``make(*arguments)`` when first called, and keeps the result.
 
     A node that a delegate claims is prepared for checking, but never runs. So filling its table of
     65,536 pairs in prepare would waste time.

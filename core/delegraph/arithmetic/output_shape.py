@@ -30,7 +30,7 @@ def integers(tensor: Tensor) -> list[int]:
 
 
 def are_known(tensors: Iterable[Tensor]) -> bool:
-    """Whether the values of all *tensors* are known in prepare."""
+    """Whether the values of all *tensors* are already known when nodes are prepared."""
     return all(tensor.is_constant_or_persistent for tensor in tensors)
 
 
@@ -48,7 +48,7 @@ def size_output(
     Args:
         context: context of the node.
         output: the node's only output.
-        plan: see :data:`Plan`.
+        plan: function that returns the output's shape and the function that fills it.
         shape_inputs: tensors whose values the plan reads to compute the shape.
         fold: tensors on which the output depends; if all are known, it is computed once, now.
         packed: whether the plan can fill an output of 2- or 4-bit integers.
@@ -110,7 +110,7 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 
 
 def _is_open(output: Tensor) -> bool:
-    """Whether *output* gets its memory only during invoke.
+    """Whether *output* gets its memory only during invoke, because its shape is unknown before.
 
     String tensors get their memory as soon as they have a shape.
     """
@@ -118,7 +118,7 @@ def _is_open(output: Tensor) -> bool:
 
 
 def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
-    """Compute *output* in prepare, so that later nodes can read its value in prepare.
+    """Compute *output* now, while nodes are prepared, so that it counts as a constant.
 
     *plan* returns the output's shape and the function that fills it.
     """

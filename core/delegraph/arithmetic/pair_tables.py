@@ -45,14 +45,14 @@ class PairTables:
 def pair_tables(
     op: str, a: Tensor, b: Tensor, numerics: Numerics, evaluate: Evaluate
 ) -> PairTables:
-    """Return the tables of a node.
+    """Return the results of an 8-bit operator for all pairs of inputs, as tables.
 
     Args:
         op: name of the node's operator.
         a: first operand, of an 8-bit type.
         b: second operand, of an 8-bit type.
         numerics: official kernels whose rounding is reproduced, builtin or reference.
-        evaluate: function that computes the operator; see :data:`Evaluate`.
+        evaluate: function that computes the operator on two arrays by Delegraph's kernel.
 
     Raises:
         OperatorError: the kernel rejects the node.
@@ -92,9 +92,13 @@ def _pairs(
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
-    """Return *divisors* with each zero point of *tensor* replaced by another number.
+    """Return the table of divisors in which the integer that stands for 0 is replaced.
 
-    This avoids divisions by zero.
+    So no division by zero occurs while results for all pairs are computed.
+
+    Args:
+        tensor: tensor of the divisors, for its zero point.
+        divisors: stored integers.
     """
     zero = tensor.zero_point
     return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)

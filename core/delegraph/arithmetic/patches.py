@@ -184,9 +184,10 @@ def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], 
 
 
 def _box(sizes: tuple[int, ...], limit: int) -> tuple[int, ...]:
-    """Return the side lengths of a block of at most *limit* windows; inner axes are whole first.
+    """Return the side lengths of a block of at most *limit* windows.
 
-    *sizes* is the number of windows along each axis.
+    Inner axes are covered whole before outer ones. *sizes* is the number of windows along each
+    axis.
     """
     lengths = []
     for size in reversed(sizes):

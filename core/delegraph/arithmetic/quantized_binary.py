@@ -60,9 +60,15 @@ def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 def scaled_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
 ) -> ScaledSum:
-    """Return the parameters of ``y = a + sign * b``.
+    """Return the parameters of ``y = a + sign * b`` in fixed point: scales, shift and limits.
 
-    *rescaled* is the function that scales stored integers of both operands to one scale.
+    Args:
+        node: the node, for its fused activation.
+        a: first operand.
+        b: second operand.
+        y: output.
+        sign: 1, or -1 for a difference.
+        rescaled: function that scales stored integers of both operands to one scale.
 
     Raises:
         OperatorError: a scale is missing, the fused activation cannot be quantized, or the scales
@@ -105,7 +111,7 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
 
 
 def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the function that sets *y* to the sum or difference of *a* and *b*, broadcast.
+    """Return the evaluation that sets *y* to the sum or difference of *a* and *b*, broadcast.
 
     *total* has the parameters of the sum.
     """
@@ -280,7 +286,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Return by how many bits int32 values can be shifted left without changing the sign."""
+    """Return how many bits to the left int32 values can be shifted without overflow."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 

@@ -118,13 +118,17 @@ class QuantizedProduct:
 def _anew(
     context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
 ) -> Callable[[], Plan]:
-    """Return the function that converts *weight* to matrices at each invoke.
+    """Return a function that converts weights to float matrices anew at each invoke.
 
-    It returns *groups* matrices of *dtype*, and *requantize*. The matrices are in memory shared by
-    all nodes.
+    The matrices are in memory shared by all nodes. They are four times as large as the weights.
+    Converting takes little time compared with a product of many rows.
 
-    The matrices are four times as large as the weights. Converting takes little time compared with
-    a product of many rows.
+    Args:
+        context: context that provides the shared memory.
+        weight: tensor of the weights.
+        dtype: float type of the matrices.
+        groups: number of matrices.
+        requantize: function that is returned beside the matrices.
     """
     rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
 

@@ -30,9 +30,13 @@ _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
 def total(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes the quantized sum *r*.
+    """Return the evaluation of a quantized SUM.
 
     The builtin kernels rescale it in float32.
+
+    Args:
+        r: the node: input, output and axes.
+        numerics: official kernels whose rounding is reproduced, builtin or reference.
 
     Raises:
         OperatorError: scales are too far apart for the reference kernels.
@@ -57,7 +61,12 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes the quantized mean *r*, rounded as *numerics* says."""
+    """Return the evaluation of a quantized MEAN.
+
+    Args:
+        r: the node: input, output and axes.
+        numerics: official kernels whose rounding is reproduced, builtin or reference.
+    """
     if _lacks_scale(r):
         return _without_scale(r, saturates=_is_spatial(r, numerics))
     if not r.count:
@@ -158,7 +167,7 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
 
 def _stored(r: Reduction, finish: Finish) -> Eval:
-    """Return the function that applies *finish* to the sums of *r* and stores the result."""
+    """Return the evaluation that sums the input of *r*, applies *finish*, and stores the result."""
     y = r.y
 
     def run() -> None:
@@ -168,10 +177,14 @@ def _stored(r: Reduction, finish: Finish) -> Eval:
 
 
 def product(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes the quantized product *r*, rescaled after each factor.
+    """Return the evaluation of a quantized REDUCE_PROD, rescaled after each factor.
 
     Without axes, or if all axes have length 1, the builtin kernels copy the input, even between
     different scales. The official kernels do not write products of no elements; here they are 1.
+
+    Args:
+        r: the node: input, output and axes.
+        numerics: official kernels whose rounding is reproduced, builtin or reference.
 
     Source:
         QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
@@ -200,6 +213,10 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def _sums(r: Reduction) -> Integers:
-    """Return the sums of *r*'s stored integers, in the output's shape."""
+    """Return the sums of the stored integers along the reduced axes, in the output's shape.
+
+    Args:
+        r: the node: input, output and axes.
+    """
     sums = r.x.data.sum(r.axes, np.int32, keepdims=r.keep_dims)
     return np.asarray(sums, np.int64)

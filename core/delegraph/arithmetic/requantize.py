@@ -85,7 +85,7 @@ def requantizer(
 
 
 class Method(Enum):
-    """The way :class:`Requantize` computes: in float64 in one of two orders, or in integers."""
+    """How :class:`Requantize` computes: in float64 in one of two orders, or in integers."""
 
     TRUNCATE = auto()
     """Computes in float64; the zero point is added together with the bias."""
@@ -149,9 +149,12 @@ class Requantize:
     def _method_for(
         self, scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float
     ) -> Method:
-        """Return the fastest method that rounds every possible accumulator exactly.
+        """Return the fastest of the methods that round every possible accumulator right.
 
-        The arguments are those of the class.
+        Args:
+            scaling: factors and rounding of the accumulators.
+            bias: numbers that are added to the accumulators first, ``[O], int64``.
+            bound: largest magnitude of an accumulator without bias; per channel or for all.
         """
         zero_point, (low, high) = self._zero_point, self._range
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
@@ -263,7 +266,10 @@ def _is_exact(
     offset: NDArray[np.float64],
     reach: float,
 ) -> bool:
-    """Whether rounding ``product + offset`` in float64 always gives the exact integer.
+    """Whether float64 gives the exact integer for every accumulator that an output may have.
+
+    Float64 has 53 bits. Accumulator times factor, plus the rounding constant, must fit into them,
+    unless the output is clamped anyway.
 
     Args:
         limit: magnitude from which float64 loses bits, for each channel.

@@ -27,9 +27,10 @@ BLOCK = 1 << 12
 
 
 class Taps(NamedTuple):
-    """Two input positions for each output position, and the share of the second one.
+    """For each output position, the two input positions that are mixed, and their shares.
 
-    *low* and *high* are the positions, and *share* is a number from 0 to 1, or in units of 2**-10.
+    *low* and *high* are the positions. *share* is the share of the second, from 0 to 1, or in units
+    of 2**-10.
     """
 
     low: NDArray[Any]

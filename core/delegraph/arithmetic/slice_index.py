@@ -80,9 +80,10 @@ def resolved(
 
 
 def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
-    """Return the position in the slice specification for each dimension, or FULL, or NEW_AXIS.
+    """Return, for each dimension, its position in the arguments of STRIDED_SLICE.
 
-    An ellipsis covers at least one dimension, as in the official kernel.
+    FULL stands for a dimension that an ellipsis covers, NEW_AXIS for a new one. An ellipsis covers
+    at least one dimension, as in the official kernel.
 
     Raises:
         OperatorError: the masks do not fit the rank and the count of indices.
@@ -110,7 +111,7 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
 
 
 def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> slice | int:
-    """Return the slice of one dimension, or an integer when the dimension is dropped.
+    """Return the slice of one dimension, or the index of a dimension that is removed.
 
     Args:
         i: position of the part in the slice specification, which is its bit in the masks.

@@ -43,7 +43,9 @@ def run_vector_loop(
     loop: InnerLoop | None,
     lanes: int,
 ) -> Eval:
-    """Return the function that computes an 8-bit operator of two operands.
+    """Return the evaluation of an 8-bit operator whose official loop rounds in two ways.
+
+    The vector loop of the official kernel rounds in one way, the elements after it in another.
 
     Args:
         context: context of the node.

@@ -63,10 +63,14 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 
 
 def at_first_use(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
-    """Return *compute*, cached if the sources are constant; they are read at the first call.
+    """Return a function that calls *compute* when first called, and keeps a constant result.
 
     So a node that is prepared, but run by a delegate, needs no memory for its weights. Sparse
     sources are read immediately, since their values may not fit their indices.
+
+    Args:
+        compute: function that reads the data of *sources*.
+        sources: tensors; None means an absent tensor.
     """
     present = [source for source in sources if source is not None]
     if any(source.sparsity is not None for source in present):

@@ -31,7 +31,7 @@ _PREFIX = "tf_lite_"
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Size, format and checksum of a section's compressed bytes.
+    """How the bytes of a section are compressed: size, format and checksum.
 
     Attributes:
         size: number of decompressed bytes.
@@ -149,7 +149,7 @@ class Bundle:
         return None
 
     def told(self) -> str:
-        """Text that lists all sections, for messages."""
+        """Text that lists all sections of the bundle, for error messages."""
         told = ", ".join(map(str, self.sections[:_TOLD])) or "none"
         return told + ", ..." * (len(self.sections) > _TOLD)
 

@@ -61,7 +61,7 @@ class FoundModel:
     limit: ReadLimit
 
     def weights(self, name: str) -> NDArray[np.uint8]:
-        """Return the bytes of a group of external buffers in the same bundle.
+        """Return the content of external constants that lie beside the model in the same bundle.
 
         Args:
             name: name of the group; in a zip, the name of a member beside the model.
@@ -130,7 +130,7 @@ def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
 
 
 class _Search:
-    """Reads the bundles on the way to a model; limits decompressed bytes and sections."""
+    """Finds a model in nested bundles; limits the number of decompressed bytes and sections."""
 
     def __init__(self, file_bytes: int, memory_limit: int | None) -> None:
         self.limit = ReadLimit(file_bytes, memory_limit)
@@ -206,7 +206,12 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section that the longest beginning of *words* names, and the remaining words."""
+    """Return the section that the beginning of *words* names, and the words after it.
+
+    Args:
+        bundle: the bundle.
+        words: rest of the address, with ``#`` between sections.
+    """
     at = len(words)
     while at >= 0:
         found = bundle.named(words[:at])

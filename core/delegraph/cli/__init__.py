@@ -206,7 +206,12 @@ def _main(words: list[str]) -> int:
 
 
 def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
-    """Run a command; return its exit code, or the failure."""
+    """Run the command in *words*; return its exit code, or the error as a :class:`Failure`.
+
+    Args:
+        words: the arguments of the command line.
+        answer: collector of the JSON document that the command prints.
+    """
     try:
         with shown_log():
             result = delegraph.main(words, "delegraph", standalone_mode=False, obj=answer)

@@ -24,14 +24,14 @@ from delegraph.tools.user_code import origin
 
 
 class CheckFailed(click.ClickException):
-    """Error: the command's check failed; its answer is still printed."""
+    """Error of a command that found something wrong; its result is printed all the same."""
 
     exit_code = CHECK_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(JsonRecord):
-    """Failure of a command, with its text and exit code.
+    """Description of an error that ends a command: message and exit code, for a user to read.
 
     Attributes:
         type: class name of the error; ``UsageError`` for all mistakes on the command line.
@@ -49,7 +49,11 @@ class Failure(JsonRecord):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Return the failure for an error."""
+        """Describe *error* for the user of the command line: its message on one line and exit code.
+
+        Args:
+            error: exception that ended the command.
+        """
         kind = type(error).__name__
         if isinstance(error, click.Abort | KeyboardInterrupt):
             return cls("KeyboardInterrupt", "interrupted", INTERRUPTED)
@@ -96,7 +100,7 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 
 
 def _by(error: BaseException) -> str:
-    """Return the delegate and phase that caused *error*, as text.
+    """Return text that names the delegate, and its phase, that raised *error*.
 
     Empty if unknown or in the message.
     """
@@ -125,7 +129,7 @@ def _is_of_official_runtime(error: BaseException) -> bool:
 
 
 def _start(text: str) -> str:
-    """Return a text, shortened to the length that a line of an error may have."""
+    """Return *text*, shortened if it exceeds the longest error message of one line."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (--traceback shows all)"
 
 
@@ -160,7 +164,11 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def _limits(outside: re.Match[str]) -> str:
-    """Return the range of numbers that an option accepts, in words."""
+    """Return in words which numbers an option accepts, for an error about a number outside.
+
+    Args:
+        outside: match of click's error message, with the bounds.
+    """
     least, sign, number = outside.groups()
     if least:
         return f"is out of range, expected {least} to {number}"

@@ -199,7 +199,7 @@ class BufferedSubgraph:
         return True
 
     def _take_back(self) -> None:
-        """Let the tensors use the arena's memory again."""
+        """Let inputs and outputs use memory of the arena again, in place of users' buffers."""
         self._bound_inputs = None
         for tensor, array, own in self._pointed:
             if tensor.data is array:
@@ -207,7 +207,7 @@ class BufferedSubgraph:
         self._pointed.clear()
 
     def _bind(self, inputs: list[HostMemory | None], outputs: list[HostMemory]) -> None:
-        """Let tensors use the memory of *inputs* and *outputs*; copy inputs where that fails.
+        """Let inputs and outputs use the users' buffers as memory; copy inputs where impossible.
 
         An input of None keeps its values.
         """
@@ -248,7 +248,7 @@ class BufferedSubgraph:
     def _in_place(
         self, given: Sequence[tuple[Tensor, HostMemory]], outputs: Sequence[HostMemory]
     ) -> set[HostMemory]:
-        """Return the memories that an input and an output of this run may both use.
+        """Return the buffers that may be input and output of this run at the same time.
 
         *given* has the input tensors with their memories; *outputs* has a memory for each output.
         """

@@ -124,9 +124,10 @@ class HostMemory:
         return self.objects is None and not self.follows_runs
 
     def view(self, tensor: Tensor) -> NDArray[Any]:
-        """Return the memory as an array of *tensor*'s type and shape; equal calls give one object.
+        """Return the memory as an array of *tensor*'s type and shape, without a copy.
 
-        The memory must have as many bytes as the tensor. Packed types are returned as bytes.
+        The memory must have as many bytes as the tensor. Packed types are returned as bytes. Later
+        calls for the same type and shape return the same array object.
         """
         key = tensor.type, tensor.shape
         found = self._views.get(key)
@@ -138,7 +139,7 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Store a copy of *values*, an output whose *type*, *shape* and size the run decided."""
+        """Store a copy of *values*, an output whose size is known only after the run."""
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values
@@ -150,7 +151,10 @@ class HostMemory:
         self._keep(data)
 
     def put_again(self, values: Any) -> bool:
-        """Copy *values* if dtype and shape equal those of the last array; else return False."""
+        """Copy *values* and return True if dtype and shape equal those of the last array written.
+
+        Otherwise copy nothing and return False; then :meth:`put` copies after checks.
+        """
         view = self._written
         if (
             view is None
@@ -202,7 +206,10 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array if *shape* and *dtype* equal those of the last read, else None."""
+        """Return a copy of the content if *shape* and *dtype* equal those of the last read.
+
+        Otherwise return None; then :meth:`get` reads, with checks.
+        """
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None

@@ -38,7 +38,7 @@ _PATIENCE = 600
 
 
 class BlobCache:
-    """The compiled partitions of one version of one delegate.
+    """Cache on disk for what one version of one delegate has compiled, such as partitions.
 
     If the folder cannot be used (it belongs to another user, the disk is full), entries are stored
     in a temporary folder. It is removed when this process ends; the log says so once.
@@ -285,7 +285,7 @@ class BlobCache:
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Lock *key*, if possible, so that no other process or thread makes its content."""
+        """Context in which no other process or thread makes the content for *key*, if possible."""
         from filelock import FileLock, Timeout
 
         with contextlib.ExitStack() as stack:
@@ -302,7 +302,12 @@ class BlobCache:
 
 
 def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, bytes] | None:
-    """Return file name and content for the hash *key*; None if missing or damaged.
+    """Return name and content of the file whose key has the hash *key*; None if damaged or missing.
+
+    Args:
+        folder: the cache.
+        subfolder: folder of the delegate's name and version.
+        key: hash of the key.
 
     Raises:
         OSError: the file cannot be used.
@@ -338,7 +343,7 @@ def _mark_as_used(path: str) -> None:
 
 @cache
 def own_folder() -> CacheFolder:
-    """Return a temporary folder that is deleted when this process ends."""
+    """Return a temporary cache folder of this process, which is deleted when the process ends."""
     import atexit  # lazy import: few caches cannot be written
     import shutil
     import tempfile

@@ -228,7 +228,12 @@ def _folder_of_linux(kind: str) -> str | None:
 
 
 def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
-    """Return the real path of a folder or file, after checking each folder and link on the way."""
+    """Return the real path of a folder or file, after checking each folder and link on the way.
+
+    Args:
+        path: path of the folder or file.
+        kind: what *path* is.
+    """
     if not hasattr(os, "geteuid"):
         os.lstat(path)
         return path
@@ -305,7 +310,12 @@ def open_itself(name: str, flags: int) -> int:
 
 
 def _require_private(place: str, status: os.stat_result) -> None:
-    """Raise an error if another user owns or may write to the file or folder *place*."""
+    """Raise an error if another user owns or may write to the file or folder *place*.
+
+    Args:
+        place: path of the file or folder, for the error message.
+        status: its owner, group and mode.
+    """
     if not hasattr(os, "geteuid"):
         return
     _require_owner(place, status)
@@ -316,7 +326,12 @@ def _require_private(place: str, status: os.stat_result) -> None:
 
 
 def _require_safe(place: str, status: os.stat_result) -> None:
-    """Raise an error if another user could replace an entry of the parent folder *place*."""
+    """Raise an error if another user could replace an entry of the parent folder *place*.
+
+    Args:
+        place: path of the file or folder, for the error message.
+        status: its owner, group and mode.
+    """
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is no folder", place)
@@ -325,7 +340,12 @@ def _require_safe(place: str, status: os.stat_result) -> None:
 
 
 def _require_unshared(place: str, status: os.stat_result) -> None:
-    """Raise an error if others may write to *place*, except through the user's or root's group."""
+    """Raise an error if others may write to *place*, except through the user's or root's group.
+
+    Args:
+        place: path of the file or folder, for the error message.
+        status: its owner, group and mode.
+    """
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")

@@ -112,7 +112,7 @@ class Claim(JsonRecord):
         self._check()
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Whether the claim includes a node.
+        """Whether the claim says that the delegate supports a node of this form and features.
 
         Args:
             form: operator, types, version and fused activation of the node.
@@ -125,7 +125,7 @@ class Claim(JsonRecord):
         )
 
     def misfit(self, form: NodeTraits) -> int | None:
-        """Return the number of the first property of a node that the claim excludes, or None.
+        """Return the number of the first property of a node that the claim does not allow, or None.
 
         Properties are numbered in this order: each operand's type, the version, the activation.
         """
@@ -205,7 +205,13 @@ class Claim(JsonRecord):
 
 
 def _no_name(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the error text for an unknown name, with close names, or else with all."""
+    """Return the error text for an unknown *name*: with similar known names, or else with all.
+
+    Args:
+        what: kind of the name, such as ``TensorType``.
+        name: the unknown name.
+        known: all known names.
+    """
     close = close_names(name, known)
     names = f"close names: {', '.join(close)}" if close else f"there are: {', '.join(known)}"
     return f"no {what} {name!r}; {names}"
@@ -268,7 +274,12 @@ class Capabilities(JsonRecord):
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Whether a single claim includes the operator in this form with all *features*."""
+        """Whether one claim allows an operator of this form with all these features.
+
+        Args:
+            form: operator, types, version and fused activation of the node.
+            features: names of the node's unusual properties, such as ``"broadcast"``.
+        """
         return any(claim.covers(form, features) for claim in self._present_claims())
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
@@ -319,7 +330,7 @@ class Capabilities(JsonRecord):
 def _refusal(
     form: NodeTraits, position: int, claims: Iterable[Claim], tensors: Sequence[int]
 ) -> Rejection:
-    """Return the rejection of a node that differs from the claims in one property.
+    """Return the rejection of a node for the one property that no claim allows.
 
     Args:
         form: operator, types, version and activation of the node.
@@ -341,7 +352,15 @@ def _refusal(
 def _reason(
     constraint: str, what: str, actual: str, claimed: Sequence[str], tensor: int | None = None
 ) -> Rejection:
-    """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``."""
+    """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``.
+
+    Args:
+        constraint: what the claim limits, such as ``dtype`` or ``version``.
+        what: the thing that was compared, such as ``weights``.
+        actual: its value in the model.
+        claimed: the values that the delegate claims.
+        tensor: index of the tensor that it is about, if any.
+    """
     is_plural = what.endswith("s") and not what.endswith(("bias", "axis"))
     expected = ", ".join(claimed)
     message = (

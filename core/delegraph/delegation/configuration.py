@@ -181,7 +181,11 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping from ``table.key`` to the value, for all tables in *content* of the file."""
+    """Return the settings of a configuration file by names such as ``cache.size``.
+
+    Args:
+        content: the tables of the file.
+    """
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

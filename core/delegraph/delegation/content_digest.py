@@ -48,7 +48,7 @@ def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
 
 
 def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of the bytes *content*, in hexadecimal digits.
+    """Return the SHA-256 of *content* in hexadecimal digits; that of a mapped file is cached.
 
     Args:
         content: ``[bytes], uint8``; a mapped file, a part of one, or any other memory.

@@ -68,7 +68,7 @@ def _signed(value: int) -> bytes:
 
 
 class _Varints:
-    """Reader of base-128 integers, least significant group first; ``IndexError`` at the end."""
+    """Reads integers of variable length, 7 bits in a byte, the lowest bits first."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -46,7 +46,7 @@ logger = Logger(__name__)
 
 
 class SimpleDelegate(Delegate):
-    """Adapts an object with the simple interface to the :class:`Delegate` interface."""
+    """Makes a full :class:`Delegate` of an object that only says which nodes it supports."""
 
     def __init__(self, simple: SimpleDelegateInterface) -> None:
         self.simple = simple
@@ -205,7 +205,7 @@ def _partition_text(nodes: Sequence[int]) -> str:
 
 
 class _Partitions:
-    """The accepted partitions, and their kernels, of a delegate that is being applied.
+    """Partitions that a delegate accepts while it is being applied, with a kernel for each.
 
     Attributes:
         kernels: kernels of the accepted partitions.
@@ -246,7 +246,11 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Return why the delegate rejects the partition *params*; None if it accepts."""
+        """Ask the delegate about a whole partition; return why it rejects it, or None.
+
+        Args:
+            params: the partition.
+        """
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
@@ -314,7 +318,7 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
 
 
 class _MemoryWatch:
-    """Notifies a kernel when the memory of its inputs and outputs has changed."""
+    """Tells a kernel when inputs or outputs of its node have got other memory."""
 
     def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
         self._kernel = kernel

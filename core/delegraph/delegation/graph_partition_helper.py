@@ -144,7 +144,7 @@ class GraphPartitionHelper:
         return self.get_nodes_of_first_n_largest_partitions(limit if limit > 0 else None, minimum)
 
     def _take_all(self) -> list[int]:
-        """Return all supported nodes without computing partitions, which takes time."""
+        """Return all supported nodes, without the slow computation of partitions."""
         self._not_chosen = {}
         return list(self._supported)
 

@@ -56,7 +56,7 @@ def hex_digest(*pieces: memoryview | bytes) -> str:
 
 @cache
 def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool = False) -> str:
-    """Return a text that changes when the code of a package may have changed.
+    """Return text that changes when the code of a package may have changed, for cache keys.
 
     It is computed once per process.
 
@@ -75,7 +75,7 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
 
 
 def edited_state(kind: type) -> str:
-    """Text that changes when the source code of a class's package may have changed.
+    """Text that changes when the source files of a class's package are edited, for cache keys.
 
     It is empty for a package installed from a wheel, since its version identifies it, and for a
     class without a file, as in a notebook.
@@ -110,7 +110,7 @@ def _holds_wheels(folder: str) -> bool:
 
 
 def installation(package: str) -> tuple[str, int, int] | None:
-    """Return name, size and time of the installer's list of a package's files.
+    """Return name, size and time of the file in which the installer lists a package's files.
 
     Each installation writes a new list, even of the same version. None for a folder of sources.
     """

@@ -38,7 +38,7 @@ class MatchedRules:
         self._barred: dict[tuple[int, str], Mapping[int, Rejection]] = {}
 
     def barred(self, subgraph_index: int, delegate_name: str) -> Mapping[int, Rejection]:
-        """Return the nodes that rules forbid to a delegate, with rejections that name the rules.
+        """Return the nodes that the user's rules forbid to a delegate, each with the reason.
 
         Args:
             subgraph_index: position of the subgraph in the model.
@@ -138,7 +138,12 @@ def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpe
 
 
 def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[OperatorSpec], bool]:
-    """Return a predicate: whether an operator meets a rule's conditions, except its subgraph."""
+    """Return a function that tells whether an operator meets the rule's conditions.
+
+    Args:
+        rule: the rule; its subgraph is not checked.
+        subgraph: the subgraph, for names of tensors.
+    """
     conditions: list[Callable[[OperatorSpec], bool]] = []
     if rule.nodes:
         total = len(subgraph.operators)
@@ -176,7 +181,15 @@ def subgraphs_of(signature: str, model: Model) -> frozenset[int]:
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:
-    """Text with the first condition of *rule* that no node meets, and the model's values for it."""
+    """Text that says why a rule matches no node: the first condition that none meets.
+
+    The text also lists the model's values for that condition.
+
+    Args:
+        rule: the rule.
+        model: the model.
+        subgraphs: subgraphs in which nodes were searched.
+    """
     operators = sorted({o.name for s in subgraphs for o in s.operators})
     keys = sorted(signature.key for signature in model.signatures)
     known: list[tuple[bool, str]] = [

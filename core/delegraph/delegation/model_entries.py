@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class ModelEntries:
-    """The entries of one delegate in a model file.
+    """Data that one delegate keeps in a model file, after the model, by version and key.
 
     Args:
         model: the model.
@@ -109,7 +109,7 @@ class ModelEntries:
         return True
 
     def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
-        """Name and bytes of the entry for *key*; the bytes are None if there is no entry."""
+        """Return name and bytes of the entry of *version* and *key*; bytes are None if missing."""
         start = self._start(version, key)
         if self.is_writing or start not in self._places:
             return "", None
@@ -117,7 +117,12 @@ class ModelEntries:
         return name, self._content[place : place + length]
 
     def _start(self, version: str, key: str) -> str:
-        """Beginning of the name of the entry for *key*; the digest of the content follows it."""
+        """Return the part of an entry's name that depends on version and key.
+
+        Args:
+            version: see :meth:`keep`.
+            key: see :meth:`keep`.
+        """
         digest = hex_digest(key.encode())[:32]
         return f"{self._namespace}/{_checked('version', version)}/{digest}"
 

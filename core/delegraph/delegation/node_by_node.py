@@ -203,7 +203,7 @@ class _InnerTensors:
             tensor.shape, tensor.data = self._declared[index].shape, None
 
     def place(self, context: DelegateContext) -> None:
-        """Reserve memory in which tensors that are in use at the same time do not overlap."""
+        """Reserve memory for the tensors; those needed at the same time do not overlap."""
         arena = SimpleMemoryArena()
         in_arena = [t for t in self.tensors.values() if t.type not in OBJECT_TYPES]
         sizes = {t.index: byte_size(t.type, t.shape) for t in in_arena}
@@ -216,7 +216,7 @@ class _InnerTensors:
         self._bound = None
 
     def bind(self) -> None:
-        """Set ``data`` of each tensor to its place in the present memory."""
+        """Set the values (``data``) of each tensor to its part of the memory that was reserved."""
         for tensor in self.tensors.values():
             if tensor.type in OBJECT_TYPES:
                 tensor.data = np.empty(tensor.shape, object)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PartitionedGraph(Protocol):
-    """The graph that a partition is part of; a ``DelegateContext`` meets this protocol."""
+    """Interface of the subgraph that contains a partition; a ``DelegateContext`` has it."""
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -55,7 +55,7 @@ class PartitionedGraph(Protocol):
 
 
 class Partition(Protocol):
-    """Nodes of a graph with inputs and outputs; ``DelegateParams`` meets this protocol."""
+    """Interface of a partition: nodes with inputs and outputs; ``DelegateParams`` has it."""
 
     @property
     def nodes_to_replace(self) -> Sequence[int]:
@@ -158,7 +158,7 @@ def _is_input(tensor: Tensor) -> bool:
 
 
 class _FileRecords:
-    """Collects the records that all subgraphs of a file share: operator codes and buffers."""
+    """Records that all subgraphs of the new file share: operator codes and buffers."""
 
     def __init__(self, graph: PartitionedGraph) -> None:
         self._graph = graph
@@ -275,7 +275,7 @@ class _SubgraphRecords:
         )
 
     def _moved(self, indices: Sequence[int]) -> tuple[int, ...]:
-        """Return the file's indices of tensors with these graph *indices*."""
+        """Convert *indices*, tensor indices of the graph, to those of the new file."""
         for index in indices:
             if index not in self._index:
                 record = self._tensor(self._graph.tensors[index])
@@ -348,7 +348,11 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the original nodes of a subgraph in model order, including delegated nodes."""
+    """Return the model's own nodes of a subgraph, also those that delegates have replaced.
+
+    Args:
+        graph: the subgraph.
+    """
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
         index = waiting.pop()

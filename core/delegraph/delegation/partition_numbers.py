@@ -9,7 +9,12 @@ from delegraph.lazy_dataclass import replace
 
 
 def placement_of_subgraphs(placement: Placement, numbers: Collection[int]) -> Placement:
-    """Return the placement of the nodes of some subgraphs, with new partition numbers."""
+    """Return the part of a placement that is about some subgraphs; partitions are renumbered.
+
+    Args:
+        placement: placement of the whole model.
+        numbers: indices of the subgraphs.
+    """
     nodes = [node for node in placement.nodes if node.subgraph in numbers]
     used = {node.partition for node in nodes}
     kept = [p for p in placement.partitions if p.index in used or p.subgraph in numbers]

@@ -96,7 +96,7 @@ class ComputedNode:
 def partition_tolerances(
     nodes: Iterable[ComputedNode], capabilities: Capabilities
 ) -> dict[int, Tolerance | None]:
-    """Return the tolerance of each computed tensor, by tensor index.
+    """Return, by tensor index, the error that a delegate may make in each computed tensor.
 
     A tolerance of None means that only the shape can be compared, after a node whose result jumps.
 
@@ -121,7 +121,7 @@ def partition_tolerances(
 
 
 class _Error(NamedTuple):
-    """Sum of the errors along the worst path to a tensor.
+    """Largest error that may have reached a tensor through the nodes before it.
 
     Attributes:
         share: sum of the errors as shares of the tensor's largest value.
@@ -139,7 +139,12 @@ class _Error(NamedTuple):
         return self.share > 0 or self.absolute > 0
 
     def after(self, own: Tolerance, y: ComputedTensor) -> _Error:
-        """Return the error of *y*, written by a node with tolerance *own* from this input."""
+        """Return the error of the tensor *y*, computed from a tensor with this error.
+
+        Args:
+            own: tolerance of the node that computes *y*.
+            y: the computed tensor.
+        """
         if y.steps:
             return _Error(self.share + own.relative + own.absolute / y.steps, self.absolute)
         absolute = own.absolute + own.relative * y.largest

@@ -151,7 +151,12 @@ def _check_nodes(place: str, indices: Collection[int], count: int) -> None:
 
 
 def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
-    """Return for each plan position whether the delegate claims the node."""
+    """Return, for each position of the plan, whether the delegate claims the node there.
+
+    Args:
+        graph: the nodes in plan order.
+        nodes_to_partition: indices of the claimed nodes.
+    """
     wanted = set(nodes_to_partition)
     _check_nodes("nodes_to_partition", wanted, graph.num_total_nodes)
     return [index in wanted for index in graph.execution_plan]
@@ -175,7 +180,7 @@ def _edges(
 
 
 class _Partitioner:
-    """State of one partitioning: the ready nodes, and tensors that cross subset boundaries.
+    """State while a plan is cut into node subsets: the ready nodes, and readers of tensors.
 
     The readers of a tensor are a linked list: ``_newest[tensor]`` is an entry, ``_reader[entry]``
     the plan position that reads, ``_older[entry]`` the next entry or -1. One list per tensor would
@@ -224,7 +229,7 @@ class _Partitioner:
     # -- the three ways to go through the plan ---------------------------------------------------
 
     def take_greedily(self) -> None:
-        """Build the subsets so that each one takes every node that is ready.
+        """Cut the plan so that each subset takes every node of its kind that can run.
 
         In the queue, ``position + plan length`` stands for ``position`` in the next sweep.
         """
@@ -247,7 +252,7 @@ class _Partitioner:
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
-        """Build the subsets in sweeps over the plan; a node of the other kind ends a subset.
+        """Cut the plan in its own order; a node of the other kind ends a subset.
 
         If the last node of a sweep joined the subset, the subset continues with another sweep.
         """
@@ -272,7 +277,7 @@ class _Partitioner:
                 position = lowest(queues[kind])
 
     def take_one_by_one(self) -> None:
-        """Put each node into a separate subset, always taking the first ready plan position."""
+        """Put each node into a subset of its own, in the order of the plan."""
         queue = sorted(chain.from_iterable(self._ready_by_kind()))
         while queue:
             position = heappop(queue)
@@ -292,7 +297,11 @@ class _Partitioner:
         self._subsets.append(NodeSubset("kTfPartition" if kind else "kTfNonPartition", [], [], []))
 
     def _take(self, position: int) -> list[int]:
-        """Add a node to the last subset; return the plan positions that become ready."""
+        """Add the node at a plan position to the last subset; return positions that can run now.
+
+        Args:
+            position: position of the node in the plan.
+        """
         node, missing, newest = self._nodes[position], self._missing, self._newest
         subset, epoch = self._subsets[-1], len(self._subsets) - 1
         missing[position] = _TAKEN

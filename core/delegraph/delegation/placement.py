@@ -188,7 +188,7 @@ class Placement:
         return "; ".join([text, *once, *failures])
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Text about the nodes that no requested delegate runs, and about what runs them."""
+        """Text about the nodes without a requested delegate: how many the *default* one runs."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         if not stay:
             return f"{default}, {remarks}"

@@ -105,7 +105,14 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 
 
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
-    """Ask the delegate about a node; return its rejection, or None if it accepts the node."""
+    """Ask the delegate whether it supports a node; return its rejection, or None if it does.
+
+    Args:
+        node: the node.
+        registration: registration of the node.
+        ask: function that calls the delegate.
+        delegate: name of the delegate, for errors.
+    """
     return answered(
         lambda: ask(registration, node),
         lambda: f"asked about node {node.index} ({registration.name})",
@@ -117,7 +124,7 @@ def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) 
 def answered(
     ask: Callable[[], object], where: Callable[[], str], delegate: str, node_index: int
 ) -> Rejection | None:
-    """Call *ask*; return the delegate's rejection, or None when the delegate accepts.
+    """Call *ask*; return the delegate's rejection, or None if it accepts the node.
 
     Args:
         ask: function that calls the delegate.

@@ -134,7 +134,7 @@ class PlacementRules:
         return f"rule {position + 1}{where}"
 
     def quote(self, position: int) -> str:
-        """Name of the rule at *position*, followed by the rule's text."""
+        """Name of the rule at *position* and what it says, for messages."""
         return f"{self.label(position)} ({self.rules[position]})"
 
 
@@ -179,7 +179,12 @@ def _where(nodes: list[int], subgraph: int | None) -> str:
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:
-    """Return one value or several as a tuple; None gives an empty tuple."""
+    """Return the value of a rule's condition as a tuple: one value or several; None gives none.
+
+    Args:
+        name: name of the condition, for errors.
+        value: the value that the user gave.
+    """
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):

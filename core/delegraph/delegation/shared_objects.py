@@ -11,7 +11,7 @@ Shared = TypeVar("Shared")
 
 
 class _Holder:
-    """Holds one shared object while at least one interpreter uses the object."""
+    """Keeps one shared object alive as long as an interpreter uses it."""
 
     __slots__ = ("__weakref__", "lock", "values")
 

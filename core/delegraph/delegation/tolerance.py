@@ -36,7 +36,7 @@ class Tolerance:
         return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return, for each element, how far the difference exceeds the tolerance; <= 0 if within.
+        """Return by how much each element's difference exceeds the tolerance; <= 0 if allowed.
 
         NaN equals NaN, and infinity equals infinity of the same sign. Strings and bools are
         compared exactly.
@@ -54,7 +54,14 @@ class Tolerance:
         return np.where(is_other, self._excess(found, expected), 0.0)
 
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Excess of each element's difference over the tolerance; infinite if only one is NaN."""
+        """Return by how much each element's difference exceeds the tolerance.
+
+        It is infinite if only one of both is NaN.
+
+        Args:
+            found: result of a delegate, as floats.
+            expected: the right result.
+        """
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
             a, b = found.astype(wide), expected.astype(wide)  # garbage may be a signalling NaN

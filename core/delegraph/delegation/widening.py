@@ -11,7 +11,7 @@ from delegraph.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """Additions to every claim of every delegate.
+    """Additions to all claims, to find out which nodes a delegate would claim with them.
 
     >>> print(Widening(activations=("RELU6",)))
     activations RELU6
@@ -48,7 +48,7 @@ _PRESENT: ContextVar[Widening | None] = ContextVar("delegraph_widening", default
 
 @contextmanager
 def widened(by: Widening) -> Iterator[None]:
-    """Context in which :class:`Capabilities` answers as if all claims also allowed *by*."""
+    """Context in which delegates answer as if all their claims were extended by *by*."""
     token = _PRESENT.set(by)
     try:
         yield

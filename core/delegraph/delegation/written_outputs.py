@@ -38,7 +38,7 @@ def run_first(
     outputs: Sequence[Tensor],
     what: str,
 ) -> None:
-    """Call *compute*, the code of a kernel that has not run since it was prepared.
+    """Call *compute*, the first run of a kernel, and check that it writes its outputs.
 
     A warning is logged if it wrote nothing to an output, or put another array in its place.
 
@@ -68,7 +68,7 @@ def run_first(
 
 
 class _Marked(NamedTuple):
-    """An output with a mark: its number, tensor and array, and bytes without and with the mark."""
+    """An output with a byte pattern in it: number, tensor, array, bytes without and with it."""
 
     number: int
     tensor: Tensor
@@ -78,7 +78,7 @@ class _Marked(NamedTuple):
 
 
 class Marks:
-    """Bytes put into the outputs of a kernel before it runs, which it should overwrite.
+    """Byte pattern put into outputs before a kernel runs, to see what it does not overwrite.
 
     Outputs that share memory with an input are left alone, and so are strings.
 
@@ -136,7 +136,7 @@ class Marks:
 
 
 def _marked(content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Fill *content* with a mark, unless it has a mark already; return a copy of it.
+    """Fill the bytes *content* with a pattern, unless they have it already; return a copy.
 
     The mark depends on the first byte of *content*. A kernel that relies on earlier contents of
     memory then gives other results in other memory, which checks can find.
@@ -177,7 +177,7 @@ def partly_written(tensor: Tensor, missing: int) -> OperatorError:
 
 
 def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> None:
-    """Raise an error if *returned* has values that the outputs lack.
+    """Raise an error if a kernel returned values instead of writing them to its outputs.
 
     A call such as ``np.negative(x, out=y)`` returns the output itself, which is allowed.
 

@@ -160,7 +160,9 @@ def self_contained(model: Model) -> NDArray[np.uint8]:
 def official_source(
     model: Model, path: str | os.PathLike[str] | None, content: bytes | None
 ) -> tuple[str | None, bytes | None]:
-    """Return path or bytes of a model for official runtimes, which read only complete files.
+    """Return path or bytes of a model as official runtimes can read it.
+
+    They read only complete files, so a model with external buffers, or in a bundle, becomes bytes.
 
     Args:
         model: the loaded model.

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Step(Protocol):
-    """The work at one position of an execution plan: an ``Operator``, or a running ``Node``."""
+    """Interface of a node in an execution plan: its input and output tensors."""
 
     @property
     def inputs(self) -> Sequence[int]:
@@ -63,7 +63,7 @@ def tensor_lifetimes(
 
 
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
-    """Return a number for the first use of each tensor, by tensor index.
+    """Return a number for each tensor by which tensors can be sorted by their first use.
 
     The number is 2 p if the first use is a read by the step at position p, and 2 p + 1 if it is a
     write.

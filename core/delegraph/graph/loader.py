@@ -278,7 +278,7 @@ def _subgraph(
 def _require_operators(
     records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
-    """Check tensors and operator codes of all operators; return the number of all operands.
+    """Check that operators name existing tensors and codes; return the number of all operands.
 
     Args:
         records: operators of the subgraph.

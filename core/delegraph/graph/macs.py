@@ -37,7 +37,13 @@ def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
 
 
 def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """CONV_2D and FULLY_CONNECTED: output elements times elements of one filter in ``[o, ...]``."""
+    """CONV_2D and FULLY_CONNECTED: output elements times elements of one filter in ``[o, ...]``.
+
+    Args:
+        operator: the operator.
+        inputs: its input tensors; None for an omitted one.
+        output: its first output.
+    """
     return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:])
 
 
@@ -50,7 +56,13 @@ def _conv_3d(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int
 
 
 def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the filter ``[o, kh, kw, i]``."""
+    """TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the filter ``[o, kh, kw, i]``.
+
+    Args:
+        operator: the operator.
+        inputs: its input tensors; None for an omitted one.
+        output: its first output.
+    """
     return math.prod(_shape(inputs, 2)) * math.prod(_shape(inputs, 1)[:-1])
 
 
@@ -63,7 +75,13 @@ def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -
 
 
 def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """Recurrent operators: weight elements times batch rows and time steps."""
+    """Recurrent operators: weight elements times batch rows and time steps.
+
+    Args:
+        operator: the operator.
+        inputs: its input tensors; None for an omitted one.
+        output: its first output.
+    """
     x = _shape(inputs, 0)
     weights = inputs[2:3] if operator.name == "LSTM" and len(inputs) == _BASIC_LSTM else inputs[1:]
     matrices = [t.shape for t in weights if t is not None and not t.is_variable]

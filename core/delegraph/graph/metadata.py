@@ -328,7 +328,12 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of *record*'s first process unit of type *kind*; None if there is none."""
+    """Return the options of a tensor's first process unit of one type; None without one.
+
+    Args:
+        record: metadata of the tensor.
+        kind: type of the options.
+    """
     return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
 
 

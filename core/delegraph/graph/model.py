@@ -189,7 +189,7 @@ Spec = TypeVar("Spec", bound=NamedTuple)
 
 
 class Specs(Sequence[Spec]):
-    """``TensorSpec`` or ``OperatorSpec`` objects by index; the first access creates all of them.
+    """Declarations of a subgraph's tensors or operators, by index, created at the first access.
 
     A large model has tens of thousands of specs, and creating them takes as long as reading the
     file. Running a model needs their fields only; delegates and tools need the objects.
@@ -236,7 +236,7 @@ class Specs(Sequence[Spec]):
 
 
 def rows_of(specs: Sequence[Spec]) -> Iterator[tuple[Any, ...]]:
-    """Return an iterator over the fields of each of *specs*, in order."""
+    """Return an iterator over *specs*; each item has the values of a spec's fields, in order."""
     return specs.rows() if isinstance(specs, Specs) else iter(specs)
 
 

@@ -125,7 +125,7 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return the parent's number and the coordinate of each child of *nodes* tree nodes.
+    """Return, for each child of a level of the tree, number of its parent and its coordinate.
 
     *level* describes the children's dimension; *limit* is the largest number of children allowed.
     """

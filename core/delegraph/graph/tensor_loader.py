@@ -35,7 +35,7 @@ MAX_RANK = 32
 
 
 class Copies:
-    """Converted copies of a file's arrays; tensors that share an array share its copy.
+    """Copies of a file's arrays in other types; tensors that share an array share its copy.
 
     Attributes:
         limit: remaining memory, from which the copies are taken.
@@ -169,7 +169,13 @@ class TensorLoader:
     def _constant(
         self, index: int, record: tables.Tensor, required: int
     ) -> NDArray[np.uint8] | None:
-        """Return the bytes of a constant, at least *required*; None if the buffer is empty."""
+        """Return the bytes of a constant, at least *required*; None if the buffer is empty.
+
+        Args:
+            index: index of the tensor in its subgraph.
+            record: the tensor's table in the file.
+            required: number of bytes that type and shape take.
+        """
         data = self._buffer(index, record)
         if data is None:
             return None
@@ -184,7 +190,12 @@ class TensorLoader:
         return data
 
     def _buffer(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
-        """Return the bytes of a tensor's buffer, or of its external buffer."""
+        """Return the bytes of a tensor's buffer, or of its external buffer.
+
+        Args:
+            index: index of the tensor in its subgraph.
+            record: the tensor's table in the file.
+        """
         if record.buffer >= len(self._buffers):
             only = f"(only {len(self._buffers)} buffers)"
             raise self._fault(index, f"specifies out of range buffer {record.buffer} {only}")
@@ -265,7 +276,13 @@ class TensorLoader:
         return axis
 
     def _blockwise(self, index: int, record: Table, axis: int) -> Quantization:
-        """Return blockwise quantization, whose scales are the constant of another tensor."""
+        """Return blockwise quantization, whose scales are the constant of another tensor.
+
+        Args:
+            index: index of the tensor in its subgraph.
+            record: the tensor's table of quantization details.
+            axis: dimension that is divided into blocks.
+        """
         assert isinstance(record, tables.BlockwiseQuantization)
         if not 0 <= record.scales < len(self._records):
             raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")

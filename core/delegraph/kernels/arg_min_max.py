@@ -49,7 +49,7 @@ def prepare_arg_min(context: OpContext, node: Node) -> Eval:
 
 @dataclass(frozen=True)
 class _Search:
-    """Functions for searching the largest or the smallest element.
+    """Functions that find the largest (ARG_MAX) or the smallest (ARG_MIN) element.
 
     Attributes:
         first: function that finds the first best element, or the first NaN.
@@ -64,7 +64,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the first position of the best number along *axis*, not NaN; 0 if all are NaN."""
+        """Return the first position of the best element along *axis* but NaN; 0 without one."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 

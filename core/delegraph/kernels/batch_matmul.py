@@ -101,14 +101,19 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns *tensor*; with *adjoint*, its last two axes are swapped."""
+    """Return a function without arguments that returns the matrices of *tensor*.
+
+    Args:
+        tensor: the operand.
+        adjoint: whether the last two axes are swapped.
+    """
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
 
 
 def _merged_rows(operand: Operand) -> Operand:
-    """Return *operand* with the rows of all matrices of its last stack axis in one matrix."""
+    """Return *operand* with the last stack axis merged into the rows of the matrices."""
 
     def merged() -> Array:
         x = operand()
@@ -130,7 +135,14 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the function for int8 weights; it quantizes the rows of the float input first.
+    """Return the function for float inputs and int8 weights; it quantizes input rows first.
+
+    Args:
+        left: returns the left matrices.
+        right: returns the right matrices.
+        w: the tensor of weights: the right matrices.
+        y: the output.
+        asymmetric: whether the quantized rows have zero points.
 
     Raises:
         OperatorError: the weights have neither one scale nor one per column.
@@ -182,7 +194,15 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the function for int8 inputs and int32 results, which ignores zero points."""
+    """Return the function that multiplies int8 matrices to int32 results, ignoring zero points.
+
+    Args:
+        left: returns the left matrices.
+        right: returns the right matrices.
+        x: tensor of the left matrices.
+        w: tensor of the right matrices.
+        y: the output.
+    """
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))

@@ -94,7 +94,7 @@ def prepare_case(context: OpContext, node: Node) -> Eval:
 def prepare_branches(
     context: OpContext, node: Node, branches: Mapping[str, Callee], choose: Callable[[], int]
 ) -> Eval:
-    """Return the function that runs the chosen branch on all inputs of *node* except input 0.
+    """Return the evaluation that runs one of several subgraphs on the inputs after input 0.
 
     At each invoke, *choose* returns the index of the branch in *branches*, which maps names for
     errors to subgraphs. The outputs are dynamic if a branch has dynamic outputs, or if the branches

@@ -121,12 +121,15 @@ def _limits(y: Tensor) -> tuple[int, int]:
 
 
 def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
-    """Return *values* clamped to [low, high]; NaN becomes *low*."""
+    """Return *values* clamped to the range from *low* to *high*; NaN becomes *low*."""
     return np.asarray(np.minimum(np.fmax(values, low), high))
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the function for the elements before *end*, in blocks that fit the cache."""
+    """Return the function that quantizes the elements of *x* before *end* into *y*.
+
+    It works in blocks that fit the cache, for speed.
+    """
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -151,7 +154,10 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the function that quantizes the elements of *x* from *start* on, one by one."""
+    """Return the evaluation that quantizes the elements of *x* from index *start* to the end.
+
+    They are rounded as in the loop that the official kernel runs after its vector loop.
+    """
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
@@ -163,7 +169,10 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the function for an output *y* with a scale per channel, or with packed integers."""
+    """Return the function that divides *x* by the scales of *y* and rounds halves away from zero.
+
+    The output *y* has a scale per channel, or packed integers.
+    """
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
@@ -220,7 +229,7 @@ def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunct
 def _split_lookup(
     x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
 ) -> Eval:
-    """Return the function that uses *vector* before element *vector_end*, *scalar* from it on."""
+    """Return the function that uses *vector* before element *vector_end*, then *scalar*."""
     run = unary_lookup(x, y, vector)
     rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
     if vector_end == math.prod(x.shape):

@@ -135,7 +135,15 @@ def _prepare(
     *,
     fold: bool = False,
 ) -> Eval:
-    """Return the function for a reduction whose axes may be known only during invoke."""
+    """Return the evaluation of a reduction whose axes may be known only during invoke.
+
+    Args:
+        context: context of the operator.
+        node: the node.
+        allowed: types of the input.
+        build: function that returns the evaluation once the axes are known.
+        fold: whether a constant input is reduced while nodes are prepared.
+    """
     require_counts(node, 2)
     x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
@@ -159,7 +167,7 @@ def _prepare(
 
 
 def _moved(r: Reduction) -> Eval:
-    """Return the function for a reduction of bools by an operator of numbers.
+    """Return the evaluation of a reduction of numbers (such as SUM) whose input is bool.
 
     A single bool is copied unchanged.
 
@@ -172,7 +180,13 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the function for the reduction *r* by the NumPy function *operation*."""
+    """Return the evaluation that reduces the input of *r* by a NumPy function.
+
+    Args:
+        operation: the NumPy function, such as ``np.sum``.
+        r: the node: input, output and axes.
+        initial: keyword arguments of that function.
+    """
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 
@@ -203,7 +217,7 @@ class _Extreme:
     numerics: Numerics
 
     def build(self, r: Reduction) -> Eval:
-        """Return the function that computes a reduction."""
+        """Return the function that computes the reduction *r*: a maximum or minimum."""
         quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
         if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
             raise OperatorError(

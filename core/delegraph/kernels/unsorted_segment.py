@@ -18,25 +18,37 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @kernel("UNSORTED_SEGMENT_SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
+    """Return the function for UNSORTED_SEGMENT_SUM: sums of the parts with equal segment ids.
+
+    Negative ids and segments without parts are treated as described for :func:`_prepare`.
+    """
     return _prepare(context, node, np.add)
 
 
 @kernel("UNSORTED_SEGMENT_PROD")
 def prepare_prod(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
+    """Return the function for UNSORTED_SEGMENT_PROD: products of parts with equal segment ids.
+
+    Negative ids and segments without parts are treated as described for :func:`_prepare`.
+    """
     return _prepare(context, node, np.multiply)
 
 
 @kernel("UNSORTED_SEGMENT_MAX")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
+    """Return the function for UNSORTED_SEGMENT_MAX: maxima of parts with equal segment ids.
+
+    Negative ids and segments without parts are treated as described for :func:`_prepare`.
+    """
     return _prepare(context, node, np.fmax)
 
 
 @kernel("UNSORTED_SEGMENT_MIN")
 def prepare_min(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
+    """Return the function for UNSORTED_SEGMENT_MIN: minima of parts with equal segment ids.
+
+    Negative ids and segments without parts are treated as described for :func:`_prepare`.
+    """
     return _prepare(context, node, np.fmin)
 
 

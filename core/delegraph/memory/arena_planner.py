@@ -285,7 +285,7 @@ class ArenaPlanner:
                 last[tensor] = position
 
     def _admit_temporaries(self, first: int, last: int) -> None:
-        """Set the lifetimes of temporary tensors that nodes *first* to *last* now request."""
+        """Set the lifetimes of the temporary tensors that nodes *first* to *last* request."""
         graph = self._graph
         added = graph.num_tensors - len(self._alloc_node)
         self._alloc_node += [NEVER] * added

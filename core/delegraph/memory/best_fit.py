@@ -79,7 +79,15 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return slices, as (list, start, stop), with all blocks live during ``[first, last]``."""
+        """Return the parts of the sorted lists of blocks that hold all blocks used in a time span.
+
+        Args:
+            first: first node of the span.
+            last: last node of the span.
+
+        Returns:
+            Tuples of a list, the start of the part, and its end.
+        """
         windows = []
         for bits, blocks in self._by_span.items():
             start = bisect_left(blocks, (first - (1 << bits) + 1,))
@@ -106,7 +114,7 @@ class BestFit:
 
 
 class _Crowd:
-    """Blocks in NumPy arrays, for graphs in which very many blocks are live at once.
+    """Blocks of an arena in NumPy arrays, for graphs in which very many are in use at once.
 
     Attributes:
         _lives: first and last node of each block, by offset, ``[2, capacity], int32``.

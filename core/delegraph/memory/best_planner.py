@@ -110,7 +110,7 @@ def plan_exactly(
 def _planned(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan by *search*, for as few records at a time as possible.
+    """Return a plan made by *search* for all records, in groups that cannot affect each other.
 
     Groups of records that have no task in common are planned one by one. A group need not take
     fewer than *enough* bytes, which another group needs anyway. Offsets are multiples of
@@ -134,7 +134,7 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan by *search*; tensors in use during all tasks have the lowest offsets.
+    """Return a plan made by *search*; tensors that are always in use get the lowest offsets.
 
     Any plan can be changed to such a plan. The tensor at the end of the buffer needs no padding, so
     the tensor with most padding is put there if that saves bytes. A plan of *enough* bytes need not
@@ -245,9 +245,12 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 
 
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
-    """Yield orders for placing the records of *packing*: by size, lifetime, both, and object.
+    """Yield orders in which to place the tensors: by size, lifetime, both, and shared object.
 
     The last order places the tensors of each object of an objects plan in turn.
+
+    Args:
+        packing: sizes and lifetimes of the tensors.
     """
     lifetimes, units = packing.ends - packing.begins, packing.units
     yield np.argsort(-units, kind="stable")

@@ -44,7 +44,10 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors at the end of the buffer, and chains of tensors directly below them.
+    """Return the tensors that determine the size of the plan.
+
+    These are the tensors at the end of the buffer, and those directly below them, down to the
+    start.
 
     Args:
         packing: sizes and lifetimes of the tensors.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Packing:
-    """Tensor records in units of the alignment, with the pairs that must not overlap.
+    """Sizes and times of use of tensors, for planners; those in use at once must not overlap.
 
     Attributes:
         alignment: number of bytes of a unit.

@@ -62,7 +62,7 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
 
 
 def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
-    """Return the tensors computed from *start*, directly or through others, without *start*.
+    """Return the tensors that are computed from *start*, directly or through others.
 
     *dependencies* lists, for each tensor, those that are computed from it.
     """

@@ -83,9 +83,13 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
-    """Yield the sizes in use, descending, at each task after which a tensor is no longer used.
+    """Yield the sizes of tensors in use at once, descending, for the tasks that matter.
 
-    The tensors in use at any other task are all in use at one of these tasks.
+    These are the tasks after which a tensor is no longer used. The tensors in use at any other task
+    are all in use at one of these tasks.
+
+    Args:
+        records: sizes and times of use of the tensors.
     """
     table = np.array(records, np.int64).reshape(-1, 3)
     sizes, firsts, lasts = table[np.argsort(-table[:, 0], kind="stable")].T

@@ -51,7 +51,7 @@ _OPTION_ALIGNMENT = 4  # alignment of structures of integers, floats and enums
 
 
 class Kept(Enum):
-    """Purpose of a piece of persistent memory, named as in TFLM's report."""
+    """Purpose of memory that stays in use with the model, named as in TFLM's report."""
 
     EVAL_TENSORS = ("TfLiteEvalTensor data", "allocations")
     TENSORS = ("Persistent TfLiteTensor data", "tensors")

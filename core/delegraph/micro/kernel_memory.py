@@ -49,7 +49,7 @@ class KernelMemory:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Sizes of an operator's structures.
+    """Sizes of the structures that TFLM keeps for a node of one operator.
 
     Attributes:
         parameters: bytes of the structure of its options.
@@ -188,10 +188,12 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return a function that gives a node's bytes for multipliers and for shifts.
+    """Return a function that gives the sizes of a node's tables of multipliers and shifts.
 
-    There is one multiplier and one shift for each output channel; *axis* is the weights' channel
-    axis.
+    There is one multiplier and one shift for each output channel.
+
+    Args:
+        axis: axis of the output channels in the weights.
     """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:

@@ -8,7 +8,7 @@ from delegraph.micro.kernel_memory import KernelMemory, kernel_memory
 
 
 class Layout:
-    """Makes the allocations of each stage of ``MicroInterpreter::AllocateTensors``.
+    """Reserves memory in the arena for a model, in the order in which TFLM reserves it.
 
     Call :meth:`start`; then :meth:`init` for each operator; then :meth:`prepare` and
     :meth:`finish_prepare` for each operator; then :meth:`finish`.

@@ -128,9 +128,13 @@ def _overlaps(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _streams(count: int, tables: int, each: int, pointer: int) -> list[int]:
-    """Return the sizes of *tables* tables of *count* pointers, and of the *count* buffers.
+    """Return the sizes in bytes of a signal operator's tables and of its buffers.
 
-    A buffer has *each* bytes, and a pointer *pointer* bytes; there is a buffer for each stream.
+    Args:
+        count: number of streams; there is a buffer for each, and a pointer to it in each table.
+        tables: number of tables.
+        each: size of a buffer in bytes.
+        pointer: size of a pointer in bytes.
     """
     return [*[count * pointer] * tables, count * align(each, ARENA_ALIGNMENT)]
 

@@ -188,9 +188,12 @@ class Head:
 
 
 def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
-    """Return the error for *what*, for which *size* bytes were requested.
+    """Return the error for a request of *size* bytes that the arena cannot give.
 
-    Only *available* bytes were free; the error names the missing bytes.
+    Args:
+        what: name of the memory that was requested.
+        size: number of requested bytes.
+        available: number of free bytes.
     """
     missing = size - available
     return ArenaTooSmallError(

@@ -109,7 +109,7 @@ class MicroSubgraph:
         return self._writing_known_outputs(node, step)
 
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
-        """Return *step*, or a step that copies outputs of *node* that were computed in prepare.
+        """Return *step*, extended to write outputs that were already computed in prepare.
 
         Delegraph's kernels compute such values once, but in the arena other tensors may overwrite
         them.

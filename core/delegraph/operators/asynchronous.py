@@ -28,7 +28,7 @@ AnyEvent: TypeAlias = "Event | Future[Any]"
 
 
 class _Done:
-    """An event for work that is already done."""
+    """Event of work that was already done when it was started."""
 
     def wait(self) -> None:
         """Return at once."""
@@ -127,7 +127,7 @@ class AsyncEval:
 
 
 def preceded_by(first: Eval, step: Eval) -> Eval:
-    """Return the evaluation that runs *first*, then *step*; asynchronous if *step* is."""
+    """Return an evaluation that runs *first*, then *step*; it can be started if *step* can."""
 
     def both() -> None:
         first()

@@ -239,7 +239,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Return *function* with the keyword arguments bound that it declares, such as ``options``.
+    """Return *function* with the keyword arguments set that it declares, such as ``options``.
 
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.
@@ -290,9 +290,12 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return *answer*, a function's result, as a sequence of *count* items, one for each output.
+    """Return the result of an operator's function as a sequence with an item for each output.
 
-    *what* names an item in the error.
+    Args:
+        answer: the result.
+        count: number of outputs.
+        what: what an item is, for errors.
     """
     if count == 0 and answer is None:
         return ()

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Work:
-    """Working memory of a kernel, allocated immediately."""
+    """Working memory of a kernel that runs alone, allocated when it is requested."""
 
     data: NDArray[Any]
 
 
 @dataclass(slots=True)
 class _Bench:
-    """An ``OpContext`` for a single node, which allocates memory immediately."""
+    """An ``OpContext`` in which a single node can be prepared and run, without a graph."""
 
     tensors: list[Tensor]
     numerics: Numerics
@@ -81,7 +81,7 @@ def prepare_alone(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> tuple[Eval, Tensor]:
-    """Prepare one node for the arrays *inputs*; return its evaluation and output tensor.
+    """Prepare one node without its graph; return its evaluation and its output tensor.
 
     Args:
         registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
@@ -108,7 +108,13 @@ def prepare_alone(
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
-    """Return a tensor *index* with the shape of *array*, type and quantization of *tensor*."""
+    """Return a tensor with type and quantization of *tensor* and the shape of *array*.
+
+    Args:
+        tensor: tensor of the graph.
+        array: value of the new tensor; None for an output without a value.
+        index: index of the new tensor.
+    """
     shape = tensor.shape if array is None else array.shape
     copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)
     copy.data = array

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """Key of a node's array among the interpreter's resources."""
+    """Key under which an interpreter's resources hold the array of a node."""
 
     node: Node
     name: str

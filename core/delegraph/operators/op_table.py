@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class LazyTable(MutableMapping[str, T]):
-    """Entries by operator name; a look-up imports the modules that add the operator's entry.
+    """Table of entries by operator name, such as kernels; modules are imported at a look-up.
 
     Args:
         package: a package whose modules are all imported by the first look-up; None if modules are
@@ -109,7 +109,7 @@ _LOADED = ("prepare", "inplace", "uses_blas")
 
 
 class DeclaredRegistration(Registration):
-    """Registration of a declared operator; its kernel is imported when a field needs it."""
+    """Registration of an operator whose kernel is imported when it is first needed."""
 
     __slots__ = ()
 

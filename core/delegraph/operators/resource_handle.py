@@ -28,7 +28,7 @@ def input_handle(context: OpContext, node: Node) -> Tensor:
 
 
 def key_of(handle: Tensor) -> Any:
-    """Return the key, a text or a number, that a handle holds at present."""
+    """Return the key (text or number) of the variable or table that *handle* stands for."""
     return handle.data.reshape(-1)[0]
 
 

@@ -113,7 +113,7 @@ class Callee:
         return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
 
     def _enter(self, work: Callable[[], None]) -> None:
-        """Call *work* with the subgraph marked as active.
+        """Call *work* while the subgraph is marked as running; raise an error if it runs already.
 
         Raise an error if it is active already.
         """
@@ -137,7 +137,12 @@ def put(tensor: Tensor, value: Value) -> None:
 def give_back(
     context: OpContext, outputs: Sequence[Tensor | None], values: Sequence[Value]
 ) -> None:
-    """Copy *values* into the outputs of a node; dynamic outputs are resized.
+    """Copy the results *values* of a called subgraph into the outputs of the calling node.
+
+    Args:
+        context: context of the node.
+        outputs: output tensors of the node; dynamic ones are resized.
+        values: outputs of the subgraph.
 
     Raises:
         OperatorError: an output that is not dynamic got a value of another shape.

@@ -52,7 +52,12 @@ class PluginChoice:
         return cls(allowed, frozenset(disable or ()), allow_source, disable_source)
 
     def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
-        """Return the state and the reason if a plugin may not be used, else None."""
+        """Return state and reason of a plugin that the lists exclude; None if it may be used.
+
+        Args:
+            name: name of the plugin's entry point.
+            distribution: distribution that declares it.
+        """
         names = self.names_of(name, distribution)
         if names & self.canonical(self.disable):
             return PluginState.DISABLED, f"disabled by {self.disable_source}"
@@ -76,9 +81,11 @@ class PluginChoice:
 
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
-    """Return plugin names from an environment *variable*, else the *setting*, and the source.
+    """Return the plugin names that the user gave, and text that names the source.
 
-    *setting* is a key of the configuration file.
+    Args:
+        variable: environment variable, which is used if it is set.
+        setting: key of the configuration file, which is used otherwise.
     """
     text = os.environ.get(variable)
     if text is not None:

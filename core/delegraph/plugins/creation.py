@@ -55,7 +55,12 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
 
 
 def _options(spec: DelegateSpec, given: Given) -> object:
-    """Options object for the delegate *spec*; types are checked only if the user gives options."""
+    """Return the options object of a delegate.
+
+    Args:
+        spec: spec of the delegate.
+        given: what the user gave: text, a mapping or an object; types are checked only then.
+    """
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
             return None if spec.options is None else spec.options()
@@ -228,7 +233,13 @@ def _wrong_answer(
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
-    """Return the object that *spec* loads; errors call it *what* and name the *provider*."""
+    """Return the object of a plugin's spec by calling its ``load``.
+
+    Args:
+        what: what the object is, for errors.
+        spec: spec of the object.
+        provider: the plugin, for errors.
+    """
     try:
         return spec.load()
     except KeyboardInterrupt:

@@ -77,7 +77,12 @@ def _run(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _blamed(file: Path, provider: str) -> Iterator[None]:
-    """Context that turns any error of the file's code into a ``PluginLoadError`` with the line."""
+    """Context that turns any error of the file's code into a ``PluginLoadError`` with the line.
+
+    Args:
+        file: path of the delegate's Python file.
+        provider: words for the file in error messages.
+    """
     try:
         yield
     except (KeyboardInterrupt, PluginError):
@@ -108,7 +113,13 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Return the spec of the delegate in *module*, which has no plugin hook."""
+    """Return the spec of the delegate in *module*, which has no plugin hook.
+
+    Args:
+        module: the module made from the delegate's file.
+        name: name of the file without ending, which becomes the delegate's name if allowed.
+        provider: words for the file in error messages.
+    """
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)

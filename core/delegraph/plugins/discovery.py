@@ -171,7 +171,7 @@ def _loaded(value: str) -> Any:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Call the hooks of *module*; return *plugin* with the specs that the hooks return.
+    """Call the hooks of a plugin's *module*; return *plugin* with what it offers.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
@@ -240,7 +240,12 @@ def _require_offered(
 
 
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
-    """Call one hook of a plugin; return its specs, all checked to be of *kind*."""
+    """Call a hook of a plugin; return the specs that it returns, after a check of their type.
+
+    Args:
+        hook: the hook.
+        kind: type that the specs must have.
+    """
     if not hook.get_hookimpls():
         return ()
     answers: list[Any] = hook()
@@ -262,7 +267,7 @@ def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
 
 
 def _shown(value: object) -> str:
-    """Return the type of what a hook returned, with its name, or its content if that is short."""
+    """Return the type of a hook's result, and its name or short content, for an error message."""
     if value is None:
         return "None"
     content = repr(getattr(value, "name", value))

@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Marker:
-    """Marks functions like pluggy's ``HookimplMarker``, without the slow import of pluggy."""
+    """Marks functions as hooks, as pluggy's ``HookimplMarker`` does, without importing pluggy."""
 
     @overload
     def __call__(self, function: F) -> F: ...

@@ -46,7 +46,7 @@ class DeclaredPlugin(NamedTuple):
 
 
 class PathState:
-    """State of ``sys.path`` and its distributions, on which the entry points depend.
+    """State of the folders on ``sys.path``; while it is the same, stored entry points are valid.
 
     Attributes:
         text: text that identifies the state; empty if no text can.

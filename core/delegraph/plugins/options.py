@@ -73,7 +73,7 @@ def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
 
 
 def make_options(spec: DelegateSpec, given: Given) -> object:
-    """Return the options instance for *given*; None for a delegate without options.
+    """Return the options object of a delegate from what the user gave; None without options.
 
     Args:
         spec: the delegate.
@@ -107,7 +107,12 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
 
 
 def options_text(spec: DelegateSpec, options: object) -> str:
-    """Return *options* as text ``key=value,key=value``, without options at their default."""
+    """Return *options* as text ``key=value,key=value``, without options at their default.
+
+    Args:
+        spec: what the plugin tells about the delegate.
+        options: the options object, of the delegate's own class.
+    """
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
     return ",".join(
         f"{field.name}={_text(value) if value not in ('', (), []) else ''}"
@@ -179,7 +184,12 @@ def _is_in_range(number: object, field: dataclasses.Field[Any]) -> bool:
 
 
 def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
-    """Return the error for the option *name*, which the delegate does not have."""
+    """Return the error for the option *name*, which the delegate does not have.
+
+    Args:
+        spec: what the plugin tells about the delegate.
+        name: the name that the user gave.
+    """
     options = describe_options(spec)
     if not options:
         return PluginOptionError(f"delegate {spec.name!r} has no options, {name!r} was given")
@@ -191,7 +201,12 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
 
 
 def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
-    """Return the error for the option *name*, which the user gave without a value."""
+    """Return the error for the option *name*, which the user gave without a value.
+
+    Args:
+        spec: what the plugin tells about the delegate.
+        name: name of the option.
+    """
     for option in describe_options(spec):
         if option.name == name:
             example = f"{spec.name}:{name}={option.default or '...'}"
@@ -212,7 +227,7 @@ def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
 
 
 def _read(text: str, kind: Kind) -> object:
-    """Convert *text* to a value of *kind*; raise ValueError or KeyError if impossible."""
+    """Convert *text* to a value of the type *kind*; raise ValueError or KeyError if impossible."""
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(text.strip())
@@ -231,7 +246,7 @@ def _read(text: str, kind: Kind) -> object:
 
 
 def _checked(value: object, kind: Kind) -> object:
-    """Convert *value*, which is not text, to *kind*; raise ValueError if impossible."""
+    """Convert *value*, given by Python code, to the type *kind*; raise ValueError if impossible."""
     arguments = typing.get_args(kind)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -38,7 +38,7 @@ logger = Logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A delegate's spec with the usable plugin that offers it."""
+    """A delegate that an installed, usable plugin offers: its spec and the plugin."""
 
     plugin: Plugin
     spec: DelegateSpec
@@ -106,7 +106,7 @@ class PluginSet:
         return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
 
     def defaults(self) -> tuple[Offer, ...]:
-        """Return the offers that may be applied as the default delegate, best first.
+        """Return the delegates that may become the default delegate, best first.
 
         These delegates have a ``default_rank`` and come from a distribution of this project.
         """
@@ -130,7 +130,7 @@ class PluginSet:
         )
 
     def find(self, address: DelegateAddress | str) -> Offer:
-        """Return the offer of the delegate that *address* names; ``my-chip`` finds ``my_chip``.
+        """Return the installed delegate that *address* names; ``my-chip`` finds ``my_chip``.
 
         Raises:
             PluginOptionError: the text is no address.
@@ -302,14 +302,19 @@ def installed() -> PluginSet:
 
 
 def _is_from(plugin: Plugin, distribution: str | None) -> bool:
-    """Whether *plugin* comes from *distribution*; None matches every distribution."""
+    """Whether *plugin* comes from the distribution *distribution*; None means any."""
     if distribution is None:
         return True
     return canonical_name(plugin.distribution) == canonical_name(distribution)
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Whether an unusable plugin is probably the plugin that *address* means."""
+    """Whether an unusable plugin probably has the delegate that the user asks for.
+
+    Args:
+        plugin: the plugin.
+        address: name of the delegate.
+    """
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)
@@ -346,7 +351,12 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
 
 
 def only_one(address: DelegateAddress, options: Given) -> Given:
-    """Return the options from the address or from the argument; raise an error if both exist."""
+    """Return the options from the address or from the argument; raise an error if both exist.
+
+    Args:
+        address: name of the delegate, perhaps with options.
+        options: options from an argument; None if not given.
+    """
     if options is None:
         return address.options or None
     if address.options:

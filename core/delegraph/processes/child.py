@@ -110,7 +110,7 @@ class Child:
 
 
 class _WholeWrites:
-    """Unbuffered stream whose ``write`` writes all bytes, by several writes if necessary."""
+    """Unbuffered stream whose ``write`` writes all bytes, even if the system takes only a part."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -200,7 +200,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return descriptor *life* as text, and the ``Popen`` options that pass it to a child."""
+    """Return text that names the descriptor *life*, and ``Popen`` options that pass it on."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt

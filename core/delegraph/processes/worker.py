@@ -173,7 +173,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served* unchanged; for a :class:`Worker` whose object can be pickled."""
+    """Return *served* unchanged; the ``make`` of a :class:`Worker` whose object is its argument."""
     return served
 
 
@@ -198,7 +198,7 @@ class LostError(Exception):
 
 
 class Line:
-    """Connection to a child that runs :func:`serve`: requests to it, messages from it.
+    """Connection to a child process: sends it requests, and receives its messages.
 
     A thread reads the messages. So neither a hanging child, nor a grandchild that keeps the pipe
     open, can block the parent.

@@ -57,7 +57,7 @@ def _are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class _State:
-    """One state: its name, its input and output, and the caller's array."""
+    """One state of a signature (such as a KV cache): its input, its output, the caller's array."""
 
     name: str
     given: Tensor
@@ -103,7 +103,9 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Let inputs, and outputs where possible, use the caller's arrays; called before each run.
+        """Let inputs use the caller's arrays as memory, and outputs too where possible.
+
+        It is called before each run.
 
         Args:
             subgraph: the allocated subgraph.
@@ -127,7 +129,7 @@ class BoundState:
                 made.data = array
 
     def take(self, subgraph: Subgraph) -> None:
-        """Copy the states that are not in place from *subgraph* to their arrays, after the run.
+        """Copy new states to the caller's arrays after a run, as far as they are not there already.
 
         Raises:
             ArgumentError: the run has given an output another shape.

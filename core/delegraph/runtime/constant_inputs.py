@@ -43,7 +43,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
 
 def _written(tensor: Tensor, value: ArrayLike) -> NDArray[Any]:
-    """Array that the tensor holds after *value* is written to it; shape, dtype of the tensor."""
+    """Return *value* as an array of the tensor's shape and dtype, which becomes its value."""
     before = tensor.data
     tensor.data = before.copy()
     try:

@@ -208,7 +208,7 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """Record that the delegate now being applied computes the whole subgraph *other*.
+        """Record that a node of the delegate being applied computes the whole subgraph *other*.
 
         See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
         """

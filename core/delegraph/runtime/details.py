@@ -116,7 +116,7 @@ _NAME = 20
 
 
 def in_brief(tensors: Sequence[Tensor], indices: Sequence[int]) -> str:
-    """Text with name, type and shape of the first few tensors in *indices*, on one line."""
+    """Return the names, types and shapes of the first tensors in *indices* as one line of text."""
     shown = [tensors[index] for index in indices[:_SHOWN]]
     told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in shown]
     more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []

@@ -21,7 +21,7 @@ class PreservedTensors:
                 self._values[index] = tensor.data.copy()
 
     def put_back(self) -> None:
-        """Restore the saved values of all tensors whose shape is unchanged."""
+        """Restore the saved values of all tensors whose shape has not changed since."""
         for index, value in self._values.items():
             tensor = self.subgraph.tensors[index]
             if tensor.data is None or tensor.data.dtype.hasobject:

@@ -18,7 +18,7 @@ from delegraph.runtime.tensor_access import read_tensor
 
 
 class HasSession(Protocol):
-    """The part of ``Interpreter`` that a signature runner uses."""
+    """The part of ``Interpreter`` that a signature runner needs."""
 
     @property
     def session(self) -> Session:

@@ -190,7 +190,7 @@ class Subgraph:
         return len(self.session.model.subgraphs) == 1 and not any(others)
 
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
-        """Let asynchronous nodes overlap others; return the tensors that must keep their memory.
+        """Let asynchronous nodes overlap others; return which tensors must keep their memory.
 
         The result maps a plan position to tensors that must keep their memory while the node there
         runs. A node with unknown output shapes is the last prepared node, so no other node uses
@@ -316,7 +316,7 @@ class Subgraph:
                 _run(self.steps, wrap)
 
     def exchange_eval(self, present: Eval, other: Eval) -> None:
-        """Replace the evaluation *present* by *other*; takes effect at the next run or earlier."""
+        """Replace a node's evaluation *present* by *other*, from the next run on at the latest."""
         self.steps.evals[:] = [other if run is present else run for run in self.steps.evals]
         self._bound_run = self.bound_call = None
 

@@ -225,7 +225,7 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 class _Exporter:
-    """Base object of a view; it lives as long as the view or any slice of it."""
+    """Object that a view of memory keeps alive; while it exists, the view or a slice exists."""
 
     def __init__(self, data: NDArray[Any]) -> None:
         self._data = data
@@ -248,10 +248,10 @@ class MemoryViews:
         self.alive: set[weakref.ref[_Exporter]] = set()  # called often, so not a WeakSet
 
     def of(self, tensor: Tensor) -> Any:
-        """Return a view of a tensor's data; for strings a copy, without dimensions a scalar.
+        """Return a view of the values of *tensor*, which counts as alive while it is used.
 
-        For a tensor without dimensions the result is a number, as in the official class. It does
-        not count as a view, and cannot be written through.
+        Of strings it is a copy. For a tensor without dimensions the result is a number, as in the
+        official class. It does not count as a view, and cannot be written through.
 
         Raises:
             ArgumentError: the tensor has no data.

@@ -47,7 +47,7 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Text with the reasons of delegates that support the operator but rejected *nodes*."""
+    """Text with the reasons why delegates that know the operator rejected *nodes*."""
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied
@@ -65,7 +65,7 @@ def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
 
 
 def remedy(custom_op: str) -> str:
-    """Advice that names a delegate, a package or a function for the operator *custom_op*."""
+    """Advice how to get the custom operator *custom_op*: a delegate, a package or a function."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"

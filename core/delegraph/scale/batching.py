@@ -60,7 +60,7 @@ class BatchedModel:
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
-        """Return the requested batching, or another one if the model's shapes do not allow it."""
+        """Return the method by which rows become calls: *batching*, or one that shapes allow."""
         sizes = {(declared_shape(entry) or [0])[0] for entry in self.inputs}
         size = sizes.pop() if len(sizes) == 1 else 0
         if batching == "pad" and size < 1:
@@ -89,7 +89,7 @@ class BatchedModel:
         return dict(self._spare.placement.to_json())
 
     def nothing(self) -> Columns:
-        """Return the outputs of a batch without rows: empty arrays of the right types."""
+        """Return outputs of a batch without rows: empty arrays of each output's dtype and shape."""
         along = all(map(declared_shape, self.inputs))
         return {
             entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])
@@ -153,7 +153,7 @@ class BatchedModel:
         }
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Compute the rows of *given* singly and together; keep the faster way if results agree.
+        """Compute rows one by one and together; keep the faster method if the results agree.
 
         A model may accept several rows but mix them, by a constant shape or a sum over all rows. If
         all rows have the same answer, such mixing cannot be seen.
@@ -196,7 +196,7 @@ class BatchedModel:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An interpreter allocated for certain input shapes, with the function that calls it."""
+    """An interpreter that is allocated for certain input shapes, and its call."""
 
     interpreter: AnyInterpreter
     call: ModelCall
@@ -217,7 +217,7 @@ def _row_shape(output: Details, has_rows: bool) -> list[int]:
 
 
 def _all_alike(values: NDArray[Any]) -> bool:
-    """Whether all rows of *values* equal the first row."""
+    """Whether all rows of *values* equal the first row, so that mixed rows cannot be noticed."""
     return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
 
 

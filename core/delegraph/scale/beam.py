@@ -148,5 +148,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Return a predictor's counts so far, by the name of Beam's counter."""
+    """Return a predictor's counts so far (rows, errors and so on) by names for Beam's counters."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

@@ -34,7 +34,7 @@ class ClassColumns:
     names: Sequence[tuple[str, str]]
 
     def of(self, values: NDArray[Any], errors: Sequence[str]) -> Columns:
-        """Return the columns of best classes for *values*, the scores of rows.
+        """Return the columns with best classes and their scores, for the scores *values* of rows.
 
         A row whose text in *errors* is not empty has None and NaN in them.
         """
@@ -68,12 +68,12 @@ class Classes:
     keeps_scores: bool
 
     def identity(self) -> str:
-        """Return a digest of labels and names of columns."""
+        """Return a digest of labels and column names, which determine the written classes."""
         parts = [(column, each.labels, each.names) for column, each in self.outputs.items()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def replaced(self, outputs: Columns, errors: Sequence[str]) -> Columns:
-        """Return *outputs* with classes in place of scores; *errors* has a text for each row."""
+        """Return *outputs* in which columns of best classes replace a classifier's scores."""
         found: Columns = {}
         for column, values in outputs.items():
             if column in self.outputs:

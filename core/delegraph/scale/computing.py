@@ -40,7 +40,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a loaded model: inputs, outputs and batching.
+    """What is known about a model once it is loaded: inputs, outputs, method of batching.
 
     Attributes:
         inputs: details of each input.
@@ -73,11 +73,11 @@ class Computed:
 
 
 class Computer(Protocol):
-    """Computes rows with a loaded model."""
+    """Interface of an object that computes rows with a loaded model, here or in a child process."""
 
     @property
     def lost(self) -> int:
-        """Number of child processes that rows have killed."""
+        """Number of child processes that have died while they computed a row."""
 
     def load(self) -> Facts:
         """Load the model, unless it is loaded.
@@ -226,9 +226,10 @@ class IsolatedComputer:
         return Computed(outputs, errors, batching, self._past_incidents + self._incidents)
 
     def _answers(self, given: Columns) -> Iterator[tuple[int, Computed | Death]]:
-        """Yield the child's answers to *given*, each with the index of its first row.
+        """Yield the results of *given* from the child process, each with its first row's index.
 
-        If the whole batch ends the child, its rows are sent one by one, with an answer for each.
+        If the whole batch ends the child, its rows are sent one by one, with a result for each. A
+        result may be the description of the child's death.
         """
         answer = self._asked(given)
         if isinstance(answer, Computed) or row_count(given) == 1:
@@ -238,7 +239,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Return the child's answer to the rows of *given*, or the description of its death."""
+        """Return the child's results for the rows *given*, or how the child died."""
         self.load()
         answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):
@@ -260,5 +261,5 @@ class IsolatedComputer:
 
 
 def bad_row(row: int, reason: str) -> PredictionError:
-    """Return the error that names a bad row of a batch and the reason."""
+    """Return the error for row *row* of a batch, which the model cannot compute, with *reason*."""
     return PredictionError(f"row {row}: {reason}", row=row)

@@ -46,7 +46,7 @@ def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Cause(JsonRecord):
-    """Bad rows whose reasons differ at most in numbers and quoted names.
+    """Bad rows with about the same reason, which differs only in numbers and quoted names.
 
     Attributes:
         rows: number of these rows.
@@ -204,7 +204,12 @@ def predict(
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return the number of rows in a piece: whole batches, for any number of processes."""
+    """Return how many rows a process computes and saves at a time: a multiple of *max_batch*.
+
+    Args:
+        rows: number of rows of the whole job.
+        max_batch: largest number of rows in a call of the model.
+    """
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
 
@@ -231,7 +236,7 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
 
 
 class _Told:
-    """Reports progress, with the number of rows per second in this run."""
+    """Reports the progress of a job to the caller, with the number of rows per second."""
 
     def __init__(self, progress: Progress, done: int, total: int) -> None:
         self._progress = progress
@@ -274,7 +279,12 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died while it computed the piece that starts at *row*."""
+    """Return the error for a process that died while it computed rows from number *row* on.
+
+    Args:
+        death: description of how the process ended.
+        row: number of the first row that it was computing.
+    """
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "--isolate-rows (isolation='process') finds and marks rows that end their process; "

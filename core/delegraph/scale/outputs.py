@@ -168,7 +168,12 @@ def join_npz(pieces: Sequence[str], path: str) -> None:
 
 
 def _whole(name: str, pieces: Sequence[str]) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return the dtype of the column *name* joined from all pieces, and its shape."""
+    """Return dtype and row shape of the column *name* in the joined file.
+
+    Args:
+        name: name of the column.
+        pieces: paths of the files whose rows are joined.
+    """
     columns = [_described(_column(piece, name)) for piece in pieces]
     rows = {shape[1:] for _, shape in columns}
     if len(rows) > 1:

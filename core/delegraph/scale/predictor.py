@@ -382,7 +382,7 @@ class Predictor:
         return {column: outputs[name] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
-        """Return *columns*, the outputs *made* of good rows, and errors, for the rows to keep."""
+        """Return a batch's result: *columns*, outputs *made* of good rows, and *errors* by row."""
         rows = row_count(columns)
         good = np.array([row for row in range(rows) if row not in errors], np.intp)
         if self.on_error == "drop":

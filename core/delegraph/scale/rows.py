@@ -59,7 +59,7 @@ def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
 
 
 def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
-    """Return a column converted to the dtype of an input.
+    """Return a column converted to the dtype of the input that reads it.
 
     Args:
         column: shape ``[rows, ...]``. A row has the input's shape, with or without its first axis.

@@ -84,9 +84,10 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
 def _engine(
     predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
 ) -> StartedEngine:
-    """Return the engine of the model *name*: on *cluster* if given, else in this process.
+    """Return the engine (what computes requests) of the model *name*.
 
-    Errors of the model are raised here, before the server listens.
+    It is on *cluster* if given, else in this process. Errors of the model are raised here, before
+    the server listens.
     """
     if cluster is not None:
         from delegraph.scale.serving.engines.ray_engine import RayEngine
@@ -98,7 +99,7 @@ def _engine(
 
 
 class _Serving:
-    """A server from start to stop."""
+    """A running server: starts models and endpoints, and stops them at a signal."""
 
     def __init__(
         self, models: Models, options: ServeOptions, on_ready: Callable[[], object]

@@ -35,7 +35,7 @@ Inputs = Mapping[str, Details]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Consecutive rows of a source, with the errors of unreadable rows.
+    """Consecutive rows of a data source, with the reasons of rows that could not be read.
 
     Attributes:
         passed: columns that are not inputs, with all rows.
@@ -76,7 +76,7 @@ class Source(ABC):
 
 
 class Table(Source):
-    """A source that is one file with columns."""
+    """A data source that is one file with columns, such as ``.npz`` or Parquet."""
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
@@ -126,7 +126,11 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return *values*, a column of arrays, as one array if their shapes are equal."""
+    """Return a column of arrays as one array, if all rows have the same shape.
+
+    Args:
+        values: the column, an array of objects.
+    """
     return stacked(list(values)) if is_ragged(values) else values
 
 
@@ -234,7 +238,7 @@ def _is_row(path: Path) -> bool:
 
 
 def stamp(path: str) -> str:
-    """Return the size and modification time of the file *path*, as text."""
+    """Return text that changes when the file *path* changes: its size and modification time."""
     status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
 

@@ -85,7 +85,12 @@ class Flatbuffer:
         return items[positions]
 
     def follow(self, slots: Positions, where: str) -> Positions:
-        """Return the positions to which the forward offsets stored at *slots* point."""
+        """Return the positions to which the offsets stored at *slots* point.
+
+        Args:
+            slots: positions of the offsets.
+            where: name of the part that is read, for errors.
+        """
         targets: Positions = slots + self.values(UINT32, slots, where)
         self.require(targets <= self.size - 4, slots, where, "points past the end of the file")
         return targets
@@ -142,9 +147,13 @@ class Flatbuffer:
             self._limit.take(count, where)
 
     def require(self, good: NDArray[np.bool_], at: Positions, where: str, fault: str) -> None:
-        """Raise an error that names the first fault, unless all of *good* are true.
+        """Raise an error for the first item that is False in *good*.
 
-        The error says that *where*, at the byte offset in *at*, has the fault *fault*.
+        Args:
+            good: whether each item is right.
+            at: byte offset of each item.
+            where: name of the items, for the error.
+            fault: what is wrong, for the error.
 
         Raises:
             MalformedModelError: some item of *good* is false.

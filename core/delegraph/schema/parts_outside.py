@@ -27,7 +27,7 @@ ALIGNMENT = 16
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* including the constants and custom options stored after the flatbuffer.
+    """Return *model* with constants and custom options that the file stores after the flatbuffer.
 
     These parts are views of *content*, the bytes of the whole file.
 

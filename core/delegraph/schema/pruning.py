@@ -14,7 +14,7 @@ from delegraph.schema import tables
 
 @dataclass(frozen=True)
 class Renumbering:
-    """Mapping from each kept index to its new index, in the same order.
+    """New indices for the kept items of a list, in the same order.
 
     >>> renumbering = Renumbering.of([5, 2, 2])
     >>> renumbering.kept, renumbering.moved([2, 5, -1])

@@ -297,9 +297,13 @@ class _Reader:
     def _unions(
         self, kind: Union, tags_at: Positions | None, at: Positions, where: str
     ) -> Iterable[Table | None]:
-        """Return the tables of a union field; None where it is absent or its type unknown.
+        """Return the table of each union field; None where it is absent or its type unknown.
 
-        *tags_at* and *at* are the positions of the type tags and of the offsets to the tables.
+        Args:
+            kind: declaration of the field: the types that the table may have.
+            tags_at: positions of the type tags; None if no table has the field.
+            at: positions of the offsets to the tables.
+            where: name of the tables, for errors.
         """
         column: list[Table | None] = [None] * len(at)
         if tags_at is None:
@@ -375,7 +379,14 @@ def _members(numbers: list[Any], enum: Any) -> list[Any]:
 
 
 def _spread(values: Sequence[Any], rows: NDArray[np.intp], count: int, default: Any) -> list[Any]:
-    """Return *count* values: *values* at the positions *rows*, and *default* elsewhere."""
+    """Return a list of *count* values, most of them equal to *default*.
+
+    Args:
+        values: the other values.
+        rows: positions of these values in the list.
+        count: length of the list.
+        default: value at all other positions.
+    """
     column = [default] * count
     for row, value in zip(rows.tolist(), values, strict=True):
         column[row] = value

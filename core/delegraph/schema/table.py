@@ -302,7 +302,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
     @classmethod
     def make(cls, row: Iterable[Any]) -> Self:
-        """Return a record from *row*: the values of all fields, in declaration order."""
+        """Return a record with the values *row*, one for each field in the order of declaration."""
         return tuple.__new__(cls, row)
 
     def replace(self, **changes: Any) -> Self:
@@ -349,7 +349,7 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 class Columns(Sequence[AnyTable]):
-    """Tables of one type, as a list of values for each field; records are created on access.
+    """Tables of one type, stored as one list of values for each field, to save time.
 
     A large model has tens of thousands of tensors and operators. Creating their records takes
     longer than reading their fields, and a loader needs each record only once.

@@ -29,7 +29,7 @@ _SVG = """\
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """Label, message and colour of a badge.
+    """Content of a badge: a small picture in a README that shows the result of a check.
 
     Attributes:
         message: result of the check, the right half of the badge.
@@ -43,7 +43,7 @@ class Badge:
 
     @property
     def color(self) -> str:
-        """Name of the colour, as shields.io has it."""
+        """Name of the badge's colour, as the service shields.io writes it."""
         return {"passed": "brightgreen", "sampled": "blue"}.get(self.state, "red")
 
     def svg(self) -> str:

@@ -33,7 +33,7 @@ _FRAMES = 4
 
 @dataclass(frozen=True)
 class Death:
-    """Description of how a process ended instead of giving an answer.
+    """Description of how a process of checks ended before it had sent its result.
 
     Attributes:
         what: text that describes the end, such as ``crashed (SIGSEGV)``.
@@ -85,7 +85,7 @@ class _Limits:
         return replace(self, what_of_all=what, end=time.monotonic() + seconds)
 
     def next(self) -> tuple[float, Death]:
-        """Return the seconds to wait now, and the death to report if no message arrives."""
+        """Return the seconds to wait for a message, and the :class:`Death` if none arrives."""
         left = math.inf if self.end is None else self.end - time.monotonic()
         if left < self.seconds:
             return max(left, 0), Death(self.what_of_all, is_end_of_test=True)
@@ -126,7 +126,7 @@ class CheckProcess:
         heard: Callable[[Sign], object],
         patiently: bool = False,
     ) -> Any:
-        """Call a method in the process; return its answer, or a :class:`Death`.
+        """Call a method of the process's ``CheckServer``; return its result, or a :class:`Death`.
 
         Args:
             method: name of a method of ``CheckServer``.
@@ -185,7 +185,11 @@ class _Child:
         self.line = Line(child, RECORDS)
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
-        """Return the next message, within the limits."""
+        """Return the next message of the process as (kind, content); kill the process if late.
+
+        Args:
+            limits: time limits for this message and for the whole test.
+        """
         seconds, death = limits.next()
         timer = threading.Timer(seconds, self._end_late, [death])
         timer.daemon = True
@@ -196,7 +200,11 @@ class _Child:
             timer.cancel()
 
     def death(self, *, is_unreadable: bool) -> Death:
-        """Wait for the end of the process, or end it if *is_unreadable*; return its cause."""
+        """Return how the process ended.
+
+        The call waits for its end. A process that sends unreadable messages (*is_unreadable*) is
+        killed.
+        """
         ending = self.line.death(is_unreadable)
         where = _innermost(self._stack.read_text(errors="replace"))
         self.close()
@@ -206,12 +214,16 @@ class _Child:
         return Death(f"{did} ({ending.how})", where)
 
     def close(self) -> None:
-        """End the process, and delete the file of its stack."""
+        """End the process, and delete the file to which it writes its stack."""
         self.line.child.close()
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Let the process write its stack, kill it, and store *death* as the cause of its end."""
+        """Kill the process for its lateness, after it has written its Python stack to a file.
+
+        Args:
+            death: description that :meth:`death` returns later.
+        """
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)

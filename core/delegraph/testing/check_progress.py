@@ -17,7 +17,7 @@ _SHOW = "\x1b7{text}\x1b[K\x1b8"
 
 
 class CheckProgress:
-    """Progress text after the cursor; nothing is shown if standard output is no terminal.
+    """Shows after pytest's dots, on a terminal, how many models the running check has tried.
 
     Args:
         column: function that returns the number of columns that pytest has filled in the line.

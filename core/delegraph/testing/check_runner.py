@@ -48,7 +48,12 @@ _DEPENDS_ON_STATE = (
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
-    """Return the runner of the checks of a pytest run; None if checks run in pytest's process."""
+    """Return the object that runs checks in another process; None if they run in pytest's own.
+
+    Args:
+        config: configuration of the pytest run, which has the options.
+        folder: folder in which models that show a failure are saved.
+    """
     limit = config.getoption("delegate_timeout")
     if not limit or config.getoption("usepdb") or config.getoption("trace"):
         return None
@@ -82,9 +87,10 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Return the identities of the test class *kind*; its tests run here from now on.
+        """Return names and operators of the delegates that the test class *kind* tests.
 
-        *tests* is the class's node id, by which the other process finds it.
+        From now on, the class's tests run in the other process. *tests* is the class's pytest node
+        id, by which that process finds it.
 
         Raises:
             pytest.UsageError: the class cannot be collected; the message says why.
@@ -219,7 +225,7 @@ class CheckRunner:
             process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
-        """Return the report of the test *item*, whose process ended by *death*."""
+        """Return a failed pytest report for the test *item*, whose process ended by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
         unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
         note = self._note or unknown

@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> bool:
-    """Skip the collection at the start; :class:`CheckServer` collects on request."""
+    """Skip pytest's collection of tests; :class:`CheckServer` collects a class on request."""
     return True
 
 
@@ -86,7 +86,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 class CheckServer:
-    """Answers requests of pytest's main process, in place of a normal pytest run."""
+    """Receives requests of pytest's main process through a pipe, and runs the requested tests."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -116,7 +116,7 @@ class CheckServer:
         self._reports.append(report)
 
     def outline(self, tests: str) -> object:
-        """Return the identities of a class's subjects, or the reason why it cannot be collected.
+        """Return the delegates that a test class tests, or the reason why it cannot be collected.
 
         Args:
             tests: name of the class, as ``file::class``.

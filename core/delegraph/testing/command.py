@@ -65,7 +65,7 @@ def run_command(*words: object) -> CommandResult:
 
 @cache
 def _main() -> Callable[[Sequence[str]], int]:
-    """Return the function that pip's ``delegraph`` script calls.
+    """Return the function behind the ``delegraph`` command.
 
     The command line belongs to a higher layer, so it is found through its entry point.
     """

@@ -53,7 +53,7 @@ _ZERO_POINTS = {"UINT8": (117, 131), "INT8": (3, -9), "INT16": (0, 0), "FLOAT32"
 
 @dataclass(frozen=True)
 class Operands:
-    """Operands and output of a convolution."""
+    """Random input, weights and bias of a convolution, and the quantization of its output."""
 
     x: Fed
     weight: TensorDef

@@ -111,7 +111,13 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return quantization parameters, per channel along *axis*; None without a scale."""
+    """Return the quantization record for a tensor with the scale or scales *scale*; None without.
+
+    Args:
+        scale: one scale, or one per channel.
+        zero_point: one zero point, or one per channel.
+        axis: axis of the channels.
+    """
     if scale is None:
         return None
     scales = np.atleast_1d(np.asarray(scale, np.float32))

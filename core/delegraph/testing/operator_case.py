@@ -29,7 +29,7 @@ Arrays = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Fed:
-    """A graph input with its array and quantization."""
+    """A graph input of a test model: the array that it gets, its type and its quantization."""
 
     array: NDArray[Any]
     definition: TensorDef
@@ -46,7 +46,14 @@ def fed(
     scale: float | Sequence[float] | None = None,
     zero_point: int | Sequence[int] = 0,
 ) -> Fed:
-    """Return a graph input for *values*, whose type follows from their dtype."""
+    """Return a graph input (array, type and quantization) for a case.
+
+    Args:
+        values: array of the input, or what NumPy can convert to one.
+        type: name of a ``TensorType``; None means the type of the dtype of *values*.
+        scale: as for :func:`tensor`.
+        zero_point: as for :func:`tensor`.
+    """
     array = np.asarray(values)
     name = type or next(t.name for t, dtype in NUMPY_DTYPES.items() if dtype == array.dtype)
     return Fed(array, tensor(array.shape, name, scale=scale, zero_point=zero_point))

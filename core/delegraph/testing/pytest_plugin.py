@@ -109,13 +109,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:
-    """Add a failure that no test can report to the scorecard."""
+    """Add to the scorecard a failure that belongs to no test, such as a delegate's load error."""
     notes: Any = config.pluginmanager.get_plugin(_NOTES)
     notes.add({"section": "contract", "types": {}, "outcome": "failed", **note})
 
 
 class _Notes:
-    """Collects the notes of conformance tests, from all processes of a run."""
+    """Collects the records of the kit's tests (check, outcome, message) from all processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

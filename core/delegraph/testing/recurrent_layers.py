@@ -37,12 +37,20 @@ class Weights:
         return constant(self.rng.normal(0, 0.5, n).astype(np.float32))
 
     def inputs(self, shape: tuple[int, ...], steps: int = 3) -> list[list[Any]]:
-        """Return random arrays for the graph input at several invokes."""
+        """Return random arrays for the graph input at several invokes.
+
+        Args:
+            shape: shape of the graph input.
+            steps: number of invokes.
+        """
         return [[self.rng.normal(0, 1, shape).astype(np.float32)] for _ in range(steps)]
 
 
 def gates(make: Callable[[], TensorDef], *, cifg: bool) -> list[Maybe]:
-    """Return a tensor for each gate; None for the input gate if it is coupled."""
+    """Call *make* for each gate of an LSTM; return the tensors in the operator's order.
+
+    With *cifg* (coupled input and forget gates), the input gate is None.
+    """
     return [None if cifg else make(), make(), make(), make()]
 
 
@@ -58,7 +66,19 @@ def lstm_weights(
     projection_bias: bool = False,
     diagonal: bool = False,
 ) -> list[Maybe]:
-    """Return inputs 1 to 17 of an LSTM node, without states and layer normalization."""
+    """Return inputs 1 to 17 of an LSTM node: weights, peepholes, biases and projection.
+
+    Args:
+        weights: generator of the weights.
+        n_input: length of the input's last axis.
+        n_cell: length of the cell state.
+        n_output: length of the output state.
+        cifg: whether input and forget gate are coupled.
+        peephole: whether there are peephole weights.
+        projection: whether there are projection weights.
+        projection_bias: whether there is a bias of the projection.
+        diagonal: whether recurrent weights are vectors, the diagonals of matrices.
+    """
     recurrent = (
         (lambda: weights.vector(n_cell)) if diagonal else (lambda: weights.matrix(n_cell, n_output))
     )
@@ -164,11 +184,19 @@ class IntegerLstm:
         ]
 
     def intermediates(self) -> list[TensorDef]:
-        """Return the scales of the gates before normalisation, and the hidden vector's scale."""
+        """Return tensors without data that give the scales of values inside of the layer.
+
+        They are the gates before normalisation, and the hidden vector.
+        """
         scales = self.rng.uniform(1e-4, 4e-4, 4)
         before = [tensor((0,), "INT16", scale=float(scale)) for scale in scales]
         return [*before, tensor((0,), "INT8", scale=0.007, zero_point=3)]
 
     def steps(self, shape: tuple[int, ...], count: int = 3) -> list[list[Any]]:
-        """Return random arrays for the graph input at several invokes."""
+        """Return random arrays for the graph input at several invokes.
+
+        Args:
+            shape: shape of the graph input.
+            count: number of invokes.
+        """
         return [[self.rng.integers(-128, 128, shape).astype(np.int8)] for _ in range(count)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NumericsDifference:
-    """How the two sets of kernels differ in an operator.
+    """How LiteRT's builtin and reference kernels differ in an operator.
 
     Attributes:
         ops: operator names.

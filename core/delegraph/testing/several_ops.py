@@ -55,7 +55,15 @@ def graph_model(
     tensors: Mapping[str, TensorDef] | None = None,
     metadata: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """Return a model with one subgraph."""
+    """Return the bytes of a model with one subgraph, given by names of operators and tensors.
+
+    Args:
+        nodes: operators in order, each with the names of its inputs and outputs.
+        inputs: names of the graph inputs.
+        outputs: names of the graph outputs.
+        tensors: definitions of named tensors; a tensor without one gets a default.
+        metadata: metadata buffers by name.
+    """
     return subgraphs_model([(nodes, inputs, outputs, tensors or {})], metadata=metadata)
 
 

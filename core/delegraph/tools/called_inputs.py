@@ -13,7 +13,12 @@ from delegraph.tools.setup import Setup
 
 
 def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Return the metadata of the first subgraph; empty if *signature* calls another subgraph."""
+    """Return the metadata of the first subgraph; empty if *signature* calls another subgraph.
+
+    Args:
+        model: the loaded model.
+        signature: name of the signature to call; None for the first subgraph.
+    """
     called = {s.subgraph_index for s in model.signatures if s.key == signature}
     metadata = read_metadata(model) if called <= {0} else None
     return metadata or ModelMetadata()
@@ -25,6 +30,11 @@ def signature_names(
     """Return the position of each input name in the signatures of the first subgraph.
 
     If *signature* is given, *details* already have its names, so the result is empty.
+
+    Args:
+        model: the loaded model.
+        signature: name of the signature to call; None for the first subgraph.
+        details: details of the inputs.
     """
     if signature is not None:
         return {}
@@ -42,6 +52,11 @@ def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> 
     """Check that the declared input sizes fit the memory limit, before values are generated.
 
     The official interpreter has no limit, so nothing is checked for it.
+
+    Args:
+        setup: the model with delegates and options.
+        model: the loaded model.
+        details: details of the inputs.
 
     Raises:
         OperatorError: an input exceeds the memory limit of *setup*.

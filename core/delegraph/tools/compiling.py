@@ -184,7 +184,7 @@ def compile_model(
 def _chosen(
     delegates: Sequence[str] | Mapping[str, Any], cpu: Sequence[str], progress: Progress
 ) -> tuple[list[CompilingDelegate], list[Keeper]]:
-    """Return the delegates whose partitions are compiled, and those that keep entries.
+    """Return the delegates whose partitions are compiled, and those that store data in the file.
 
     *cpu* has processor levels, as values of the option ``cpu`` of delegates that store entries.
 
@@ -224,7 +224,14 @@ def _is_compiled(offer: Offer) -> bool:
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply delegates that set shapes of custom operators, then the delegates *compiling*."""
+    """Apply the delegates *compiling* to the loaded model.
+
+    Before them, delegates are applied that set the shapes of custom operators.
+
+    Args:
+        session: the loaded model.
+        compiling: delegates whose partitions are compiled.
+    """
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):
@@ -250,7 +257,12 @@ def _bundles(model: AnyPath | bytes, session: Session) -> Chain:
 
 
 def _content(session: Session, plans: Plans) -> bytes:
-    """Return the bytes of the session's model file in which each subgraph executes its plan."""
+    """Return the bytes of the model file in which compiled partitions replace their nodes.
+
+    Args:
+        session: the loaded model.
+        plans: for each subgraph, operator indices and compiled partitions in execution order.
+    """
     content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
         return content.tobytes()

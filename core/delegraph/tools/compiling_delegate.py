@@ -65,7 +65,7 @@ class CompiledNode:
 
 
 class CompilingDelegate(SimpleDelegate):
-    """Replaces another delegate and compiles its partitions, stored in :attr:`compiled`.
+    """Claims nodes as another delegate does, and compiles its partitions instead of running them.
 
     Attributes:
         compiled: mapping from a subgraph's index and its nodes to the compiled node; it may hold

@@ -100,7 +100,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Text that the environment *variable* overrides a setting; empty if it is not set."""
+    """Text that says that the environment *variable* overrides a setting; empty if unset."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

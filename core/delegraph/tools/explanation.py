@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Consecutive nodes of the execution plan that run on the same delegate or on kernels.
+    """Consecutive nodes of the execution plan that one delegate, or the host's kernels, run.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -202,7 +202,12 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and the nodes between them, each after the stages whose results it reads."""
+    """Yield partitions and the nodes between them, each after the stages whose results it reads.
+
+    Args:
+        placement: which delegate runs each node.
+        subgraph: a subgraph of the model.
+    """
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
@@ -247,7 +252,11 @@ def _without_constants(stages: Iterable[Stage], placement: Placement) -> Iterato
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return ascending positions, moved so that each position follows those that it needs."""
+    """Return positions, ascending where possible, each after the positions that it needs.
+
+    Args:
+        needs: for each position, the positions that must come before it.
+    """
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

@@ -36,7 +36,7 @@ MOST_TRIED = 16
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A change to a delegate's claims, or to the model, by which the delegate claims more nodes.
+    """A change to a delegate's claims, or to the model, after which it would claim more nodes.
 
     Attributes:
         delegate: name of the delegate.
@@ -61,7 +61,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A rejected node, with all data needed to ask its delegate again."""
+    """A rejected node, with the data needed to ask its delegate again about a changed node."""
 
     subgraph: int
     node: Node
@@ -146,7 +146,7 @@ def _is_accepted(
 
 
 def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
-    """Return the addition to claims that would allow the node in *question*, or None."""
+    """Return what the claims *claimed* must add to cover the node in *question*, or None."""
     return _LIFTS[question.rejection.constraint](question, claimed)
 
 

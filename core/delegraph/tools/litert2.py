@@ -112,7 +112,7 @@ class LiteRt2Interpreter(ClosedByWith):
         return self._official
 
     def call(self, signature: str | None = None) -> LiteRt2Call:
-        """Return the call of a signature; None means the model's first subgraph.
+        """Return the object that calls the model, by *signature* or as a whole, step by step.
 
         Raises:
             ArgumentError: no signature calls the first subgraph.
@@ -294,7 +294,7 @@ def _require_no_variables(model: Model) -> None:
 
 
 class _Named(NamedTuple):
-    """A tensor, its name in this kind of call, and the official name."""
+    """A tensor with its name in this kind of call and LiteRT's name for it."""
 
     spec: TensorSpec
     name: str

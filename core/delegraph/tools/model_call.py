@@ -100,7 +100,7 @@ class ModelCall(Protocol):
 
 
 class KeptState(NamedTuple):
-    """States that each run passes to the next run.
+    """States, such as KV caches, that each run passes to the next run.
 
     Attributes:
         names: names of the states, sorted.
@@ -119,7 +119,11 @@ class MakesCalls(Protocol):
     """Interface of a runtime that creates calls itself, without the methods of interpreters."""
 
     def call(self, signature: str | None = None) -> ModelCall:
-        """Return the call of the whole model, or of a signature."""
+        """Return the object that calls the whole model, or a signature.
+
+        Args:
+            signature: name of the signature; None means the whole model.
+        """
 
     def get_signature_list(self) -> Any:
         """Return input and output names of each signature."""
@@ -129,7 +133,11 @@ class MakesCalls(Protocol):
 
 
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
-    """Return the call of the whole model, or of the given signature.
+    """Return the object that calls the whole model, or a signature, step by step.
+
+    Args:
+        interpreter: the interpreter.
+        signature: name of the signature to call; None for the first subgraph.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -145,6 +153,10 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
     """Allocate the first subgraph, or that of *signature*, for its inputs' present shapes.
+
+    Args:
+        interpreter: the interpreter.
+        signature: name of the signature to call; None for the first subgraph.
 
     Raises:
         ArgumentError: the model has no such signature.

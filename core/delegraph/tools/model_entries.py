@@ -53,7 +53,7 @@ class KeptEntries(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """A delegate that stores entries in model files, with one set of options.
+    """A delegate that stores data after the model in its file, with one set of options.
 
     Attributes:
         offer: the plugin's offer of the delegate.
@@ -105,9 +105,10 @@ def with_kept(
     progress: Progress,
     arguments: Mapping[str, Any],
 ) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
-    """Return a model file with delegates' entries, facts about the entries, and the placement.
+    """Let delegates store their decisions in a model file; return it with facts about them.
 
-    Existing entries are kept, except entries of other versions of the same delegates.
+    The third result is the placement. Existing entries are kept, except entries of other versions
+    of the same delegates.
 
     Args:
         model: the model.

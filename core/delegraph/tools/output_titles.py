@@ -59,7 +59,12 @@ def _signature_names(model: Model, subgraph: int) -> Mapping[int, str]:
 
 
 def _maker(graph: SubgraphSpec, tensor: int) -> str:
-    """Return the name of the operator that writes *tensor*; empty for inputs and constants."""
+    """Return the name of the operator that writes *tensor*; empty for inputs and constants.
+
+    Args:
+        graph: a subgraph of the model.
+        tensor: index of the tensor.
+    """
     operator = next((o for o in graph.operators if tensor in o.outputs), None)
     if operator is None:
         return ""

@@ -149,7 +149,13 @@ def picture_as_input(
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Whether the input *details* has channels before rows: by user option or by shape."""
+    """Whether the input *details* has channels before rows: by user option or by shape.
+
+    Args:
+        details: details of the tensor.
+        options: the user's choices for pictures.
+        note: receives remarks for the user.
+    """
     if options.layout is not None:
         return options.layout == "nchw"
     shape = declared_shape(details)
@@ -236,6 +242,10 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 def _require_reasonable(image: Image, path: str) -> None:
     """Check that the size in a picture's header is in proportion to the size of its file *path*.
 
+    Args:
+        image: the picture.
+        path: path of the file.
+
     Raises:
         ArgumentError: the decoded picture exceeds the limit.
     """
@@ -251,6 +261,11 @@ def _require_reasonable(image: Image, path: str) -> None:
 def _require_room(details: Details, width: int, height: int) -> None:
     """Check that a picture of *width* and *height* is not empty and fits the memory limit.
 
+    Args:
+        details: details of the tensor.
+        width: width in pixels.
+        height: height in pixels.
+
     Raises:
         ArgumentError: the size is zero, or exceeds the limit for a small file.
     """
@@ -263,7 +278,13 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[int, int, int]:
-    """Return height, width and channels of the input *details*; *size* is (width, height)."""
+    """Return height, width and channels of the input *details*; *size* is (width, height).
+
+    Args:
+        details: details of the tensor.
+        size: width and height of the picture, in pixels.
+        is_planar: whether channels come before rows.
+    """
     shape = declared_shape(details)
     if is_planar and len(shape) >= 3:
         shape = [*shape[:-3], *shape[-2:], shape[-3]]
@@ -312,7 +333,13 @@ def _converted(
 def _normalized(
     pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
 ) -> NDArray[np.float32]:
-    """Return ``(byte - mean) / std`` of *pixels*; mean and std are numbers, or one per channel."""
+    """Return ``(byte - mean) / std`` of *pixels*; mean and std are numbers, or one per channel.
+
+    Args:
+        pixels: the picture: ``[height, width, channels]``.
+        described: what the author's metadata tells about the tensor.
+        details: details of the tensor.
+    """
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(

@@ -114,7 +114,7 @@ def _survey_alone(plugin: Plugin, worker: Worker) -> SurveyedPlugin:
 
 
 def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
-    """Return the surveyed plugin from a process's answer."""
+    """Convert *answer*, a process's report on a plugin as JSON data, to a record."""
     plugin = plugin_from_json(answer["plugin"])
     findings = from_json(tuple[Finding, ...], answer["findings"])
     outcome = _outcome(plugin)
@@ -154,7 +154,7 @@ def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
 
 
 def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
-    """Return the reports of a process on its first plugins, and how the process ended.
+    """Return the reports that a process has sent on its first plugins, and how it ended.
 
     The report on the last of these plugins may lack the findings.
     """

@@ -23,7 +23,10 @@ def untold(what: str, done: float, total: float | None) -> None:
 
 
 def part_of(progress: Progress, number: int, count: int) -> Progress:
-    """Return the function that reports the progress of part *number* of *count*, from 0."""
+    """Return a progress function for part *number* of *count* equal parts of some work.
+
+    It reports the progress of the whole to *progress*.
+    """
 
     def told(what: str, done: float, total: float | None) -> None:
         progress(what, number + (done / total if total else 0.0), count)

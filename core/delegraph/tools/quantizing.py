@@ -14,6 +14,10 @@ def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
     """Return ``round(values / scale) + zero_point`` in the dtype of *details*, saturated.
 
     For a tensor without a scale, numbers are only rounded.
+
+    Args:
+        values: the stored values.
+        details: details of the tensor.
     """
     scale, zero_point = details["quantization"]
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
@@ -23,7 +27,12 @@ def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 
 def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
-    """Return stored *values* as real numbers: ``scale * (values - zero_point)`` if quantized."""
+    """Return stored *values* as real numbers: ``scale * (values - zero_point)`` if quantized.
+
+    Args:
+        values: the stored values.
+        details: details of the tensor.
+    """
     scale, zero_point = details["quantization"]
     real = values.astype(np.float64)
     return real if scale == 0.0 else (real - zero_point) * scale

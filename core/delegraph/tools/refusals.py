@@ -62,7 +62,12 @@ Costs = Mapping[tuple[int, int], NodeCost]
 
 
 def node_costs(placement: Placement, model: Model) -> Costs:
-    """Return the cost of each node of a placement, for the shapes that the file declares."""
+    """Return the cost of each node of a placement, for the shapes that the file declares.
+
+    Args:
+        placement: which delegate runs each node.
+        model: the loaded model.
+    """
     found = {}
     for node in placement.nodes:
         subgraph = model.subgraphs[node.subgraph]
@@ -78,7 +83,12 @@ def _written_bytes(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int
 
 
 def refusals_of(placement: Placement, costs: Costs) -> tuple[Refusal, ...]:
-    """Return the rejections, by delegate; rejections with the most arithmetic come first."""
+    """Return the rejections, by delegate; rejections with the most arithmetic come first.
+
+    Args:
+        placement: which delegate runs each node.
+        costs: cost of each node.
+    """
     groups: dict[tuple[object, ...], list[tuple[NodePlacement, Rejection]]] = {}
     for node in placement.nodes:
         for delegate, rejection in node.refusals(placement.delegates):

@@ -188,7 +188,7 @@ class Setup:
         ]
 
     def own_runtime_only(self) -> list[str]:
-        """Return the names of set attributes that the official interpreter does not support."""
+        """Return the names of options that are set and only Delegraph's own runtime supports."""
         return [name for name in self._not_default() if name in OWN_RUNTIME_ONLY]
 
     def __str__(self) -> str:
@@ -209,7 +209,7 @@ class Setup:
         return [d if isinstance(d, str) else type(d).__name__ for d in self.delegates]
 
     def _not_default(self) -> dict[str, Any]:
-        """Return the attributes that differ from their defaults, except the first three."""
+        """Return all attributes, without the first three, that differ from their defaults."""
         values = {spec.name: (getattr(self, spec.name), spec.default) for spec in fields(self)[3:]}
         return {name: value for name, (value, default) in values.items() if value != default}
 

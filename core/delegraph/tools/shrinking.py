@@ -224,7 +224,7 @@ def _bytes(array: Array) -> NDArray[np.uint8]:
 
 
 def _with(case: AnyCase, buffers: Any = None, **changes: Any) -> AnyCase:
-    """Return *case* with new buffers and changed fields of its main subgraph."""
+    """Return *case* with other buffers, and with the fields *changes* of its main subgraph."""
     first, *others = case.records.subgraphs or ()
     records = case.records.replace(subgraphs=(first.replace(**changes), *others))
     if buffers is not None:

@@ -43,7 +43,12 @@ _HAN = (
 
 
 def takes_text(details: Details, described: TensorMetadata) -> bool:
-    """Whether the metadata *described* has a tokenizer for this input of integers."""
+    """Whether the metadata *described* has a tokenizer for this input of integers.
+
+    Args:
+        details: details of the tensor.
+        described: what the author's metadata tells about the tensor.
+    """
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
 
@@ -133,7 +138,13 @@ def text_as_input(
 
 
 def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return at most *length* ids, the number of words, and the number of unknown words."""
+    """Return at most *length* ids, the number of words, and the number of unknown words.
+
+    Args:
+        text: the text.
+        tokenizer: how the text is divided into tokens.
+        length: number of elements of the input; None for any number.
+    """
     if not _PLAIN_PATTERN.fullmatch(tokenizer.pattern):
         raise ArgumentError(
             f"the metadata's tokenizer splits texts at {tokenizer.pattern!r}, which may take too "
@@ -159,7 +170,13 @@ def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def _of_bert(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return ids, with ``[CLS]`` and ``[SEP]``, and the numbers of words and unknown words."""
+    """Return ids, with ``[CLS]`` and ``[SEP]``, and the numbers of words and unknown words.
+
+    Args:
+        text: the text.
+        tokenizer: how the text is divided into tokens.
+        length: number of elements of the input; None for any number.
+    """
     indexed = {word: index for index, word in enumerate(tokenizer.vocabulary)}
     missing = [word for word in ("[CLS]", "[SEP]", "[UNK]") if word not in indexed]
     if missing:

@@ -33,7 +33,14 @@ def arena_chart(in_use: Sequence[int], top: int, labels: tuple[str, str], width:
 
 
 def _columns(in_use: Sequence[int], room: int) -> Iterator[int]:
-    """Yield the height of each column of the chart; a column covers nodes or a part of a node."""
+    """Yield the height of each column of the chart, in bytes.
+
+    A column covers several nodes, or a part of one node.
+
+    Args:
+        in_use: bytes in use while each node runs.
+        room: number of columns.
+    """
     count = len(in_use)
     columns = room if count > room else count * max(1, min(room // max(count, 1), 8))
     for i in range(columns):

@@ -53,7 +53,7 @@ def print_author_metadata(out: Console, metadata: ModelMetadata) -> None:
 
 
 def _facts(tensor: TensorMetadata) -> str:
-    """Return the metadata of a tensor, in one line."""
+    """Return what the author says about a tensor, as text of one line."""
     facts = []
     if tensor.size:
         facts.append("{} x {}".format(*tensor.size))

@@ -73,7 +73,15 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 
 
 def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
-    """Print the states that each run passes on, and tokens per second; nothing without states."""
+    """Print states that each run passes to the next run, and tokens per second.
+
+    Nothing is printed without states.
+
+    Args:
+        out: the console to print to.
+        handed_on: states, such as KV caches; None without states.
+        rate: number of tokens per second; None if unknown.
+    """
     if handed_on is None:
         return
     names = ", ".join(handed_on.names[:_SHOWN_STATES])
@@ -110,7 +118,7 @@ def _figure(name: str, value: float | None) -> str:
 
 
 def _figures(latency: Latency) -> dict[str, str]:
-    """Return the statistics as texts, by name."""
+    """Return statistics of run times, such as the median, as texts by name."""
     shares = latency.percentiles
     times = {
         "first": latency.first,

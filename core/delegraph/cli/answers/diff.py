@@ -89,7 +89,11 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return the cells of a row: the mean over runs, then the worst value of other metrics."""
+    """Return table texts of one output: mean error over runs, and worst value of other metrics.
+
+    Args:
+        metrics: mean, deviation and extremes over runs of each metric.
+    """
     worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
     shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
     return [number(metrics["mean"].avg), *shown]
@@ -161,7 +165,11 @@ def _is_known(layer: LayerDifference) -> bool:
 
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
-    """Return the greatest difference and the smallest SNR over the runs."""
+    """Return two table texts: the greatest difference, and the smallest SNR, over all runs.
+
+    Args:
+        difference: difference of a tensor; None if it could not be compared.
+    """
     if difference is None or not difference.compared():
         return ("", "")
     return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)

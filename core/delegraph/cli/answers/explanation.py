@@ -132,7 +132,12 @@ def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
 
 
 def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of the delegate or host that runs a stage, with the delegate's note."""
+    """Return the name of what runs the nodes of *stage*: a delegate with its note, or the host.
+
+    Args:
+        placement: which delegate or kernel computes each node.
+        stage: consecutive nodes that run on the same delegate.
+    """
     if stage.delegate is None:
         return NOTHING if stage.is_unresolved else placement.host
     note = placement.notes.get(stage.delegate)

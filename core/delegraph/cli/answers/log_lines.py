@@ -40,7 +40,7 @@ def show_from(level: str) -> None:
 
 
 class _Echo(logging.Handler):
-    """Log handler that prints records; ``undo`` restores all loggers."""
+    """Log handler that prints log records on standard error; ``undo`` restores all loggers."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)

@@ -35,7 +35,7 @@ _AS_IT_RUNS = "as it runs"
 
 @dataclass(frozen=True)
 class Applied:
-    """Memory of a model with delegates, and the placement of its nodes."""
+    """Memory of a model to which delegates are applied, and which delegate has which node."""
 
     report: MemoryReport
     placement: Placement
@@ -61,14 +61,14 @@ class MemoryAnswer:
 
     @property
     def runs_as(self) -> MemoryReport:
-        """Memory report of the model with the delegates that it would run with."""
+        """Memory report of the model as it runs: with the delegates that it would get."""
         report = self.core if self.runs is None else self.runs.report
         assert report is not None
         return report
 
     @property
     def subject(self) -> MemoryReport:
-        """Report to which bound, peak, picture, suggestions, budget and offline plan refer.
+        """Memory report that the chart, bound, peak, suggestions, budget and plan are about.
 
         Default delegates depend on the installation, so it is the report of the core alone unless
         the user named delegates.
@@ -87,7 +87,7 @@ class MemoryAnswer:
 
     @property
     def needed(self) -> int:
-        """Number of bytes that are compared with the budget."""
+        """Number of bytes of the arena, which is compared with the budget."""
         return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
     @cached_property

@@ -50,7 +50,13 @@ class Lines:
         self._thread.start()
 
     def show(self, what: str, done: float, total: float | None) -> None:
-        """Store the state of the work for the next line."""
+        """Note the progress of the work, for the next line that is written.
+
+        Args:
+            what: name of the present work.
+            done: finished amount of the work.
+            total: whole amount of the work in the same unit; None if unknown.
+        """
         self._state = what, done, total
 
     def stop(self) -> None:
@@ -68,12 +74,18 @@ class Lines:
 
 
 def _line(what: str, done: float, total: float | None, elapsed: float) -> str:
-    """Return a line of progress.
+    """Return a line of text about the progress of some work.
 
     >>> _line("comparing", 1, 4, 30)
     'comparing: 25 %, 30 s so far'
     >>> _line("applying delegates", 0, None, 150)
     'applying delegates: 2 min 30 s so far'
+
+    Args:
+        what: name of the present work.
+        done: finished amount of the work.
+        total: whole amount of the work in the same unit; None if unknown.
+        elapsed: seconds since the work began.
     """
     share = f"{100 * done / total:.0f} %, " if total else ""
     return f"{what or 'working'}: {share}{span(elapsed)} so far"

@@ -51,7 +51,10 @@ class Column:
 
     @property
     def narrowest(self) -> int:
-        """Width at which no word is broken; of names, the width that most of them have."""
+        """Smallest width, in characters, at which no word of the column is broken.
+
+        Of names, it is the width that most of them have.
+        """
         words = joined_units(self.heading).split(" ")
         for text in self.cells:
             words += [text] if self.is_number else joined_units(text).split(" ")
@@ -146,9 +149,10 @@ def fitted(
 
 
 def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bool) -> list[int]:
-    """Return the widths: of the longest cells if they fit; else names are cut, then cells wrap.
+    """Return the width of each column, in characters, so that a line of *width* holds them all.
 
-    Finally long words are broken, if *breaks_words*.
+    The widths are those of the longest cells if these fit. Otherwise names are shortened, then
+    cells wrap, and finally long words are broken, if *breaks_words*.
     """
     widest = [min(column.widest, width) for column in columns]
     least = [column.narrowest for column in columns]
@@ -164,7 +168,10 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
 
 
 def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:
-    """Return the widths that wrapped cells use; saved characters go to columns that wrap."""
+    """Return column widths without characters that no wrapped cell uses.
+
+    The saved characters go to columns whose cells wrap.
+    """
     found = [column.used(w) for column, w in zip(columns, widths, strict=True)]
     for i in sorted(range(len(found)), key=lambda i: columns[i].widest - found[i]):
         room = max(0, width - _total(found, gap))
@@ -189,7 +196,7 @@ def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) 
 
 
 def _total(widths: Iterable[int], gap: int) -> int:
-    """Return the number of characters of a line, including gaps."""
+    """Return the number of characters of a line: all *widths*, with a *gap* between columns."""
     return sum(width + gap for width in widths) - gap
 
 

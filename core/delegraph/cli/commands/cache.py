@@ -164,7 +164,11 @@ def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
-    """Return the cache entries by delegate and version, for the given delegates or all (None)."""
+    """Return the files in the cache, grouped by delegate and version.
+
+    Args:
+        delegates: names of the delegates; None means all.
+    """
     from delegraph.delegation.cache_entries import cache_entries
 
     found: Groups = defaultdict(list)
@@ -178,7 +182,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Context that adds to errors which file of the cache caused them, and why."""
+    """Context that adds to system errors the file of the cache that caused them, and the reason."""
     from delegraph.delegation.configuration import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 

@@ -158,7 +158,10 @@ def _require_compilable(delegates: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _lasting(model: str, output: str) -> Iterator[str]:
-    """Yield an address of the model that stays valid when *output* is written."""
+    """Yield a path of the model that stays valid when the file *output* is written.
+
+    *output* may be the model's own file; then it is a copy.
+    """
     from delegraph.bundles.opening import split_address
 
     file, section = split_address(model)
@@ -227,7 +230,7 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
 
 
 def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> None:
-    """Print the content of the file before it is written."""
+    """Print what the written file will contain: compiled partitions, sizes and entries."""
     from delegraph.cli.answers.explanation import print_refusals, print_stages
 
     out = console()

@@ -44,7 +44,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
 
 
 class _DiffCommand(SectionedCommand):
-    """Command of one model; the error about a second model says where it goes."""
+    """Command for one model; the error about a second model suggests ``--reference``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments."""

@@ -99,7 +99,7 @@ def _answer(
     failures: Sequence[KnownFailure],
     findings: Sequence[Finding],
 ) -> dict[str, Any]:
-    """Return the whole answer as a dictionary for JSON."""
+    """Return the result of the command as a dictionary for ``--json``."""
     from delegraph.json_records import to_json
 
     return {

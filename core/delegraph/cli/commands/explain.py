@@ -243,7 +243,10 @@ def _explain_litert(request: ExplainRequest) -> int:
 
 
 def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return delegate names, with ``all`` expanded, and delegate files, for a lock."""
+    """Return the names of requested delegates, and delegate files, as a lock file stores them.
+
+    The name ``all`` is replaced by the names of the installed delegates.
+    """
     names = replace(setup, delegate_files=()).requested_delegates() or []
     return tuple(map(str, names)), setup.delegate_files
 

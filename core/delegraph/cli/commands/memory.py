@@ -138,9 +138,13 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _reports(
     request: MemoryRequest, delegates: Sequence[Any] | None
 ) -> tuple[Applied | None, MemoryReport | None]:
-    """Return the report with delegates (None if they claim no node), and that of the core alone.
+    """Return the memory report with delegates, and the one of Delegraph's kernels alone.
 
-    The second report is None if only delegates can run the model.
+    The first is None if delegates claim no node, the second if only delegates can run the model.
+
+    Args:
+        request: parsed options of the command.
+        delegates: the requested delegates; None means the default ones.
     """
     from delegraph.errors import UnresolvedOpError
 

@@ -263,7 +263,10 @@ def _duration(seconds: float) -> str:
 
 
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
-    """Return the given labels, and the number of best classes; None keeps the scores."""
+    """Return the labels of classes, and how many best classes replace a classifier's scores.
+
+    The number is None if scores are written unchanged.
+    """
     from delegraph.scale.classes import has_labels
     from delegraph.tools.evaluation.labelled_pictures import read_words
 

@@ -141,7 +141,7 @@ def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[Completio
 
 
 def _model(ctx: click.Context) -> Model:
-    """Return the model that the line so far names."""
+    """Return the model that the command line names so far, for completions from its content."""
     from delegraph.graph import load_model
 
     # Before an option without its value, click leaves the arguments unread.
@@ -186,7 +186,7 @@ class _JoinedWords(BashComplete):
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return an item without the beginning that Bash keeps."""
+        """Return the text of *item*, without the beginning of the word that Bash keeps."""
         if item.type == "plain":
             item = CompletionItem(item.value[self._cut :], item.type, item.help)
         return super().format_completion(item)

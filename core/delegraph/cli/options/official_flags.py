@@ -20,7 +20,7 @@ _YES, _NO = ("true", "1"), ("false", "0")
 
 
 def own_words(command: str, arguments: Sequence[str]) -> list[str]:
-    """Return a command's arguments with Delegraph's options in place of official flags.
+    """Return arguments in which flags of the official tools became Delegraph's options.
 
     >>> own_words("benchmark", ["--graph=m.tflite", "--num_runs=5", "--dry_run", "--json"])
     ['m.tflite', '--runs', '5', '--dry-run', '--json']
@@ -91,12 +91,15 @@ class _Delegate:
 
 
 def _as(option: str) -> Words:
-    """Return the converter of a flag whose value is the value of *option*."""
+    """Return a function that turns the value of an official flag into the option *option*."""
     return lambda value: [option, value]
 
 
 def _unless_negative(option: str) -> Words:
-    """Return the converter of a flag whose negative values mean the default."""
+    """Return a function that turns the value of an official flag into the option *option*.
+
+    A negative value means the default, so that no option is given.
+    """
     return lambda value: [] if value.startswith("-") else [option, value]
 
 
@@ -113,7 +116,7 @@ def _model(value: str) -> list[str]:
 
 
 def _ranges(value: str) -> list[str]:
-    """Return ``--input-range`` for each part of ``name,low,high:name,low,high``."""
+    """Split ``name,low,high:name,low,high`` into one option ``--input-range`` for each input."""
     words: list[str] = []
     for part in value.split(":"):
         name, _, numbers = part.partition(",")

@@ -149,7 +149,12 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Remove the set-up options, except those in *but*, from *options*, and return the set-up."""
+    """Remove the options of a set-up from *options*, and return the set-up that they describe.
+
+    Args:
+        options: values of a command's options, by name; it is changed.
+        but: names of set-up options that stay in *options*.
+    """
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

@@ -181,9 +181,16 @@ Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
 
 
 def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
-    """Return the indices of at most *limit* boxes that survive the suppression, best first.
+    """Return the boxes of one class that overlap no better box too much, best first.
 
-    *scores* has one score for each box.
+    Args:
+        boxes: corners of the boxes, ``[N, 4]``.
+        scores: score of each box, ``[N]``.
+        limit: largest number of boxes.
+        options: options with the thresholds of score and overlap.
+
+    Returns:
+        Indices of the boxes.
     """
     candidates = np.flatnonzero(scores >= np.float32(options.nms_score_threshold))
     ranked = candidates[descending(scores[candidates])]
@@ -191,9 +198,12 @@ def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> N
 
 
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress boxes by the score of their best class; return a few best classes for each box.
+    """Drop boxes that overlap better ones, by each box's best class; return the detections.
 
-    *scores* is ``[boxes, classes (+ 1 background)]``.
+    Args:
+        boxes: corners of the boxes, ``[N, 4]``.
+        scores: ``[N, classes (+ 1 background)]``.
+        options: options of the operator.
     """
     scores = scores[:, scores.shape[1] - options.num_classes :]
     per_box = options.max_classes_per_detection
@@ -219,9 +229,12 @@ def _best_classes(scores: Floats, count: int) -> list[int]:
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress boxes class by class; return the detections of all classes with the best scores.
+    """Drop boxes that overlap better ones, class by class; return the best detections.
 
-    *scores* is ``[boxes, classes (+ 1 background)]``.
+    Args:
+        boxes: corners of the boxes, ``[N, 4]``.
+        scores: ``[N, classes (+ 1 background)]``.
+        options: options of the operator.
     """
     background = scores.shape[1] - options.num_classes
     limit = min(options.detections_per_class, options.max_detections)

@@ -90,7 +90,10 @@ def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Windo
 
 
 def _spatial(options: dict[str, Any], name: str) -> list[int]:
-    """Return the three inner numbers of the option *name*, whose first and last must be 1."""
+    """Return the numbers of the option *name* for depth, height and width.
+
+    The option has five numbers; the first and the last, for batch and channels, must be 1.
+    """
     values = [int(value) for value in options.get(name, ())]
     if len(values) != 5 or values[0] != 1 or values[4] != 1:
         raise OperatorError(f"{name} is {values}, expected [1, D, H, W, 1]")

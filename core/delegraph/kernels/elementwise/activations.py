@@ -58,7 +58,7 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU6")
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RELU6: x clamped to [0, 6]; for the types of RELU.
+    """Return the function for RELU6: x clamped to [0, 6], on float32, uint8, int8 and int16.
 
     TFLM's kernel clamps stored numbers of the input, and stores them as the output's without
     rescaling.
@@ -210,7 +210,7 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 
 @kernel("HARD_SWISH")
 def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes HARD_SWISH on float32, uint8 and int8.
+    """Return the function for HARD_SWISH: x * relu6(x + 3) / 6, on float32, uint8 and int8.
 
     HARD_SWISH is x * min(max(x + 3, 0), 6) / 6.
 

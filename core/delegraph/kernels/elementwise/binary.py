@@ -180,7 +180,7 @@ def _activation(node: Node) -> int:
 
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the function for a NumPy operation and its fused activation; integers wrap."""
+    """Return the evaluation of the NumPy function *operation*, clamped by *activation*."""
     make = _maker(operation, _limits(activation, y.dtype))
     return TensorEval(make, make(a, b, y))
 
@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return the function that makes a node's evaluation from its tensors."""
+    """Return a function from a node's two inputs and its output to the node's evaluation."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)

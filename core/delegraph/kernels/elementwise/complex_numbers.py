@@ -28,7 +28,7 @@ def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("REAL")
 def prepare_real(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes REAL, the real parts.
+    """Return the function for REAL: the real parts of complex numbers.
 
     Source: tflite/kernels/complex_support.cc.
     """
@@ -37,7 +37,7 @@ def prepare_real(context: OpContext, node: Node) -> Eval:
 
 @kernel("IMAG")
 def prepare_imag(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes IMAG: imaginary parts.
+    """Return the function for IMAG: the imaginary parts of complex numbers.
 
     Source: tflite/kernels/complex_support.cc.
     """

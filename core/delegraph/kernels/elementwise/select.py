@@ -65,10 +65,7 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
 
 
 def _is_single(*tensors: Tensor) -> bool:
-    """Whether each tensor has exactly one element.
-
-    If so, the output keeps its present shape.
-    """
+    """Whether each of *tensors* has exactly one element, so that the output keeps its shape."""
     return all(math.prod(tensor.shape) == 1 for tensor in tensors)
 
 

@@ -217,7 +217,14 @@ def _row_numbers(indices: NDArray[np.int32], stack: tuple[int, ...]) -> NDArray[
 def _divisors(
     combiner: int, row: NDArray[np.intp], weights: NDArray[np.float32], rows: int
 ) -> NDArray[np.float32]:
-    """Return the divisor of each sum, ``[rows], float32``; 1 for rows without elements."""
+    """Return the divisor of each sum, ``[rows], float32``; 1 for rows without elements.
+
+    Args:
+        combiner: value of ``CombinerType``: how the rows found are combined.
+        row: for each element found, the row of the output that it belongs to.
+        weights: weight of each element found.
+        rows: number of output rows.
+    """
     divisors = np.zeros(rows, np.float32)
     if combiner == CombinerType.MEAN:
         np.add.at(divisors, row, weights)

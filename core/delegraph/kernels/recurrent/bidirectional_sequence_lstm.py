@@ -94,7 +94,7 @@ def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensor
 
 
 def _if_present(context: OpContext, node: Node, first: int) -> int | None:
-    """Return input *first* if the node has auxiliary weights; None if it has none.
+    """Return *first* if the node has auxiliary weights from that input on; otherwise None.
 
     *first* holds the weights of the input gate. The next input, the forget gate's weights, is never
     absent in a layer with auxiliary weights.

@@ -16,10 +16,10 @@ Array = NDArray[Any]
 
 
 class Cell(Protocol):
-    """The arithmetic of one layer for one time step, bound to the layer's weights."""
+    """Arithmetic of one layer for one time step, with the layer's weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
-        """Return the contribution of the inputs, for all time steps.
+        """Return what the inputs contribute to the cell, for all time steps at once.
 
         Args:
             x: the inputs of all time steps, ``[T, B, I]``.
@@ -46,7 +46,7 @@ class Sequence3D(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One pass of a cell over a sequence, forwards or backwards.
+    """Reads a sequence forwards or backwards by a cell, and writes the outputs.
 
     Attributes:
         cell: function that returns the cell; called at each invoke.
@@ -155,7 +155,7 @@ def bidirectional_eval(
 def stacked_inputs(
     x: Tensor, aux_input: Tensor | None, *, has_aux_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the input of the backward pass, and the auxiliary input of both passes.
+    """Return what a stacked bidirectional layer reads: backward input and auxiliary input.
 
     *x* is the layer's input; *aux_input* is its second input, if any. Layers are stacked in one of
     two ways. With *has_aux_weights*, both passes read both inputs. Otherwise the backward pass

@@ -132,7 +132,7 @@ def _check(layer: _Layer) -> None:
 
 
 def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
-    """Return the function for float activations; weights are float or 8-bit.
+    """Return the function that runs a layer with float activations, and float or 8-bit weights.
 
     Source:
         EvalFloatSVDF and EvalHybridSVDF, tflite/kernels/internal/reference/svdf.h.
@@ -156,7 +156,7 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
 
 
 def _integer_eval(layer: _Layer, activation: int) -> Eval:
-    """Return the function for int8 activations, with int16 state and time weights.
+    """Return the function that runs a layer with int8 activations, int16 state and time weights.
 
     Source:
         EvalIntegerSVDF, tflite/kernels/internal/reference/svdf.h.

@@ -56,7 +56,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
-    """Return the function from the spectrum *x* to the sums of its *channels*.
+    """Return the function that sums the spectrum *x* in each of its *channels*.
 
     *tables* are the node's inputs 1 to 5.
 

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 class _Fixed:
-    """Arithmetic of 16- or 32-bit numbers; sums that do not fit wrap.
+    """Arithmetic with fixed-point numbers of 16 or 32 bits, whose sums wrap as in C.
 
     Args:
         bits: 16 or 32.
@@ -169,9 +169,12 @@ class RealTransform:
         return np.stack(joined, axis=-2).reshape(z.shape)
 
     def _turned(self, parts: Array, q: int, stride: int) -> Array:
-        """Return part *q* of *parts*, ``[2, ..., p, m]``, each number times its root of unity.
+        """Return part *q* of *parts* with each number multiplied by its root of unity.
 
-        *stride* is the product of the radices of the outer levels.
+        Args:
+            parts: ``[2, ..., p, m]``: real and imaginary parts of *p* parts.
+            q: number of the part.
+            stride: product of the radices of the outer levels.
         """
         x = parts[..., q, :]
         roots = self._roots[:, np.arange(x.shape[-1]) * stride * q]

@@ -71,13 +71,13 @@ def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
 
 
 def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
-    """Convert *sums* to the type of *y*, in which integers wrap."""
+    """Convert *sums* to the type of *y* and store them there; integers wrap."""
     is_exact_integer = sums.dtype.kind == "f" and y.dtype.kind in "iu"
     np.copyto(y, sums.astype(np.int64) if is_exact_integer else sums, casting="unsafe")
 
 
 class _Side:
-    """Lengths and order of the batching, contracting and free axes of one operand."""
+    """Axes of one operand, in order: batching, contracting and free ones, with their lengths."""
 
     def __init__(
         self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]

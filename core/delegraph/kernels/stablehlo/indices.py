@@ -23,7 +23,12 @@ def without(rank: int, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def batch_shape(shape: Sequence[int], index_vector_dim: int) -> tuple[int, ...]:
-    """Return *shape* without *index_vector_dim*, the axis of its index vectors."""
+    """Return the shape of a tensor of index vectors without the axis of the vectors.
+
+    Args:
+        shape: shape of the tensor.
+        index_vector_dim: axis along which the vectors lie.
+    """
     return tuple(size for axis, size in enumerate(shape) if axis != index_vector_dim)
 
 

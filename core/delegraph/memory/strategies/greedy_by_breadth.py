@@ -13,7 +13,7 @@ from delegraph.memory.task_profiles import num_tasks
 
 
 def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: a tensor of *records* gets the smallest free object that holds it.
+    """Assign each tensor of *records* to the smallest free object that is large enough.
 
     If none holds it, the largest free object grows, or a new object is created. The breadth of a
     task is the sum of the sizes in use. Tasks of greater breadth come first, and within a task

@@ -41,7 +41,7 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 
 
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: each tensor gets the object whose uses are closest to it in time.
+    """Assign each tensor to the object whose uses are closest to the tensor's uses in time.
 
     Tensors are assigned in order of the positional maximum that holds them: largest first. Ties are
     broken by that distance in time, which changes as objects are assigned, then by size.
@@ -64,7 +64,7 @@ def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[i
 
 
 class _Queue:
-    """The tensors to assign, by priority.
+    """Tensors that wait for a memory object, in the order in which they get one.
 
     Attributes:
         _order: tensors sorted by position, size (descending) and index, ``[tensors], int64``; the
@@ -135,9 +135,13 @@ class _Queue:
 
 
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return, for each tensor, the last k for which the k-th positional maximum is as large.
+    """Return, for each tensor, the position by which large tensors are served first.
 
-    *sizes* are the tensors' sizes; the positional maximums are those of *records*.
+    It is the last k for which the k-th positional maximum is at least as large as the tensor.
+
+    Args:
+        records: sizes and times of use of the tensors.
+        sizes: sizes of the tensors.
     """
     return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
 

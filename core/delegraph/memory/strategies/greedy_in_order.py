@@ -15,7 +15,7 @@ _Pool = list[tuple[int, int]]  # (size, object id), ascending
 def greedy_in_order(
     records: Sequence[ByteRecord], reallocation_graph: Sequence[Sequence[int]] | None = None
 ) -> ObjectsAssignment[int]:
-    """Return objects; an object grows when a larger tensor takes it over.
+    """Assign tensors to objects; an object grows when a larger tensor takes it over.
 
     Without a graph, a new object is created only if none is free.
 
@@ -86,7 +86,7 @@ def _closest_permitted(
 def greedy_in_order_by_dimensions(
     records: Sequence[ShapeRecord],
 ) -> ObjectsAssignment[tuple[int, ...]]:
-    """Return objects that are as large as all their tensors in every dimension and never grow.
+    """Assign tensors to objects as large as all their tensors in every dimension; none grows.
 
     A tensor takes over a free object that is large enough, with the fewest surplus elements; of
     equal objects, the object freed first.

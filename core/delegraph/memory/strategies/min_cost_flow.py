@@ -15,7 +15,7 @@ _NONE = -1
 
 
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: each tensor gets a new object, or the object of a finished tensor.
+    """Assign each tensor to a new object, or to the object of a tensor no longer used.
 
     A new object costs the tensor's bytes. Taking over an object costs the bytes by which the tensor
     is larger than its predecessor. The sum of costs is minimal. It only estimates the memory: of

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """Interface of a compiled delegate, as its contexts and kernels use it."""
+    """Interface of what owns compiled kernels: a compiled delegate or a custom operator."""
 
     address: int
     """Address of the ``TfLiteDelegate``."""
@@ -35,7 +35,7 @@ class Owner(Protocol):
         """Return the native context of another subgraph, created once per subgraph."""
 
     def address_of_owner(self, delegate: object | None) -> int:
-        """Return the C address that represents the owner of a tensor or node; 0 for none."""
+        """Return the address of the C delegate that owns a tensor or node; 0 for no delegate."""
 
     def retain(self) -> None:
         """Add one to the number of kernels that use the native delegate."""
@@ -79,7 +79,7 @@ class NativeContext:
     # -- calls ---------------------------------------------------------------------------------
 
     def begin(self, context: DelegateContext) -> None:
-        """Let the struct's functions work on *context*, until :meth:`end` is called."""
+        """Let the struct's functions read and change *context*, until :meth:`end` is called."""
         if not self._calls:
             self.messages.clear()
             self._failure = None
@@ -148,11 +148,11 @@ class NativeContext:
         return found
 
     def add_node(self, native: NativeNode) -> None:
-        """Use the existing structs *native* for a delegate node."""
+        """Use the existing C structs *native* for a node that the delegate has added."""
         self._nodes[native.node.index] = native
 
     def drop_node(self, native: NativeNode) -> None:
-        """Forget *native*, the structs of a delegate node."""
+        """Stop using *native*, the C structs of a delegate node that was removed."""
         if self._nodes.get(native.node.index) is native:
             del self._nodes[native.node.index]
 
@@ -212,7 +212,9 @@ class NativeContext:
         self.report(in_words(error))
 
     def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
-        """Raise an error for a status other than OK; log the messages of a successful call.
+        """Raise an error if the status that a function of the delegate returned is not OK.
+
+        After a successful call, the messages that it reported are only logged.
 
         Args:
             status: status that the delegate's function returned.

@@ -41,7 +41,7 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def _write_functions(native: NativeContext) -> None:
-    """Fill every function pointer of the struct of *native*, and register the context's address."""
+    """Fill every function pointer of the C struct of *native*, and register its address."""
     for name, function in _callbacks().items():
         setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
     _contexts[native.address] = native
@@ -52,9 +52,14 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return the owner's native context of a subgraph; create it at the first request.
+    """Return the ``TfLiteContext`` of a subgraph for *owner*; create it at the first request.
 
     *made* holds the contexts that exist already.
+
+    Args:
+        owner: compiled delegate or custom operator whose C code gets the context.
+        made: contexts that exist already, by subgraph; a new one is added.
+        context: Delegraph's context of the subgraph.
     """
     found = made.get(context)
     if found is None:
@@ -83,7 +88,11 @@ def _failed(signature: tuple[Any, ...]) -> Any:
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function* for C: on an exception, return *failed* and store the exception."""
+    """Wrap *function*, a Python function, for calls by C, which cannot receive exceptions.
+
+    After an exception, the wrapper stores the exception for the delegate's caller, and returns
+    *failed*.
+    """
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)
@@ -106,7 +115,7 @@ def _report(address: int, message: str) -> None:
 
 
 def _function(function: Function) -> Function:
-    """Register *function* for the struct field with the same name in camel case."""
+    """Register *function* as the implementation of the struct field with its name in camel case."""
     _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
     return function
 
@@ -175,13 +184,25 @@ def acquire_subgraph_context(native: NativeContext, index: int, context: Any) ->
 
 @_function
 def release_subgraph_context(native: NativeContext, index: int) -> None:
-    """Release the context of subgraph *index*."""
+    """Release the context of subgraph *index*.
+
+    Args:
+        native: the C context of a subgraph.
+        index: the index.
+    """
     native.release(index)
 
 
 @_function
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
-    """Store address and size of the model's metadata entry *name* in *content* and *size*."""
+    """Store address and size of the model's metadata entry *name* in *content* and *size*.
+
+    Args:
+        native: the C context of a subgraph.
+        name: name of the metadata entry.
+        content: pointer that receives the address.
+        size: pointer that receives the number of bytes.
+    """
     found = native.current.get_model_metadata(name.decode())
     content[0], size[0] = found.ctypes.data, len(found)
 
@@ -232,7 +253,12 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
 
 @_function
 def get_tensor(native: NativeContext, index: int) -> int:
-    """Return the address of the struct of the tensor with *index*."""
+    """Return the address of the struct of the tensor with *index*.
+
+    Args:
+        native: the C context of a subgraph.
+        index: the index.
+    """
     if not 0 <= index < len(native.tensors):
         raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
     return native.tensors.address_of(index)
@@ -243,7 +269,12 @@ def get_tensor(native: NativeContext, index: int) -> int:
 
 @_function
 def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
-    """Return the address of *size* bytes that live as long as the subgraph."""
+    """Return the address of *size* bytes that live as long as the subgraph.
+
+    Args:
+        native: the C context of a subgraph.
+        size: number of bytes.
+    """
     memory = ctypes.create_string_buffer(max(size, 1))
     native.kept.append(memory)
     return ctypes.addressof(memory)

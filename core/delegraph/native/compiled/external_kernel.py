@@ -42,7 +42,7 @@ def kernel_registration(
     name: str,
     code: BuiltinOperator = BuiltinOperator.DELEGATE,
 ) -> Registration:
-    """Return a registration that lets Delegraph run the C functions *functions*.
+    """Return a registration (implementation of an operator) that calls compiled C functions.
 
     Args:
         native_of: function that returns the native context for a subgraph's context.
@@ -128,7 +128,11 @@ class ExternalKernel:
         return self._eval(context)
 
     def _take_over(self, context: Any) -> None:
-        """Copy changes that the delegate made in the tensor structs to Delegraph's tensors."""
+        """Copy what the C code changed in tensor structs to Delegraph's tensors of the node.
+
+        These are types and buffer handles of inputs and outputs, and the descriptions of working
+        memory.
+        """
         tensors, node = self._native.tensors, self._structs.node
         for index in _present(node.outputs):
             tensors[index].read_allocation(context)

@@ -167,7 +167,7 @@ class TensorStruct:
         self._own(LibcMemory.of(tensor.bytes))
 
     def resized(self) -> None:
-        """Set the data pointer to the data that a dynamic tensor received during invoke."""
+        """Update the data pointer of a resized tensor; a dynamic tensor gets new memory."""
         if self.tensor.type == TensorType.STRING:
             return  # the delegate allocates its data
         if self.tensor.is_dynamic and self.tensor.data is not None:

@@ -56,7 +56,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
 
 
 class CalledAccelerator(Protocol):
-    """Interface of an accelerator for the C callbacks."""
+    """Interface of an accelerator written in Python, as the C callbacks use it."""
 
     @property
     def name(self) -> str:
@@ -129,7 +129,14 @@ def register_address(environment: int, accelerator: CalledAccelerator) -> int:
 
 
 def _answering(answer: Callable[[CalledAccelerator, Any], None]) -> Callable[..., int]:
-    """Return a C callback that calls *answer* with the accelerator and the result's address."""
+    """Return a C callback that calls *answer* and turns its exception into an error status.
+
+    The callback receives the number of an accelerator and an address for the result.
+
+    Args:
+        answer: function that is called with the accelerator and the address; it writes the result
+            there.
+    """
 
     def call(accelerator: int, out: Any) -> int:
         try:
@@ -173,7 +180,7 @@ def _create_delegate(_context: int, _environment: int, own: int, _options: int, 
 
 
 def _release_accelerator(address: int, known: dict[int, Any] = _accelerators) -> None:
-    """Remove the accelerator at *address* from *known*, since LiteRT no longer needs its name."""
+    """Remove the accelerator at *address* from *known*, because LiteRT has destroyed it."""
     known.pop(address, None)
 
 

@@ -224,7 +224,10 @@ class AppliedDelegates:
     # -- errors --------------------------------------------------------------------------------
 
     def _refused(self) -> str:
-        """Text that names the delegate that the runtime has rejected and the reason, if known."""
+        """Error text for a runtime that rejects a delegate and reports no reason itself.
+
+        The text names the delegate of which no nodes were asked, and the likely cause.
+        """
         refused = next((delegate for delegate in self.own if not delegate.claims), None)
         if refused is None:
             return "LiteRT refuses a delegate without a word"
@@ -239,7 +242,8 @@ class AppliedDelegates:
         """Context that raises the delegate's exception in place of the runtime's error report.
 
         Args:
-            unsaid: function that returns the reason if the runtime reports a failure without text.
+            unsaid: function that returns the error text if the runtime reports a failure without
+                text.
         """
         failure: RuntimeError | ValueError | None = None
         self._begin()
@@ -281,7 +285,7 @@ class AppliedDelegates:
         raised: BaseException | None,
         unsaid: Callable[[], str] | None = None,
     ) -> None:
-        """Raise the error of a call, if there is one.
+        """Raise the delegate's exception, or else the runtime's error; do nothing without an error.
 
         Args:
             failure: error of the official runtime.
@@ -315,7 +319,7 @@ class _Messages:
         self._said = ""
 
     def news(self, text: str) -> str:
-        """Return the lines of *text* that are new, each once."""
+        """Return the lines of the error text *text* that were not in the text of the last call."""
         fresh = text.removeprefix(self._said) if self._said else text
         self._said = text
         return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text

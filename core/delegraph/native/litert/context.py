@@ -82,7 +82,10 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def findings(self) -> Findings:
-        """Result of the check of the model's nodes, for the shapes when it is first read."""
+        """For each node of the model, whether Delegraph's kernels find it well-formed, and why not.
+
+        The nodes are checked for the shapes that tensors have at the first read of this property.
+        """
         return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
@@ -108,7 +111,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return node, registration
 
     def params_of(self, params: Any, delegate: object | None) -> DelegateParams:
-        """Return the parameters of a partition from the runtime's C struct."""
+        """Return the description of a partition: its nodes, inputs and outputs."""
         return DelegateParams(
             delegate,
             ints_at(params.nodes_to_replace),
@@ -183,7 +186,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate may not claim, with the reasons, such as the user's rules."""
+        """Nodes that this delegate may not claim, with the reasons, such as a user's rule."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}

@@ -71,7 +71,7 @@ class CustomOpDelegate(Delegate):
 
 
 class _Wrapped:
-    """Runs an operator's registration in a delegate node that replaces the operator's node."""
+    """Runs a Python operator's registration in the delegate node that replaces its node."""
 
     def __init__(self, inner: Registration) -> None:
         self._inner = inner

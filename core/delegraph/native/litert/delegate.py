@@ -125,7 +125,7 @@ def loaded(model: AnyModel, limits: Limits | None = None) -> Model:
 
 @dataclass(slots=True)
 class Claims:
-    """Operators and partitions of one subgraph that a delegate claimed when it was last applied.
+    """Nodes and partitions that a delegate claimed in one subgraph when it was last applied.
 
     Attributes:
         operators: mapping from a node index of the runtime to the model's operator.
@@ -316,14 +316,14 @@ class LiteRtDelegate:
         self._buffers[context.address, handle] = context
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """Return Delegraph's registration of *operator*, else *other*; see ``Host``."""
+        """Return Delegraph's implementation of *operator*; *other* if there is none."""
         try:
             return self._resolver.resolve(operator)
         except UnsupportedModelError:
             return other
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Start replacing nodes; return the C registration and the delegate's address.
+        """Begin to replace nodes; return the C registration and the address of the C delegate.
 
         *first* is the index of the first new node; see ``Host``.
         """
@@ -341,7 +341,7 @@ _by_address: WeakValueDictionary[int, LiteRtDelegate] = WeakValueDictionary()
 
 @dataclass(slots=True)
 class _Replacing:
-    """State of a replacement of nodes by a delegate's kernels."""
+    """State while nodes are replaced by a delegate's nodes: their kernels, and the next index."""
 
     address: int
     context: LiteRtContext
@@ -374,7 +374,7 @@ class _Replacing:
 
 
 class _Applying(threading.local):
-    """Delegates that are being applied in the present thread."""
+    """Delegates that are being applied by the present thread, the innermost one last."""
 
     def __init__(self) -> None:
         self.now: list[_Replacing] = []

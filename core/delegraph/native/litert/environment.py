@@ -46,7 +46,7 @@ Addresses = dict[Side, Sequence[Callable[[], int]]]
 
 
 class _Compiling(threading.local):
-    """Delegates of the model that the present thread is compiling."""
+    """Delegates of the model that the present thread compiles, which accelerators then offer."""
 
     now: Addresses | None = None
 
@@ -56,7 +56,7 @@ _compiling = _Compiling()
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """An accelerator that offers one delegate of the model that is being compiled."""
+    """An accelerator that offers LiteRT one delegate of the model that is being compiled."""
 
     side: Side
     position: int

@@ -54,6 +54,10 @@ class Failures:
     def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
         """Add an incident; the first incident of a default delegate also gives a warning.
 
+        Args:
+            incident: a failure of the delegate after which the interpreter went on.
+            heir: name of what computes the nodes in the delegate's place, for the message.
+
         Raises:
             DefaultDelegateWarning: the user turns warnings into errors.
         """
@@ -63,7 +67,10 @@ class Failures:
             warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
-        """Return the registration of a delegate node, extended by the handling of failures."""
+        """Return the registration of a delegate node, extended to follow the failure policy.
+
+        Depending on the policy, Delegraph's kernels replace failed nodes, or also check results.
+        """
         alone = with_fallback(registration, self._node_failed, only_rejections=self._raises)
         policy = self._policy
         if policy.on_failure != "shadow" and not policy.validate:
@@ -71,7 +78,7 @@ class Failures:
         return with_supervision(registration, alone, policy, self._supervision, self._supervised)
 
     def _supervised(self, context: LiteRtContext, node: Node, incident: Incident) -> None:
-        """Record an incident of a supervised node, with the runtime's node numbers."""
+        """Record an incident of a node whose results are checked, by the runtime's numbers."""
         operators, nodes = context.operators, node.options.nodes_to_replace
         of_model = tuple(operators[index].index for index in nodes if index in operators)
         at = context.subgraph_index
@@ -121,5 +128,5 @@ class Failures:
 
 
 def _is_foreign(operator: OperatorSpec) -> bool:
-    """Whether an operator is a custom operator that the runtime lacks."""
+    """Whether *operator* is a custom operator that is not in Delegraph's operator table."""
     return operator.is_custom and operator.name not in OP_TABLE

@@ -47,7 +47,7 @@ Pairs = list[tuple[Tensor, Tensor]]
 def with_fallback(
     registration: Registration, report: Report, *, only_rejections: bool = False
 ) -> Registration:
-    """Return a registration whose failures are reported and replaced by Delegraph's kernels.
+    """Return a registration that uses Delegraph's kernels for nodes on which the delegate fails.
 
     Args:
         registration: registration of the delegate's nodes.
@@ -180,7 +180,10 @@ class PartitionKernels:
         self._interpreter = interpreter
 
     def size_outputs(self) -> None:
-        """Set the shapes of the outputs as the kernels compute them."""
+        """Set the shapes of the partition's outputs to those that Delegraph's kernels determine.
+
+        If shapes are known only during invoke, the outputs are made dynamic instead.
+        """
         for inner, tensor in self._results:
             if self._is_open():
                 self.context.set_dynamic(tensor)
@@ -194,7 +197,7 @@ class PartitionKernels:
         return self._fit().subgraph().has_dynamic_tensors
 
     def _fit(self) -> Interpreter:
-        """Return the interpreter, allocated for the present shapes of the inputs."""
+        """Return the partition's interpreter, allocated for the present shapes of the inputs."""
         assert self._interpreter is not None  # obstacle() has created it
         changed = [(i, t) for i, t in self._inputs if i.shape != t.shape]
         for inner, tensor in changed:
@@ -283,12 +286,12 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 def paired(
     own: CallableSubgraph, context: LiteRtContext, model: PartitionModel
 ) -> tuple[Pairs, Pairs, Pairs]:
-    """Return pairs of equal inputs, outputs and variables in two forms of a partition.
+    """Match the tensors of two forms of a partition; return pairs of inputs, outputs, variables.
 
     Args:
-        own: the partition in the interpreter of its model.
-        context: context of the subgraph.
-        model: the partition's model.
+        own: the partition as the main subgraph of a model of its own.
+        context: context of the subgraph of the official interpreter that contains the partition.
+        model: the model that was made of the partition.
     """
     state = [i for i, tensor in enumerate(own.tensors) if tensor.is_variable]
     return (

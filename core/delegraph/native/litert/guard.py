@@ -81,7 +81,11 @@ _refusals: dict[tuple[str, str], str | None] = {}
 
 
 def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
-    """Text why the runtime that *find* returns is rejected; None if it is accepted."""
+    """Text that says why a runtime may not be used; None if it may be used.
+
+    Args:
+        find: function that returns the installed runtime; its error is a reason as well.
+    """
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -109,21 +113,24 @@ def is_known(runtime: OfficialRuntime) -> bool:
 
 
 def _tried(runtime: OfficialRuntime) -> Collection[str]:
-    """Return the tested versions of a runtime's package."""
+    """Return the versions of a runtime's package with which Delegraph was tested."""
     if runtime.api == "CompiledModel":
         return KNOWN_COMPILED_MODELS if runtime.package == "ai_edge_litert" else ()
     return KNOWN.get(runtime.package, ())
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Text why an untested runtime is rejected, from the cache or a new check; or None."""
+    """Text that says why an untested runtime is rejected; None if it passed the check.
+
+    The result of the check is read from the cache; without an entry, the runtime is checked.
+    """
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     kept = BlobCache("litert-verdicts", "1")
     return kept.read_or_make(key, lambda: (check(runtime) or "").encode()).decode() or None
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Check a runtime in a child process; return text why it is rejected, or None."""
+    """Check a runtime's C structs in a child process; return why it is rejected, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     program = "self_check" if runtime.api == "Interpreter" else "compiled_model_check"

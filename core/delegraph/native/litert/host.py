@@ -46,7 +46,7 @@ class BufferContext(DelegateContext, Protocol):
 
 
 class Host(ProfiledHost, Protocol):
-    """The members of a delegate that its contexts use."""
+    """The members of a delegate that its contexts (one for each subgraph) use."""
 
     model: Model
     numerics: Numerics
@@ -103,10 +103,20 @@ class Host(ProfiledHost, Protocol):
         """Record that the buffer *handle* belongs to a tensor of *context*, until it is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """Return Delegraph's registration of an operator, or *other* if there is none."""
+        """Return Delegraph's implementation of *operator*, or *other* if Delegraph has none.
+
+        Args:
+            operator: the operator, as the model file describes it.
+            other: registration that is returned for an operator unknown to Delegraph.
+        """
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Return the C registration and delegate; new nodes are numbered from *first* on."""
+        """Begin to replace nodes by delegate nodes; return the C registration and delegate to pass.
+
+        Args:
+            registration: implementation of the new delegate nodes.
+            first: index of the first new node.
+        """
 
     def end_replacing(self) -> Sequence[FallibleKernel]:
-        """Return the kernels that were made since ``begin_replacing``."""
+        """Return the kernels of the delegate nodes that were made since ``begin_replacing``."""

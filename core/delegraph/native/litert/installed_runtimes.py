@@ -51,7 +51,7 @@ class OfficialRuntime:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the extension module, and of sizes and times of the libraries next to it."""
+        """Hash of the extension module, and of sizes and times of libraries next to it."""
         digest = hashlib.sha256(self.extension.read_bytes())
         for path in sorted(self.extension.parent.glob("*.so*")):
             status = path.stat()

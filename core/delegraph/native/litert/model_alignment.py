@@ -41,7 +41,7 @@ class NodeIdentity:
 
 
 def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, OperatorSpec]:
-    """Return a mapping from node index to operator; *nodes* must not include delegate nodes.
+    """Match the runtime's nodes with the model file; map each node index to its operator.
 
     >>> from delegraph.graph.model import OperatorSpec, SubgraphSpec
     >>> add = BuiltinOperator.ADD
@@ -51,6 +51,10 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
     >>> found = align(nodes, spec)
     >>> {node: operator.index for node, operator in found.items()}
     {0: 1, 1: 2}
+
+    Args:
+        nodes: nodes that the runtime reports, in its order, without delegate nodes.
+        subgraph: the subgraph as the file describes it.
 
     Raises:
         DelegateError: a node is no operator of the subgraph, or not in its order.

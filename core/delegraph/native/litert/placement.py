@@ -147,12 +147,16 @@ def _last_claims(
 
 
 def _in_order(partitions: Sequence[RuntimePartition], last: Claims) -> list[RuntimePartition]:
-    """Return partitions in the order of the last known execution plan."""
+    """Sort the partitions *partitions* in the order of *last*, the last known execution plan."""
     position = {index: i for i, index in enumerate(last.plan)}
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
     def rank(partition: RuntimePartition) -> int:
-        """Return the plan position of a delegate node, or of its last node if it was replaced."""
+        """Return the position of a partition in the execution plan.
+
+        That is the position of its delegate node; if that node was replaced by another delegate's,
+        the position of the last of its nodes.
+        """
         if partition.node_index in position:
             return position[partition.node_index]
         places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
@@ -177,7 +181,7 @@ class _Sizes:
     Args:
         spec: the subgraph.
         official: object that reports the present sizes.
-        once: mapping from a node that is computed once to the constant that it widens.
+        once: mapping from each node that only widens a constant to the index of that constant.
     """
 
     def __init__(self, spec: SubgraphSpec, official: RuntimeNodes, once: Mapping[int, int]) -> None:

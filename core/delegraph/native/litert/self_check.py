@@ -116,13 +116,13 @@ def check_model() -> bytes:
 
 
 def expect(what: str, found: object, expected: object) -> None:
-    """Raise an error that names *what* unless *found* is *expected*."""
+    """Raise an error unless the value *found* in the runtime equals *expected*; name it *what*."""
     if found != expected:
         raise UnsupportedRuntimeError(f"{what} is {found!r}, expected {expected!r}")
 
 
 class Unguarded(LiteRtDelegate):
-    """A delegate that every runtime accepts, without the guard's check."""
+    """A Delegraph delegate that can be passed to any runtime, since it skips the guard's check."""
 
     def _get_native_delegate_pointer(self) -> int:
         return self.address
@@ -178,7 +178,7 @@ class Runs(ABC):
         self.model = parse_model(self.content)
 
     def made(self, *delegates: Delegate) -> Any:
-        """Return an object with the given Python delegates, and without the runtime's own ones."""
+        """Return an interpreter or compiled model with the Python *delegates* only."""
         own = [Unguarded(delegate, self.model) for delegate in delegates]
         try:
             return self.official(own)
@@ -190,7 +190,7 @@ class Runs(ABC):
 
     @abstractmethod
     def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
-        """Return an object of the API with the given delegates."""
+        """Return an interpreter or compiled model to which *delegates* are applied."""
 
     @abstractmethod
     def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -41,11 +41,12 @@ def with_supervision(
     supervision: Supervision,
     record: Record,
 ) -> Registration:
-    """Return a registration whose results Delegraph checks, as *policy* demands.
+    """Return a registration whose results are compared with those of Delegraph's kernels.
 
     Args:
         registration: registration of the delegate's nodes.
-        alone: registration for partitions that cannot be a separate model; it handles failures.
+        alone: registration for partitions that cannot be run as a model of their own; after a
+            failure, Delegraph's kernels compute them, without a comparison.
         policy: failure policy of the delegate.
         supervision: record of the delegate's failures, shared by its nodes.
         record: function that is called for each incident.
@@ -199,7 +200,7 @@ class _Partition:
                 tensor.data_is_stale = False
 
     def _deliver(self, inner: Tensor, tensor: Tensor) -> None:
-        """Write *inner*, a result of Delegraph's kernels, to *tensor* of the runtime."""
+        """Copy *inner*, a result in the partition's own interpreter, to *tensor* of the runtime."""
         if inner.data is tensor.data:
             return
         if tensor.is_dynamic or tensor.type in OBJECT_TYPES or tensor.shape != inner.shape:
@@ -211,7 +212,13 @@ class _Partition:
     # -- errors --------------------------------------------------------------------------------
 
     def _keeping(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of *compute*, the delegate's code; store any exception it raises."""
+        """Call *compute*, the delegate's code; return its result, and remember its exception.
+
+        :meth:`_told` does not rewrite the text of an exception that is remembered here.
+
+        Args:
+            compute: function without arguments that runs the delegate's code.
+        """
         try:
             return compute()
         except Exception as error:
@@ -219,7 +226,11 @@ class _Partition:
             raise
 
     def _told(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of *compute*, Delegraph's code; errors use the runtime's names."""
+        """Call *compute*, and return its result; errors name tensors as the official runtime does.
+
+        Args:
+            compute: function without arguments that calls the partition's own interpreter.
+        """
         try:
             return compute()
         except OperatorError as error:
@@ -235,7 +246,7 @@ class _Partition:
         self.interpreter.close()
 
     def in_runtime(self, text: str) -> str:
-        """Return *text* with the tensors named as in the official runtime."""
+        """Return the error text *text* with tensor indices and names of the official runtime."""
         names = {_start(inner): _start(tensor) for inner, tensor in self._memory}
         return re.sub(r"Tensor\(\d+, '[^']*'", lambda m: names.get(m[0], m[0]), text)
 
@@ -245,7 +256,7 @@ def _start(tensor: Tensor) -> str:
 
 
 class _Substitute(Delegate):
-    """Delegate that replaces all nodes of a partition's model by one node of another delegate."""
+    """Delegate that puts one node of another delegate in place of all nodes of a small model."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -269,7 +280,7 @@ def _not_prepared(context: Any, node: Node) -> Eval:
 
 
 class _Incidents(Incidents):
-    """Records incidents in a partition's model as incidents of the official runtime's node."""
+    """Receives incidents of a partition's own model; reports them for the runtime's node."""
 
     def __init__(self, partition: _Partition, record: Callable[[Incident], None]) -> None:
         super().__init__()
@@ -277,7 +288,13 @@ class _Incidents(Incidents):
         self._record = record
 
     def record(self, incident: Incident, heir: str = "", level: int = 0) -> None:
-        """Record *incident* for the official runtime; the other arguments have no effect."""
+        """Report *incident* as one of the official runtime's node.
+
+        Args:
+            incident: the incident, with node numbers of the partition's own model.
+            heir: has no effect.
+            level: has no effect.
+        """
         self._record(replace(incident, error=self._partition.in_runtime(incident.error)))
 
 
@@ -303,5 +320,11 @@ class _SupervisionOfNode(Supervision):
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Whether to recompute this run of node *node_index*."""
+        """Whether this run of a node is one of those whose results are compared.
+
+        Args:
+            subgraph: has no effect; the runtime's subgraph is used.
+            node_index: has no effect; the runtime's node is used.
+            share: share of the runs to compare, from 0 to 1.
+        """
         return self._shared.is_due(*self._key, share)

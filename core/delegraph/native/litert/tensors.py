@@ -79,7 +79,7 @@ class LiteRtTensors:
         return ints_at(self.native(index).dims)
 
     def data_cell(self, index: int) -> ctypes.c_size_t:
-        """Return the cell in which the runtime stores the address of tensor *index*'s values."""
+        """Return the cell that holds the address of tensor *index*'s values in the runtime."""
         return ctypes.c_size_t.from_address(self.base + index * _SIZE + _DATA)
 
     # -- before nodes are asked about or prepared ----------------------------------------------

@@ -83,7 +83,7 @@ _kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
-    """Exceptions that C callbacks in this thread have stored for the calls that wait for them."""
+    """Exceptions of C callbacks of this thread, kept until the Python call around them ends."""
 
     def __init__(self) -> None:
         self.waiting: list[BaseException | None] = []
@@ -98,17 +98,17 @@ _raised = _Raised()
 
 
 def await_raised() -> None:
-    """Start waiting for the first exception that a callback of this thread stores."""
+    """Begin to keep the first exception that a C callback of this thread raises."""
     _raised.waiting.append(None)
 
 
 def take_raised() -> BaseException | None:
-    """Return the exception stored since the last :func:`await_raised`, or None; stop waiting."""
+    """Return the exception kept since the last :func:`await_raised`, or None; stop keeping."""
     return _raised.waiting.pop()
 
 
 def register(delegate: CalledDelegate) -> int:
-    """Return a number for a delegate, valid as long as the delegate lives."""
+    """Enter a delegate in the table of living delegates; return its number, which C code passes."""
     handle = next(_handles)
     _delegates[handle] = delegate
     return handle

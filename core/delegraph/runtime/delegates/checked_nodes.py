@@ -29,12 +29,11 @@ def check_nodes(
     follows_calls: bool = False,
     unknown: Iterable[int] = (),
 ) -> Findings:
-    """Prepare *nodes* on private copies of their tensors and return the findings.
+    """Find which nodes their kernels reject, and which shapes are known; tensors stay unchanged.
 
-    Afterwards, outputs whose element type an operator decides have that type.
-
-    Nodes that read a tensor whose shape is not known yet are not checked, nor are nodes without a
-    kernel and nodes of delegates.
+    The nodes are prepared on private copies of their tensors. Only outputs whose element type an
+    operator decides get that type. Nodes that read a tensor whose shape is not known yet are not
+    checked, nor are nodes without a kernel and nodes of delegates.
 
     Args:
         host: the context of the subgraph.
@@ -84,7 +83,7 @@ class _CheckedNodes(PrivateNodes):
         return Findings(self._errors, known, left_open, self._custom_errors)
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
-        """Prepare a node if its input shapes are known; return its outputs of unknown shape.
+        """Prepare *node* if its input shapes are known; return its outputs whose shapes are not.
 
         *unknown* has the indices of tensors of unknown shape.
         """

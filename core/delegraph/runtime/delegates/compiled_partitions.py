@@ -81,7 +81,7 @@ def _compiler_of(partition: CompiledPartition) -> DelegateAddress:
 
 
 class _LoadingDelegate(SimpleDelegate):
-    """Replaces each compiled node by a partition of its own, with a kernel from the plugin."""
+    """Puts a delegate node in place of each compiled node, with a kernel that the plugin loads."""
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
         """Replace each of *nodes* separately, since one kernel loads one blob."""
@@ -222,7 +222,15 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 
 
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
-    """Give outputs their compiled shapes; return a delegate node with the compiled tensors."""
+    """Give the outputs of *node* the shapes for which the partition was compiled.
+
+    Args:
+        context: context of the subgraph.
+        node: the node of the compiled partition.
+
+    Returns:
+        A delegate node with the tensors of the partition, without the tensor of compiled data.
+    """
     partition, border, _ = _compiled_node(context, node.options)
     for index, shape in zip(border.input_tensors, partition.inputs, strict=True):
         _require_shape(context.tensors[index], shape, partition)

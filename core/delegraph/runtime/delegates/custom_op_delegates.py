@@ -17,7 +17,7 @@ from delegraph.runtime.isolation.source import DelegateSource
 
 
 def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates of a file's compiled partitions, in the order of the file.
+    """Return the delegates that can run the partitions compiled into a model file, in order.
 
     Args:
         model: the model.
@@ -46,9 +46,12 @@ def called_for(
     asked_for: Sequence[Delegate] = (),
     isolation: Isolation = AS_SPECIFIED,
 ) -> list[Delegate]:
-    """Return the installed delegates for *custom_ops*, except those in *asked_for*.
+    """Return installed delegates that claim the model's custom operators, without being named.
 
-    *isolation* says which of them run in a separate process.
+    Args:
+        custom_ops: names of the custom operators.
+        asked_for: delegates that the user requested, which are left out.
+        isolation: says which of the delegates run in a separate process.
 
     Raises:
         PluginError: the code of a delegate's plugin failed.

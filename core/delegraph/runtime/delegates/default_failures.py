@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Stack(Protocol):
-    """The part of ``delegate_stack.DelegateStack`` that this module uses."""
+    """The delegates of a subgraph, as far as this module changes them."""
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
@@ -62,7 +62,11 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
 
 
 def _core_refuses(first: Subgraph) -> bool:
-    """Whether the main subgraph *first* cannot be prepared without the delegate either."""
+    """Whether Delegraph's kernels reject the model too, so that the delegate is not to blame.
+
+    Args:
+        first: the model's main subgraph.
+    """
     if first.is_allocated:
         return False
     before = first.snapshot()
@@ -154,14 +158,19 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return *applied* without the default delegates that failed in this interpreter."""
+    """Return the delegates in *applied* except default delegates that have failed here.
+
+    Args:
+        session: session of the interpreter.
+        applied: delegates in order.
+    """
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 
 def without_those_off(
     subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
 ) -> list[Delegate]:
-    """Return *delegates* without the failed default delegates that all subgraphs have removed."""
+    """Return *delegates* except default delegates that failed and that no subgraph uses now."""
     known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
     present = {id(each.delegate) for _, applied in known for each in applied}
     session = known[0][0]

@@ -25,7 +25,7 @@ from delegraph.runtime.subgraph import Subgraph
 
 
 class DefaultGuard(Guard):
-    """Runs one node of a default delegate and replaces it when it fails.
+    """Runs one node of a default delegate; if it fails, Delegraph's kernels compute the node.
 
     If Delegraph's kernels fail as well, their error is raised, as it would be without the delegate.
     If they succeed, the delegate is at fault and is not run again.
@@ -49,7 +49,7 @@ class DefaultGuard(Guard):
         return self._run_originals
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
-        """Prepare the original nodes instead of the delegate's node, which failed with *error*.
+        """Return the evaluation by Delegraph's kernels, after the delegate failed with *error*.
 
         *is_wrong* means that the failure is a wrong result of the delegate.
 
@@ -63,7 +63,7 @@ class DefaultGuard(Guard):
         return self._run_originals
 
     def _size_outputs_instead_of(self, error: Exception) -> None:
-        """Work out the output shapes by the original nodes, after the delegate failed with *error*.
+        """Set output shapes by Delegraph's kernels, after the delegate failed with *error*.
 
         Raises:
             Exception: *error*, if only the delegate can compute the nodes.
@@ -110,7 +110,7 @@ class DefaultGuard(Guard):
         return keep_and_run
 
     def _rescuing(self, step: Eval) -> Eval:
-        """Return an evaluation that runs *step* and, if it fails, the original nodes."""
+        """Return an evaluation that runs *step* and, if it fails, Delegraph's kernels instead."""
         outputs, make_readable = self._outputs, self._subgraph.buffers.make_readable
 
         def run() -> None:
@@ -138,7 +138,7 @@ class DefaultGuard(Guard):
             raise left from left.__cause__
 
     def _rescued(self, error: Exception) -> Exception | None:
-        """Compute the outputs by the original nodes; return the error to raise, or None."""
+        """Compute the outputs by Delegraph's kernels; return the error to raise, or None."""
         from delegraph.runtime.execution.node_errors import RefusedByKernel  # lazy import, too
 
         try:
@@ -178,7 +178,7 @@ class DefaultGuard(Guard):
         leave_out(session, self.delegate, self._incident(error, phase), error)
 
     def retire(self) -> None:
-        """Run the original nodes from now on, if Delegraph has kernels for them."""
+        """From now on, let Delegraph's kernels run the nodes, if they can."""
         if self._runs is not None:
             self._subgraph.exchange_eval(self._runs, self._run_in_retirement)
 

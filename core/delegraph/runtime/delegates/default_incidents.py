@@ -40,7 +40,14 @@ def leave_out(
 def tell(
     session: SharedState, delegate: object, incident: Incident, error: BaseException | None
 ) -> None:
-    """Record *incident* of a default delegate, store it for later processes, warn of the first.
+    """Record a failure of a default delegate, store it on disk, and warn of the first one.
+
+    Args:
+        session: session of the interpreter.
+        delegate: the delegate.
+        incident: the failure.
+        error: the delegate's error, which is stored for later processes; None if it is stored
+            already.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -97,7 +104,7 @@ def _warning(incident: Incident, heir: str) -> str:
 
 
 def _outside() -> int:
-    """Return the ``stacklevel`` of the first caller that is not part of Delegraph."""
+    """Return the ``stacklevel`` for a warning that points to the first caller outside Delegraph."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("delegraph."):
         frame, level = frame.f_back, level + 1
@@ -105,7 +112,10 @@ def _outside() -> int:
 
 
 def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Incident:
-    """Return the incident for *error* in *subgraph*, with the cause nearest the delegate."""
+    """Return the record of a failure of *delegate* with *error* in subgraph number *subgraph*.
+
+    Its text is that of the cause nearest the delegate.
+    """
     found = next((e for e in reversed([*causes(error)]) if isinstance(e, DelegateError)), None)
     if found is None:
         return Incident(delegate_name(delegate), subgraph, -1, (), "claim", in_words(error))
@@ -115,7 +125,12 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that an error names, or the last of *delegates* if it names none."""
+    """Return the delegate that raised *error*, as far as the error names it, or else the last.
+
+    Args:
+        delegates: the applied delegates.
+        error: the error.
+    """
     names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
     return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 

@@ -98,7 +98,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Whether a default delegate may claim the nodes of *session* that are not delegated.
+    """Whether a default delegate may claim the nodes that no other delegate has.
 
     No default delegate is applied if the user's configuration names the defaults. Nor is one
     applied if the user demands reference numerics, the values of all tensors, or delegates for all
@@ -147,9 +147,10 @@ logger = Logger(__name__)
 
 
 def apply_to_the_rest(session: Session) -> None:
-    """Apply the default delegate to *session* if it is installed and ready, and was not requested.
+    """Apply the default delegate to the nodes that no other delegate of *session* has.
 
-    If it fails, the model runs without it; see ``default_failures``.
+    This happens only if it is installed and ready, and was not requested. If it fails, the model
+    runs without it; see ``default_failures``.
     """
     delegate = ready_delegate(session)
     if delegate is None:
@@ -163,7 +164,11 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate so that it comes before the default delegate.
+    """Apply a requested delegate; the default delegate gets only what this one leaves.
+
+    Args:
+        session: session of the interpreter.
+        delegate: the requested delegate.
 
     Raises:
         DelegateError: the requested delegate failed; the delegates are as they were before.
@@ -181,7 +186,7 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
 
 
 def rest_of(session: Session) -> Delegate | None:
-    """Return the default delegate applied to the session, or None if there is none."""
+    """Return the default delegate of the session, which gets otherwise unclaimed nodes, or None."""
     return next((delegate for delegate in session.delegates if delegate is session.rest), None)
 
 

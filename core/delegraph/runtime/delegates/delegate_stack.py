@@ -105,7 +105,12 @@ class DelegateStack:
             )
 
     def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
-        """Return the nodes that a delegate may not claim, including *lost*, with the reasons."""
+        """Return the nodes that a delegate may not claim, each with the reason.
+
+        Args:
+            delegate: the delegate.
+            lost: nodes that it may not have because it is slower on them; they are in the result.
+        """
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
         barred = {**lost, **rules, **subgraph.findings.rejections}
@@ -301,13 +306,13 @@ class DelegateStack:
         return [*self._plan.applied, *self._plan.undone]
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
-        """Remove all delegates; :meth:`reapply` will apply *delegates*."""
+        """Remove all delegates, and note *delegates* as those that :meth:`reapply` will apply."""
         if self._plan.applied and self._base is not None:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.undone = list(delegates)
 
     def look_again(self) -> None:
-        """Remove all delegates until :meth:`reapply`, and forget the findings about the nodes."""
+        """Remove all delegates until :meth:`reapply`; the nodes will be checked again."""
         self.start_again(self.wanted)
         self._checked_shapes = None
 

@@ -85,11 +85,17 @@ class FailureMemory:
         self.begin()
 
     def begin(self) -> None:
-        """Record the start time of work that may fail, to tell later whether it was slow."""
+        """Note the start time of work that may fail, to tell later whether it was slow."""
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Return an earlier failure of the delegate *name* for the shapes of *inputs*, or None."""
+        """Return an earlier failure of a delegate for inputs of the present shapes, or None.
+
+        Args:
+            delegate: the delegate.
+            name: name of the delegate.
+            inputs: inputs of the model.
+        """
         address = self._addresses.get(id(delegate))
         if address is None or (address, _shapes(inputs)) in self._recalled:
             return None

@@ -176,7 +176,7 @@ class Guard:
         return event
 
     def _finish(self, step: AsyncEval, started: Started) -> None:
-        """Wait for the delegate node that was *started*; the policy handles any error."""
+        """Wait for the delegate's node *started* to end; the failure policy handles any error."""
         before, self._at_start = self._at_start, None
         if before is not None:
             self._judged(partial(step.finish, started), before)
@@ -187,7 +187,7 @@ class Guard:
         return Before(saved, arrays, self._expectations() if self._policy.validate else [])
 
     def _judged(self, compute: Callable[[], None], before: Before) -> None:
-        """Run the node by *compute* and check its outputs; the policy handles failures."""
+        """Run the delegate's node by *compute* and check its outputs; handle failures by policy."""
         try:
             compute()
             for tensor in self._outputs:
@@ -220,7 +220,7 @@ class Guard:
                 self._record(error, "copy")
 
     def _judge(self, error: Exception, phase: DelegatePhase, is_wrong: bool) -> None:
-        """Record an incident, or raise the error if the original nodes cannot or may not run.
+        """Record the failure *error*, or raise it if Delegraph's kernels cannot or may not run.
 
         Raises:
             CallCancelledError: the call was asked to stop, which is not the delegate's fault.
@@ -275,7 +275,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
-        """Text that describes a wrong result; None if the results are right or unchecked."""
+        """Text about what is wrong with the outputs; None if they are right or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:
@@ -283,7 +283,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[Expected]) -> str | None:
-        """Text about a fault that no right result can have, such as a wrong shape; else None."""
+        """Text about an output that must be wrong, for example by its shape; None if none is."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))
@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about NaN or infinity that inputs and kernels do not explain; None if none."""
+        """Text about NaN or infinity in outputs that inputs do not explain; None without one."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
@@ -342,7 +342,7 @@ class Guard:
     def _recomputed(
         self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]
     ) -> str | None:
-        """Compute the original nodes, then return the result of *find*.
+        """Compute the nodes by Delegraph's kernels as well, then return the result of *find*.
 
         Afterwards the variables have the delegate's values again.
         """

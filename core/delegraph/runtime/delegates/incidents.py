@@ -35,7 +35,13 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = _WARNING,
     ) -> None:
-        """Add or count an incident; log a new one at *level*, with *heir* as the substitute."""
+        """Add an incident, or count it if an equal one is there; log a new one.
+
+        Args:
+            incident: a failure of a delegate after which the interpreter went on.
+            heir: name of what computes the nodes instead, for the log.
+            level: level of the log record.
+        """
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
@@ -59,7 +65,9 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """Records about one interpreter's delegates: failures, quarantine and runs to recompute.
+    """What an interpreter keeps about its delegates: failures, and which are not run any more.
+
+    Such delegates are quarantined. It also decides which runs are recomputed to check results.
 
     Attributes:
         has_warned: whether the warning about a failed default delegate has been given.

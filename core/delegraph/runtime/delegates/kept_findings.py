@@ -40,7 +40,7 @@ DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtim
 
 
 class KeptFindings:
-    """Findings about one subgraph, read from the cache or written to it.
+    """Cache of the check of one subgraph's nodes: which are rejected, and which shapes are known.
 
     Args:
         subgraph: the subgraph.
@@ -112,7 +112,7 @@ class KeptFindings:
 
 
 def _is_own(registration: Registration) -> bool:
-    """Whether *registration* is an unreplaced kernel of this package."""
+    """Whether *registration* is a kernel of Delegraph that no one has replaced."""
     if OP_TABLE.is_declared(registration):  # not imported yet, so no other module has this name
         return True
     is_of_table = has_own_kernel(registration)
@@ -120,7 +120,7 @@ def _is_own(registration: Registration) -> bool:
 
 
 def written(findings: Findings) -> bytes:
-    """Return *findings* as the bytes of a cache file, a sequence of 64-bit integers."""
+    """Convert results of a check of nodes to the bytes of a cache file: 64-bit integers."""
     numbers = [len(findings.left_open), *sorted(findings.left_open)]
     for index, known in sorted(findings.known.items()):
         numbers += (index, int(known.type), len(known.shape), *known.shape)
@@ -128,7 +128,7 @@ def written(findings: Findings) -> bytes:
 
 
 def _read(content: bytes, tensors: Sequence[Tensor]) -> Findings | None:
-    """Return the findings in the bytes *content* of a file; None if they do not fit *tensors*."""
+    """Convert the bytes of a cache file to results of a check; None if *tensors* do not fit."""
     if len(content) % 8:
         return None
     numbers: list[int] = np.frombuffer(content, "<i8").tolist()

@@ -63,7 +63,7 @@ def magnified(
     capabilities: Capabilities,
     tolerances: Mapping[int, Tolerance | None],
 ) -> str | None:
-    """Return text that names the node which magnified rounding differences, or None.
+    """Return text that names the node that magnified rounding differences; None without one.
 
     None means that a node is wrong on equal inputs, or that the cause cannot be determined. It may
     also mean that the delegate's results node by node are within the tolerances.
@@ -121,9 +121,14 @@ class _Comparison:
         self._tolerances = tolerances
 
     def run(self, steps: Sequence[Step], inputs: Sequence[int]) -> str | None:
-        """Run *steps* on both sides; return text that names the magnifying node, or None.
+        """Run nodes one by one on equal inputs, by Delegraph's kernels and by the delegate.
 
-        See :func:`magnified`; *inputs* are the tensor indices of the partition's inputs.
+        The result is text that names the node that magnifies rounding differences, or None; see
+        :func:`magnified`.
+
+        Args:
+            steps: nodes and their registrations, in execution order.
+            inputs: tensor indices of the partition's inputs.
         """
         fed = [i for i in inputs if not self._tensors[i].is_constant]
         right: _Values = {i: self._tensors[i].data.copy() for i in fed}

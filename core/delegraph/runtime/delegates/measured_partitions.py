@@ -49,7 +49,7 @@ _LONGEST = 10.0  # seconds; on generated data, a loop may never end
 def losing_nodes(
     subgraphs: Sequence[Subgraph], delegate: Delegate, *, clock: Clock = time.perf_counter
 ) -> dict[int, dict[int, Rejection]]:
-    """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
+    """Measure the delegate's partitions; return the nodes on which it saves no time.
 
     Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
     a warning says why; some models reject generated data. Partitions with nodes that rules pin to
@@ -95,7 +95,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context after which *resources*, incidents and quarantines are restored."""
+    """Context manager: at its end, *resources*, incidents and quarantines are as at its start."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()
@@ -155,7 +155,7 @@ def _run(subgraph: Subgraph) -> str:
 
 @contextmanager
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
-    """Fill the inputs of *subgraph* with generated data during the block, then restore them."""
+    """Context in which the inputs of *subgraph* have generated values; then it restores them."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
     kept = PreservedTensors(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]
@@ -199,7 +199,7 @@ def _values(tensor: Tensor, rng: np.random.Generator) -> NDArray[Any] | int:
 
 
 class _Trials:
-    """The delegate nodes of one subgraph that are being measured.
+    """The partitions of one subgraph whose run times are being measured.
 
     Attributes:
         subgraph: the subgraph.

@@ -45,7 +45,7 @@ class KnownTensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Result of a check of nodes: errors, known tensors and open shapes.
+    """What a check of nodes found: nodes that kernels reject, and shapes that are known or not.
 
     Attributes:
         errors: errors of the kernels that refuse a node, by node index.
@@ -64,7 +64,12 @@ class Findings:
     def of_prepared(
         cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
     ) -> Findings:
-        """Return the findings for a prepared graph in which all shapes are known."""
+        """Return the result of a check for a graph that is prepared, with all shapes known.
+
+        Args:
+            tensors: tensors of the subgraph, by index.
+            errors: errors of rejected nodes, by node index.
+        """
         return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
 
     @property
@@ -76,7 +81,7 @@ class Findings:
         }
 
     def raise_first(self, *, needs_shapes: bool) -> None:
-        """Raise the error of the first rejected node, if there is one.
+        """Raise the error of the first node that a kernel rejects, if there is one.
 
         Args:
             needs_shapes: whether rejected custom operators count, too.
@@ -109,7 +114,7 @@ class Findings:
                     tensors[index].adopt_type(known.type)
 
     def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
-        """Whether the findings about *nodes* are still valid for the present *tensors*."""
+        """Whether the results of the check are still true for *nodes* and the present *tensors*."""
         known = self.known
         written = {i for node, _ in nodes for i in node.outputs if i >= 0}
         read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OriginalNodes(PrivateNodes):
-    """The original nodes of one delegate node, prepared only when first needed.
+    """Runs the nodes that a delegate node replaced, by Delegraph's kernels, to compare or replace.
 
     The partition may contain a node of an earlier delegate. That delegate runs it; with
     *only_kernels*, its own original nodes run instead if all of them have a kernel.
@@ -65,7 +65,7 @@ class OriginalNodes(PrivateNodes):
 
     @contextmanager
     def as_computed(self) -> Iterator[None]:
-        """Enter the private state of the nodes, after all asynchronous nodes have ended."""
+        """Context in which the tensors have the values that these nodes computed."""
         self._subgraph.steps.settle()
         with super().as_computed():
             yield
@@ -91,7 +91,13 @@ class OriginalNodes(PrivateNodes):
         return self._noting(node, registration.name, run) if self._notes_results else run
 
     def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
-        """Return *run* of a node, wrapped so that it also records the node's outputs."""
+        """Return *run*, extended to record the outputs of *node* after it.
+
+        Args:
+            node: the node.
+            operator: name of its operator.
+            run: evaluation of the node.
+        """
         from delegraph.delegation.partition_tolerance import ComputedNode
 
         notes, tensors = self.computed, self._subgraph.tensors  # not self: a cycle would result
@@ -154,7 +160,7 @@ class OriginalNodes(PrivateNodes):
                 return clock() - start
 
     def deliver(self) -> None:
-        """Copy the results of the last :meth:`run` to the delegate node's outputs.
+        """Copy the results of the last :meth:`run` to the outputs of the delegate node.
 
         Raises:
             OperatorError: an output has static memory for another shape: the delegate gave it that.

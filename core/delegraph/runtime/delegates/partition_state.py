@@ -101,7 +101,7 @@ def _calls_any(nodes: Iterable[tuple[Node, Registration]]) -> bool:
 
 
 class Before(NamedTuple):
-    """State before a delegate's node runs: variables, output arrays and expectations."""
+    """What is saved before a delegate's node runs: variables, output arrays, expected outputs."""
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]

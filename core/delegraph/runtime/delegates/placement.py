@@ -81,7 +81,12 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
-    """Return the notes of the delegates, one line per name."""
+    """Return what the delegates say by their ``note`` methods: the text by delegate name.
+
+    Args:
+        delegates: the delegates of the model.
+        by_default: those that Delegraph added by default; the text says so.
+    """
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
         try:
@@ -123,7 +128,7 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return, by node index, which of *partitions* may run at the same time as each one."""
+    """Return, for each partition's node, the partitions that may run at the same time."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -164,7 +169,7 @@ def _partition(
 def _absorbers(
     subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
 ) -> dict[int, PartitionPlacement]:
-    """Return, for each subgraph computed as a whole, the partition that calls it."""
+    """Return the subgraphs that a delegate computes as a whole, each with the calling partition."""
     absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
     found: dict[int, PartitionPlacement] = {}
     waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
@@ -244,7 +249,13 @@ def _crossings(
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Whether *tensor* is copied between a delegate's buffer and the host's memory."""
+    """Whether *tensor* is copied between a delegate's buffer and the host's memory.
+
+    Args:
+        tensor: a tensor between two nodes.
+        writer: node that writes the tensor; None for the caller.
+        reader: node that reads the tensor; None for the caller.
+    """
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))

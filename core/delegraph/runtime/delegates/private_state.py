@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PrivateState:
-    """Private state of one tensor, which can be exchanged with the tensor's public state.
+    """A second shape and value of one tensor, which can take turns with those that all nodes see.
 
     Attributes:
         tensor: the tensor.
@@ -156,9 +156,9 @@ class PrivateNodes:
         self._open = frozenset(self.states) - self.steps.known_outputs()
 
     def is_open(self, index: int) -> bool:
-        """Whether the shape of the written tensor *index* is known only while running.
+        """Whether the shape of tensor *index*, which the nodes write, is known only while running.
 
-        The answer is valid after the preparation.
+        The result is valid after the preparation.
         """
         return index in self._open
 

@@ -17,13 +17,18 @@ from delegraph.runtime.subgraph import Subgraph
 def original_nodes(
     subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Return the nodes that *delegate_node* replaced, after the nodes that compute constant inputs.
+    """Return the nodes that a delegate node replaced, and those that compute their constants.
 
     These are the steps of :class:`OriginalNodes`. With *only_kernels*, a nested delegate node
     counts as the nodes that it replaced.
 
     A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
     partition. The original nodes read the result of that node, which may not be in memory any more.
+
+    Args:
+        subgraph: the subgraph.
+        delegate_node: the delegate node.
+        only_kernels: whether a delegate node inside counts as the nodes that it replaced.
     """
     nodes = _replaced(subgraph, delegate_node, only_kernels)
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}
@@ -55,7 +60,7 @@ def original_node(subgraph: Subgraph, index: int) -> Step:
 
 
 def _makers(subgraph: Subgraph, wanted: Sequence[int]) -> list[int]:
-    """Return the nodes that compute the *wanted* tensors from constants, in execution order."""
+    """Return the nodes that compute the tensors *wanted* from constants, in execution order."""
     maker = {i: op for op in subgraph.spec.operators for i in op.outputs} if wanted else {}
     found: set[int] = set()
     pending = list(wanted)

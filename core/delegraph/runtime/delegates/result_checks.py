@@ -83,7 +83,7 @@ def wrong_bools(tensor: Tensor) -> str | None:
 
 
 def outside(tensor: Tensor, allowed: Range) -> str | None:
-    """Text about integers in *tensor* outside *allowed* (lowest, highest); None if none are."""
+    """Text about integers of *tensor* outside of the range *allowed*; None if there are none."""
     if tensor.is_packed or not tensor.data.size:
         return None
     low, high = int(tensor.data.min()), int(tensor.data.max())

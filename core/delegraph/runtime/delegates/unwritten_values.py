@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def with_outputs_checked(
     step: Eval, outputs: list[Tensor], inputs: list[Tensor], state: PartitionState
 ) -> Eval:
-    """Return *step* with a check at its first run that it writes all values of its outputs.
+    """Return *step*, extended to check at its first run that it writes every output value.
 
     Outputs are filled with a mark before. A value that is the mark afterwards may be right: then
     the step runs once more over another mark, with the variables as they were.
@@ -51,7 +51,7 @@ def with_outputs_checked(
 
 
 class _FirstRun:
-    """The first run of a node.
+    """Checks the first run of a node: does it write all values of its outputs?
 
     Attributes:
         is_over: whether it has been, and wrote all outputs.

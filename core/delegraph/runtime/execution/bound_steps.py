@@ -92,7 +92,7 @@ def bound_run(
     *,
     hides_context: bool,
 ) -> Eval:
-    """Return the step function of a plan whose shapes are all known before its first node runs.
+    """Return one function that runs a whole plan fast, if all shapes are known before.
 
     A small model runs in microseconds, so each Python call matters. Nodes that were computed in
     preparation, such as nodes that widen constant weights, have no step.
@@ -171,7 +171,7 @@ def _run_of_many(
 
 
 def followed(run: Eval, after: Callable[[], None]) -> Eval:
-    """Return an evaluation that calls *run*, then *after*."""
+    """Return an evaluation that calls *run* and then the function *after*."""
 
     def run_and_follow() -> None:
         run()
@@ -184,7 +184,7 @@ Work = TypeVar("Work", bound=Callable[..., Any])
 
 
 def ignoring_float_errors(work: Work) -> Work:
-    """Return *work* wrapped so that float errors raise no error and give no warning, as in C."""
+    """Return the function *work*, wrapped so that NumPy reports no float errors in it, as in C."""
 
     def run(*args: Any) -> Any:
         with np.errstate(all="ignore"):

@@ -161,7 +161,7 @@ class Calls:
         return self.bound(name, work)(*args)
 
     def bound(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function with the effect of :meth:`run`, for calls that are made often.
+        """Return a function that calls *work* while no other call can run, with little overhead.
 
         It passes its arguments to *work*.
 
@@ -199,7 +199,11 @@ class Calls:
         return call
 
     def _give_back(self, mine: tuple[str, int]) -> None:
-        """Release the lock if the call *mine* holds it."""
+        """Release the interpreter's lock if the call *mine* holds it.
+
+        Args:
+            mine: name and thread of the call, as it was stored in the lock.
+        """
         if self.turn.get("owner") is mine:
             self._cancellation.forget()
             del self.turn["owner"]

@@ -121,7 +121,7 @@ class Stopping:
 
 
 def _taken(work: list[Any]) -> Any:
-    """Remove and return the only item of *work*; None if another thread has removed it."""
+    """Remove and return the only item of *work*; None if another thread has done so before."""
     try:
         return work.pop()
     except IndexError:

@@ -15,7 +15,7 @@ from delegraph.operators.tensor import Tensor
 
 
 class NodeClasses:
-    """The classes of equal nodes among a subgraph's prepared nodes.
+    """Groups equal nodes (same operator, options, types and shapes), to prepare one of each group.
 
     Args:
         tensors: tensors of the subgraph, by index.

@@ -89,7 +89,12 @@ class Overlap:
             started.settle()
 
     def _drain(self, known: Sequence[int]) -> None:
-        """Wait for all started evaluations, drop their results; raise failures of *known*."""
+        """Wait for all evaluations that were started, and drop their results.
+
+        Args:
+            known: positions of nodes whose errors are already known; errors of other nodes are
+                logged.
+        """
         while self._in_flight:
             position, started = next(iter(self._in_flight.items()))
             error = started.outcome()
@@ -101,7 +106,7 @@ class Overlap:
             del error
 
     def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
-        """Yield the actions of the schedule in order: await, start or run one of *evals*."""
+        """Yield what to do, in order: await a node, start a node, or run one."""
         in_flight, waits = self._in_flight, self._waits
         for position, step in enumerate(evals):
             yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))

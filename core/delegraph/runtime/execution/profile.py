@@ -123,6 +123,11 @@ def _timed_async(step: AsyncEval, timed_step: Eval, add: Callable[[int, int], No
 
     The end is the time at which the node's Future was done. For another kind of event, it is the
     time at which the wait was over.
+
+    Args:
+        step: the asynchronous step of a node.
+        timed_step: the same step, run at once and timed.
+        add: function that gets the start and end of each run, in nanoseconds.
     """
     start = 0
     end: int | None = None

@@ -50,7 +50,7 @@ Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
 
 @dataclass(slots=True)
 class _Stop:
-    """A node with unknown output shapes, where preparation stops, and the shapes assumed later."""
+    """A place where preparation stops, since a shape is known only after the node there runs."""
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -287,7 +287,7 @@ class StepRunner:
         self._left_open.discard(tensor.index)
 
     def leave_open(self, tensor: Tensor) -> None:
-        """Make a tensor dynamic again, as it was for the original node.
+        """Treat the shape of *tensor* as unknown until its node runs, as for the original node.
 
         If the node's kernel then sets a shape, the tensor is static. If not, the tensor has memory
         for its present shape until the kernel resizes it.
@@ -339,7 +339,7 @@ class StepRunner:
         self._is_cut_short = False
 
     def _prepare_on(self, position: int) -> None:
-        """Continue the preparation from *position* during a run; all shapes before it are known."""
+        """Prepare further nodes during a run, from *position* on; all shapes before are known."""
         self.is_running = False
         try:
             self._prepare_from(position)

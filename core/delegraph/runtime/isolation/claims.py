@@ -42,7 +42,7 @@ def movable_nodes(context: DelegateContext) -> tuple[list[int], dict[int, Reject
 
 
 def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
-    """Rejection of a node that cannot move to another process; None if it can move."""
+    """Reason why a node cannot be computed in another process; None if it can."""
     if node.delegate is not None:
         return Rejection(ISOLATED, "another delegate has it")
     if isinstance(node.options, Table) and any(True for _ in called_subgraphs(node.options)):

@@ -89,14 +89,14 @@ class IsolatedDelegate(SimpleDelegate):
 
 
 class _Lease:
-    """Counts as one interpreter's use of the process; the process ends after the last use."""
+    """Use of a delegate's process by one interpreter; after the last use the process ends."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         weakref.finalize(self, process.rest)
 
 
 class _Outside(SimpleDelegateInterface):
-    """The simple interface of a delegate in another process, as the host sees it."""
+    """A delegate in another process, as the host sees it: by the simple delegate interface."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         self.process = process
@@ -131,7 +131,7 @@ class _Outside(SimpleDelegateInterface):
             self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
 
     def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
-        """Return *error* with text that names the host's *node* for the node in question."""
+        """Return *error* with text that says about which node the process was asked."""
         name = context.get_node_and_registration(node)[1].name
         text = f"asked about node {node} ({name}): {error}"
         return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)

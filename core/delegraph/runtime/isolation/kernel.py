@@ -88,7 +88,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     # -- the other process ---------------------------------------------------------------------
 
     def _revived(self, context: DelegateContext) -> Child:
-        """Return the child process that holds the partition; send it to a new process first."""
+        """Return the process that has the partition; send the partition if the process is new."""
         child = self._process.living(context.cancellation)
         if child is not self._child:
             self._has_shapes = False
@@ -160,9 +160,14 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     def _take_open(
         self, context: DelegateContext, shapes: Sequence[Sequence[int]], files: Sequence[int]
     ) -> None:
-        """Set *shapes* of outputs whose shape was unknown; read their values from the first file.
+        """Set the shapes of outputs that were unknown before, and read their values.
 
         The file is read, not mapped, since the child process may shorten it.
+
+        Args:
+            context: context of the subgraph.
+            shapes: the shapes.
+            files: descriptors of files; the first one has the values.
         """
         content = MemoryFile(files[0], 0)
         for tensor, shape in zip(self._open, shapes, strict=True):

@@ -136,9 +136,10 @@ class IsolatedProcess:
     # -- starting ------------------------------------------------------------------------------
 
     def living(self, stop: StopRequest | None = None) -> Child:
-        """Return the child process with the loaded delegate; start one if there is none.
+        """Return a child process in which the delegate is loaded; start one if there is none.
 
-        Starting ends early if *stop* is requested.
+        Args:
+            stop: stop request of the running call, which ends the start early.
 
         Raises:
             DelegateProcessError: the process ended while it imported the delegate, or ended too
@@ -254,7 +255,7 @@ class IsolatedProcess:
         say: Callable[[Channel], None],
         stop: StopRequest | None,
     ) -> Message:
-        """Call *say* to send a message, and return the reply; on any error, end the child process.
+        """Send a message by *say* and return the reply; after any error, end the child process.
 
         If the process went on, its late reply would be mistaken for the reply to the next message.
         """

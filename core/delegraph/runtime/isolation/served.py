@@ -95,7 +95,7 @@ def _failure(error: BaseException) -> Mapping[str, Any]:
 
 
 class _Served:
-    """The delegate of this process; its methods are the requests that the host can make.
+    """The delegate in this process; its methods carry out the host's requests.
 
     Attributes:
         partitions: the accepted partitions, by number.
@@ -125,7 +125,12 @@ class _Served:
         return facts, ()
 
     def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Ask the delegate about all nodes of the model file *model*; return its rejections."""
+        """Ask the delegate about all nodes of a model; return why it rejects some of them.
+
+        Args:
+            model: descriptor of the model file.
+            settings: settings of the host's interpreter.
+        """
         recorder = _Claims(self.delegate)
         is_simple = isinstance(self.delegate, SimpleDelegate)
         with _interpreter(model, recorder if is_simple else self.delegate, settings) as interpreter:
@@ -133,7 +138,12 @@ class _Served:
         return {"rejections": [(i, rejection_json(why)) for i, why in found.items()]}, ()
 
     def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Accept the partition in the model file *model*; return its number or the rejection."""
+        """Load the partition in the model file *model*; return its number, or why it is rejected.
+
+        Args:
+            model: descriptor of the file.
+            settings: settings of the host's interpreter.
+        """
         interpreter = _interpreter(model, self.delegate, settings)
         left = _left(interpreter, self.delegate)
         if left:
@@ -197,7 +207,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return the reasons for which *delegate* rejected nodes, by node index."""
+    """Return, by node index, why *delegate* rejected nodes."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes

@@ -55,7 +55,7 @@ class DelegateSource(JsonRecord):
 
     @property
     def shown(self) -> str:
-        """Name of the delegate for messages, until its process has sent the delegate's name."""
+        """Name for messages until the process has sent the delegate's own name."""
         return Path(self.name).stem if self.is_python_file else self.name
 
 

@@ -33,7 +33,7 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer to a request: rows of the outputs, or an error.
+    """Result of a request: the outputs of its rows, or an error.
 
     Attributes:
         rows: column of each output; empty if there is an error.
@@ -102,7 +102,7 @@ class ServedBatches:
         return [answers[place] for place in range(len(requests))]
 
     def _computed(self, requests: Sequence[Columns]) -> list[Answer]:
-        """Return the answers to requests whose rows have equal shapes."""
+        """Compute requests whose rows have equal shapes in one batch; return a result for each."""
         given = joined(requests)
         if self._has_rows and self._predictor.batching == "resize":
             given = _filled(given, batch_sizes(self._predictor.max_batch))
@@ -146,7 +146,7 @@ def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
 
 
 def _alike(requests: Sequence[Columns]) -> list[list[int]]:
-    """Return the indices of requests, grouped by the shapes of their rows."""
+    """Group requests that can be computed in one batch: indices by equal shapes of their rows."""
     groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
     for place, request in enumerate(requests):
         shapes = tuple(values.shape[1:] for values in request.values())

@@ -105,7 +105,7 @@ class RequestReader:
 
 
 class ChildReader:
-    """Decodes requests in the child process.
+    """Decodes requests in a child process, so that large JSON does not block the server.
 
     Args:
         limits: limits of the server.

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """Kind of a refusal: HTTP status, and name of the gRPC status code."""
+    """Kind of rejection of a request, with its HTTP status and gRPC status code."""
 
     INVALID = (400, "INVALID_ARGUMENT")
     UNAUTHENTICATED = (401, "UNAUTHENTICATED")
@@ -55,10 +55,10 @@ class Refusal(Exception):
 
     @property
     def outcome(self) -> str:
-        """Outcome that counts the refusal: ``invalid``, ``refused`` or ``failed``."""
+        """Name under which metrics count the rejection: ``invalid``, ``refused`` or ``failed``."""
         return OUTCOMES.get(self.kind, "refused")
 
 
 def invalid(reason: str) -> Refusal:
-    """Return a refusal, for *reason*, of a request that the client must correct."""
+    """Return the exception for a request that the client must correct; *reason* says why."""
     return Refusal(Kind.INVALID, reason)

@@ -23,7 +23,7 @@ READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVA
 
 
 class _DrainedEngine:
-    """An engine that stops only after its running requests have ended."""
+    """Wraps an engine so that it stops only when its running requests have ended."""
 
     def __init__(self, engine: StartedEngine) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class _DrainedEngine:
         return not self._is_closing and await self._engine.is_ready()
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to *columns*, the rows of a request.
+        """Return the result of *columns*, the rows of a request.
 
         Raises:
             Refusal: the model is being unloaded, or the engine refuses.
@@ -73,7 +73,7 @@ class _Version:
         self._stamp: tuple[int, ...] = ()
 
     def holds(self, file: ModelFile) -> bool:
-        """Whether the loaded version equals the present content of *file*."""
+        """Whether this version was loaded from the content that *file* has now."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
     async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
@@ -256,7 +256,7 @@ class Repository:
         await self._changed(self._unload(name))
 
     async def _changed(self, change: Coroutine[Any, Any, None]) -> None:
-        """Wait for *change* to complete, even if the client disconnects meanwhile."""
+        """Wait for *change* (a load or unload) to complete, even if the client disconnects."""
         if not self._offered.may_change:
             change.close()
             raise Refusal(
@@ -337,5 +337,5 @@ class Repository:
 
 
 def _ordered(versions: dict[str, _Version]) -> dict[str, _Version]:
-    """Return versions in their order, a file without a number first."""
+    """Return *versions* sorted by number; a file without a number comes first."""
     return dict(sorted(versions.items(), key=lambda entry: int(entry[0] or 0)))

@@ -16,10 +16,10 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class Engine(Protocol):
-    """Computes the requests of a model, in this process or in replicas of Ray Serve."""
+    """Interface of what computes the requests of a model: this process, or Ray Serve."""
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to *columns*, the rows of a request.
+        """Return the result of a request; *columns* are its rows.
 
         Raises:
             Refusal: too many requests wait, or the engine cannot compute now.

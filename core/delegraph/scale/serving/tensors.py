@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the names of a request's outputs; all outputs if the request names none.
+        """Return the outputs that a request asks for by *names*; all outputs without names.
 
         Raises:
             ArgumentError: there is no such output.

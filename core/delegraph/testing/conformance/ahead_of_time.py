@@ -45,7 +45,7 @@ Edit = Callable[[CompiledPartition, bytes], tuple[CompiledPartition, bytes]]
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A model that was compiled ahead of time, or the error of its compilation.
+    """A model that the delegate compiled ahead of time, or the error of its compilation.
 
     Attributes:
         trial: the model with its right results.
@@ -59,9 +59,12 @@ class _Compiled:
 
 
 def compiled_files_give_the_same(subject: Subject) -> None:
-    """Check that a compiled file gives the same results as compiling at the start.
+    """Check that a model gives the same results if it was compiled ahead of time.
 
     A delegate that only runs compiled partitions is compared with Delegraph's kernels.
+
+    Args:
+        subject: the delegate under test, with its claims.
     """
     offer = _offer(subject)
     for made in _compiled(subject):
@@ -71,7 +74,11 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """Check that a blob of another compiler version is rejected, with advice in the message."""
+    """Check that a blob of another compiler version is rejected, with advice in the message.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer has checked it
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -94,7 +101,11 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """Check that a damaged blob is rejected even if its digest matches."""
+    """Check that a damaged blob is rejected even if its digest matches.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for made in _usable(subject):
         for what, damage in _DAMAGES:
             case = _edited(made.case, _with_blob(damage))
@@ -128,7 +139,10 @@ _FLIPS = 4
 
 
 def _flipped(blob: bytes, place: int) -> bytes:
-    """Return a blob in which one byte is inverted, at position *place* of :data:`_FLIPS`."""
+    """Return the compiled bytes *blob* with one byte inverted.
+
+    The byte is *place* quarters of the length from the start (*place* is 0 to 3).
+    """
     changed = bytearray(blob)
     changed[place * len(blob) // _FLIPS] ^= 0xFF
     return bytes(changed)
@@ -147,6 +161,9 @@ def _offer(subject: Subject) -> Offer:
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
     """Return a few models, each with the file that the delegate compiled from it.
 
+    Args:
+        subject: the delegate under test, with its claims.
+
     Raises:
         SkipTest: there is no such model.
     """
@@ -158,7 +175,11 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield one-step models to compile: models that the delegate computes, or of any operator."""
+    """Yield one-step models to compile: models that the delegate computes, or of any operator.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -170,7 +191,12 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return the compiled model of *trial*; None if no partition of it is compiled."""
+    """Return the compiled model of *trial*; None if no partition of it is compiled.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        trial: the model, its inputs and its right results.
+    """
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -190,7 +216,10 @@ def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
 
 
 def _usable(subject: Subject) -> list[_Compiled]:
-    """Return the models that were compiled without an error.
+    """Return the models that the delegate compiled without an error, each with its file.
+
+    Args:
+        subject: the delegate under test, with its claims.
 
     Raises:
         SkipTest: there is no such model.
@@ -230,7 +259,12 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Text of the error when the file of *case* is opened, prepared or run; empty if none."""
+    """Text of the error when the file of *case* is opened, prepared or run; empty if none.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+    """
     try:
         _answers(subject, case)
     except DelegraphError as error:
@@ -239,7 +273,10 @@ def _error(subject: Subject, case: OperatorCase) -> str:
 
 
 def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
-    """Return an edit that changes a blob and updates its digest."""
+    """Return an edit of a compiled partition: *change* is applied to its blob (compiled bytes).
+
+    The digest in the partition is updated, so that only the delegate can notice the change.
+    """
 
     def edit(partition: CompiledPartition, blob: bytes) -> tuple[CompiledPartition, bytes]:
         changed = change(blob)
@@ -250,7 +287,7 @@ def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
 
 
 def _edited(case: OperatorCase, edit: Edit) -> OperatorCase:
-    """Return the compiled file *case* with all its partitions changed by *edit*."""
+    """Return the compiled file *case* in which every compiled partition is changed by *edit*."""
     records, subgraphs = case.records, []
     buffers = list(records.buffers or ())
     codes = [code.custom_code for code in records.operator_codes or ()]

@@ -65,7 +65,12 @@ class Attempt:
 
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return the attempt of a new delegate object at *trial*."""
+    """Run *trial* on a new delegate object; return what the delegate claimed and computed.
+
+    Args:
+        subject: the delegate under test.
+        trial: a model with its inputs and right results.
+    """
     watch = KernelWatch(PATTERN)
     found = Attempt(trial, subject.claims(trial.forms, trial.features))
     try:
@@ -83,7 +88,15 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return a new delegate's attempt at *trial*; an error if it killed an earlier process."""
+    """Run *trial* on a new delegate object, unless this model has killed an earlier process.
+
+    The result says what the delegate claimed and computed; for a model that killed a process, it
+    has an error.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        trial: the model, its inputs and its right results.
+    """
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -97,14 +110,24 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Text about the fault in the result of the attempt *found*; empty if it is right."""
+    """Text that says what is wrong with the result of *found*; empty if it is right.
+
+    Args:
+        subject: the delegate under test, with its tolerances.
+        found: result of running a model on the delegate.
+    """
     if found.error or found.outputs is None:
         return found.error
     return difference(found.outputs, found.trial, subject.capabilities)
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Whether the delegate claims and computes *case* with a wrong result."""
+    """Whether the delegate claims and computes *case* with a wrong result.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+    """
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False
@@ -119,17 +142,18 @@ Attempted = Callable[[Trial], Attempt]
 def drawn(
     subject: Subject, op: str, make: Attempted, known: Iterable[Attempt] = ()
 ) -> tuple[Attempt, ...]:
-    """Return the attempts of an operator's cases, beginning with the author's own cases.
+    """Run the cases of one operator on a delegate; return what it did with each.
 
-    Cases of types that no claim names are only offered to the delegate, one for each type. Cases
-    are drawn until models that the delegate claims show each claimed type, version and feature. A
-    model that kills its process ends the search, because similar models would do the same.
+    The author's own cases are tried first. Cases of types that no claim names are only offered to
+    the delegate, one for each type. Random cases follow until models that the delegate accepts show
+    each claimed type, version and feature. A model that kills its process ends the search, because
+    similar models would do the same.
 
     Args:
         subject: the delegate under test.
         op: name of the operator.
-        make: function that makes the attempt for a trial.
-        known: attempts at cases that were already drawn; types that they do not show are not
+        make: function that runs a trial (a case with its right results) on the delegate.
+        known: results of cases that were already tried; types that they do not show are not
             searched.
     """
     found, effort = _Attempts(subject, op, make, known), subject.effort
@@ -147,7 +171,7 @@ def drawn(
 
 
 class _Attempts:
-    """Attempts at one operator so far, and the demands that none has met yet.
+    """Models of one operator that were run on the delegate, and what the claims list beyond them.
 
     Attributes:
         claims: claims of the operator.
@@ -181,22 +205,26 @@ class _Attempts:
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are enough attempts, and they show everything in the claims."""
+        """Whether enough models were tried, and they show everything that the claims list."""
         return self.has_enough and not self.missing
 
     @property
     def misses_types(self) -> bool:
-        """Whether a claimed type is still missing although models of it exist."""
+        """Whether no model has yet shown a type in the claims, although there are models of it."""
         return any(demand.is_type and demand in self._seen for demand in self.missing)
 
     @property
     def has_enough(self) -> bool:
-        """Whether enough attempts are covered by claims and claimed by the delegate."""
+        """Whether enough of the tried models are covered by claims and accepted by the delegate."""
         taken = sum(each.is_claimed and each.is_taken for each in self.made)
         return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Add attempts at the cases *given*; *only_missing* skips cases without missing demands."""
+        """Run each of the cases *given* on the delegate, and store what it did with them.
+
+        With *only_missing*, only cases that show something in the claims that no earlier model has
+        shown.
+        """
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
                 return
@@ -213,10 +241,10 @@ class _Attempts:
             self._add(self._make(trial))
 
     def _may_show_missing(self, case: OperatorCase) -> bool:
-        """Whether running a case may show a missing demand.
+        """Whether *case* may show something that the claims list and no earlier model has shown.
 
         The result is False if only types are missing that the case lacks, or if enough models were
-        already run for missing demands.
+        already run in this search.
         """
         if not all(each.is_type for each in self.missing):
             return True
@@ -237,7 +265,11 @@ class _Attempts:
         return {demand for claim in self.claims for demand in shown(claim, trial)}
 
     def _worth_trying(self, case: OperatorCase) -> Trial | None:
-        """Return the trial of a case; None if it has a form that was tried and no claim covers."""
+        """Return *case* with its right results if it should be run on the delegate, else None.
+
+        It should not if no claim covers its types, version and activation, and an equal one was
+        tried.
+        """
         form = case.input_form()
         if any(claim.misfit(form) is None for claim in self.claims):
             return kept_trial(case)

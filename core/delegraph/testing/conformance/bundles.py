@@ -23,7 +23,14 @@ _FEW = 4
 
 @cache
 def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the subject's attempts at the cases of the operator *op*; see :func:`drawn`."""
+    """Run the cases of the operator *op* on the delegate; return what it did with each.
+
+    See :func:`drawn` for the choice of cases.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
+    """
     make = partial(careful_attempt, subject)
     if subject.effort.bundle == 1:
         return drawn(subject, op, make)
@@ -34,7 +41,14 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the attempts at cases of *op*, assuming that the delegate takes all claimed trials."""
+    """Choose the cases of *op* as :func:`drawn` does, without running them on the delegate.
+
+    The delegate is assumed to accept every case that its claims cover.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
+    """
 
     def assumed(trial: Trial) -> Attempt:
         is_claimed = subject.claims(trial.forms, trial.features)
@@ -45,7 +59,11 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _bundled(subject: Subject) -> dict[Trial, Attempt]:
-    """Return, by trial, the attempts of all operators whose results are right in bundles."""
+    """Return the results of all cases that the delegate computes right in joined models.
+
+    Args:
+        subject: the delegate under test.
+    """
     first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
     parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
     size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))
@@ -53,7 +71,7 @@ def _bundled(subject: Subject) -> dict[Trial, Attempt]:
 
 
 def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
-    """Yield attempts with right results for the parts that the delegate claims in bundles.
+    """Join trials to larger models (bundles), run them, and yield the right results by trial.
 
     A bundle that the delegate cannot compute is split into halves, so that one bad part costs
     little time.
@@ -73,7 +91,7 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
 
 
 def may_be_part(trial: Trial) -> bool:
-    """Whether a trial can be a part of a bundle."""
+    """Whether the model of *trial* can be joined with others to one model."""
     case = trial.case
     return (
         len(case.steps) == 1
@@ -109,10 +127,13 @@ class _Bundle:
         return cls(parts, nodes, trial_of(model.case(parts[0].case.op, ends)))
 
     def attempts(self, subject: Subject) -> list[Attempt] | None:
-        """Return the attempts at the parts that the delegate claims and computes right.
+        """Run the joined model; return a result for each part that is claimed and computed right.
 
         The result is None if the bundle fails. It is empty if the bundle killed a process, because
         a search for the bad part would kill one for each half.
+
+        Args:
+            subject: the delegate under test, with its claims.
         """
         if self.whole is None:
             return None

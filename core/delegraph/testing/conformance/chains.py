@@ -16,7 +16,11 @@ LENGTH = 5
 
 @cache
 def chains(subject: Subject) -> tuple[Trial, ...]:
-    """Return a few chains of operators that a delegate claims wholly and computes right."""
+    """Return a few chains of operators that a delegate claims wholly and computes right.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     made: list[Trial] = []
     for links in _links(bricks(subject)):
         if len(made) == subject.effort.chains:
@@ -34,14 +38,21 @@ def chains(subject: Subject) -> tuple[Trial, ...]:
 
 
 def nodes_of(trial: Trial) -> int:
-    """Return the number of nodes in a model's main subgraph."""
+    """Return the number of nodes in a model's main subgraph.
+
+    Args:
+        trial: a model with its inputs and right results.
+    """
     return len((trial.case.records.subgraphs or ())[0].operators or ())
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Yield chains, one per operator, as indices of the bricks *found*.
+    """Choose sequences of models in which each one's output can be the next one's input.
 
-    Each brick of a chain reads the output of the previous brick.
+    Yields tuples of indices in *found*, one for each operator.
+
+    Args:
+        found: models of one operator each, which the delegate computes right.
     """
     done: set[str] = set()
     for last, trial in enumerate(found):

@@ -16,7 +16,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A type, version, activation or feature in a claim; the kit looks for a model that has it.
+    """One thing that a claim lists, such as a type or version; the kit looks for a model with it.
 
     Attributes:
         claim: the claim.
@@ -35,7 +35,7 @@ class Demand:
 
 @cache
 def demands(claim: Claim) -> tuple[Demand, ...]:
-    """Return all demands of a claim."""
+    """Return each type, version, activation and feature that *claim* lists, to be tried."""
     first, last = claim.versions or (1, 0)
     types = [f"{role} {type}" for role, types in claim.roles for type in types]
     types += claim.types if _leaves_roles(claim) else ()
@@ -48,13 +48,16 @@ def demands(claim: Claim) -> tuple[Demand, ...]:
 
 
 def _leaves_roles(claim: Claim) -> bool:
-    """Whether any operand has a role that the claim does not name."""
+    """Whether an operator of *claim* has an operand, such as the bias, that it does not name."""
     named = dict(claim.roles)
     return any(role not in named for op in claim.operators for role in roles_of(op))
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return the demands of *claim* that *trial* meets; empty if the claim does not cover it."""
+    """Return what the model of *trial* shows of the things that *claim* lists.
+
+    The result is empty if the claim does not cover the model.
+    """
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -69,9 +72,10 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 
 
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
-    """Return the types in *claim* that *case* may have; empty if the claim cannot cover it.
+    """Return the types in *claim* that the model of *case* may have.
 
-    Outputs count with their declared types, and features are ignored.
+    The result is empty if the claim cannot cover the model. Outputs count with their declared
+    types, and features are ignored.
     """
     if claim.misfit(case.input_form()) is not None:
         return set()
@@ -98,11 +102,19 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 @lru_cache(KEPT)
 def _at_version(case: OperatorCase, version: int) -> OperatorCase:
-    """Return the same object for the same case, since trials are kept by their case."""
+    """Return *case* with the operator's version *version*; the same object for equal arguments.
+
+    One object is needed because results are kept by their case.
+    """
     return case.at_version(version)
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Whether *claim* covers the types of *form*, for any version and activation."""
+    """Whether *claim* covers the types in *form*, whatever its version and activation.
+
+    Args:
+        claim: the claim.
+        form: types, version and activation of a node.
+    """
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

@@ -20,10 +20,10 @@ Array = NDArray[Any]
 
 
 class Composition:
-    """A growing model that joins the operators of cases by shared tensors.
+    """Builds a model of several cases, in which operators of one read results of another.
 
     A second model, whose results are right, grows with it. The two differ only if a case has a
-    reference.
+    separate reference model, for operators that Delegraph cannot compute.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,10 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return the tensors that are written but never read, if the reference also has them."""
+        """Return the tensors that a node writes and none reads, as far as the right model has them.
+
+        If a case has a reference model, its inner tensors are missing there.
+        """
         return [i for i in self._model.unread() if i in self._right_of]
 
 
@@ -87,7 +90,8 @@ class _Records:
     def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
         """Append the operators of the model *records*; return the new indices of its tensors.
 
-        *wires* maps positions of its inputs to existing tensors.
+        The result maps each tensor index of *records* to the index in this model. *wires* maps
+        positions of its inputs to tensors of this model, which replace them.
         """
         graph, codes = _main(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
@@ -151,7 +155,11 @@ class _Records:
 
 
 def fed_definitions(case: OperatorCase) -> list[Fed]:
-    """Return the graph inputs of a case, with values and tensor definitions."""
+    """Return the graph inputs of a case, with values and tensor definitions.
+
+    Args:
+        case: the model with its inputs.
+    """
     graph = _main(case.records)
     records = [(graph.tensors or ())[i] for i in graph.inputs or ()]
     return [
@@ -165,6 +173,9 @@ def behind_a_reshape(trial: Trial) -> Trial | None:
 
     The shape is then known only during invoke. The result is None if Delegraph cannot run this
     model.
+
+    Args:
+        trial: a model with its inputs and right results.
     """
     if len(trial.case.records.subgraphs or ()) > 1:
         return None

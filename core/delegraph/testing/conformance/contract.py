@@ -48,7 +48,16 @@ _MANY_SHAPES = (2, 3, 4, 5, 6)
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
-    """Invoke *interpreter* on the inputs of *trial*; raise ``AssertionError`` for wrong results."""
+    """Invoke *interpreter* on the inputs of *trial*; raise an error if its results are wrong.
+
+    *when* says in the error's text what the test did before.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        interpreter: an interpreter with the model of *trial*.
+        trial: the model, its inputs and its right results.
+        when: words for the error message: when the results were wrong.
+    """
     try:
         found = difference(
             (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
@@ -63,7 +72,11 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """Check that the delegate's name never changes, and is the name that users type."""
+    """Check that the delegate's name never changes, and is the name that users type.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -77,7 +90,11 @@ def name_is_stable(subject: Subject) -> None:
 
 
 def options_are_validated(subject: Subject) -> None:
-    """Check that unknown options are rejected, and documented defaults accepted, also as text."""
+    """Check that unknown options are rejected, and documented defaults accepted, also as text.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     if subject.create is None or subject.spec is None:
         raise SkipTest("the delegate is not installed, so it has no options")
     unknown = {"no_such_option": "1"}
@@ -105,7 +122,11 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """Check that a delegate answers for models of every operator without an exception."""
+    """Check that a delegate accepts or rejects models of every operator without an exception.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -116,7 +137,11 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """Check that the delegate gives a reason for each node that it rejects."""
+    """Check that the delegate gives a reason for each node that it rejects.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -132,7 +157,7 @@ def reasons_are_given(subject: Subject) -> None:
 
 
 class _Idle(Delegate):
-    """A delegate that claims no node; applying it prepares all nodes again."""
+    """A delegate that claims no node; a test applies it so that all nodes are prepared again."""
 
     @property
     def flags(self) -> DelegateFlags:
@@ -146,7 +171,11 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """Check that a kernel prepared again for the same shapes gives the same results."""
+    """Check that a kernel prepared again for the same shapes gives the same results.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -155,7 +184,11 @@ def prepare_is_idempotent(subject: Subject) -> None:
 
 
 def resize_is_survived(subject: Subject) -> None:
-    """Check that results stay right after the inputs are resized, and resized back."""
+    """Check that results stay right after the inputs are resized, and resized back.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial, other in all_with(subject, with_other_shapes, "other shapes"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             require_right(subject, interpreter, trial, "before a resize")
@@ -164,7 +197,11 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved."""
+    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -180,6 +217,9 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
     """Check that the delegate can be removed and applied again.
 
     After the removal, Delegraph's kernels compute.
+
+    Args:
+        subject: the delegate under test, with its claims.
     """
     for trial in specimens(subject):
         delegate = subject.make()
@@ -199,7 +239,11 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """Check that a kernel writes to outputs only, never to inputs or constants."""
+    """Check that a kernel writes to outputs only, never to inputs or constants.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
@@ -212,7 +256,11 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """Check that a kernel writes every byte of its outputs, which hold old values before."""
+    """Check that a kernel writes every byte of its outputs, which hold old values before.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
@@ -227,7 +275,11 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Check that equal inputs give equal results, even after invokes on other inputs."""
+    """Check that equal inputs give equal results, even after invokes on other inputs.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -245,7 +297,11 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``."""
+    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
@@ -274,6 +330,9 @@ def dynamic_shapes_are_followed(subject: Subject) -> None:
 
     More shapes are used than a delegate is likely to keep programs for, and the first shape is
     repeated.
+
+    Args:
+        subject: the delegate under test, with its claims.
     """
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")

@@ -50,6 +50,10 @@ LONGEST = 8
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
     """Generate up to *examples* models and compare results; return how many had claimed nodes.
 
+    Args:
+        subject: the delegate under test, with its claims.
+        examples: largest number of models.
+
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
         SkipTest: there is no brick (one-operator model) to build from.
@@ -108,10 +112,14 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Text about the fault in a delegate's result of *case*; empty if there is none.
+    """Text about the fault in a delegate's result for the model of *case*; empty for none.
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
     """
     try:
         right = _Right.of(subject, case)
@@ -132,7 +140,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
 @dataclass(frozen=True)
 class _Right:
-    """Results of a model by Delegraph's kernels, with the nodes that computed them."""
+    """Right outputs of a model, by Delegraph's kernels, and the values that each node computed."""
 
     expected: tuple[Array, ...]
     types: tuple[TensorType, ...]
@@ -152,7 +160,12 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Describe the first output in *got* outside of the allowed errors; empty for none."""
+        """Text about the first output in *got* that differs too much from the right one; or empty.
+
+        Args:
+            got: the outputs that the delegate computed.
+            subject: the delegate under test, with its tolerances.
+        """
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])
@@ -164,7 +177,10 @@ class _Right:
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
     """Whether claims cover every node of *case* whose operator the delegate claims.
 
-    *right* is the subgraph of the model as Delegraph has run it.
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+        right: the subgraph after a run with right results.
     """
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:

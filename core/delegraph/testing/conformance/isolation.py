@@ -27,7 +27,11 @@ ROUNDS = 5
 
 
 def kernels_are_not_shared(subject: Subject) -> None:
-    """Check that every partition has a separate kernel object."""
+    """Check that every partition has a separate kernel object.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     delegate = subject.make()
     if not isinstance(delegate, SimpleDelegate):
         raise SkipTest("the delegate is no SimpleDelegateInterface")
@@ -40,25 +44,44 @@ def kernels_are_not_shared(subject: Subject) -> None:
 
 
 def one_object_serves_two_interpreters(subject: Subject) -> None:
-    """Check that one delegate object in two interpreters keeps their states apart."""
+    """Check that one delegate object in two interpreters keeps their states apart.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     delegate = subject.make()
     _take_turns(subject, delegate, delegate, "one delegate object in two interpreters")
 
 
 def two_objects_share_nothing(subject: Subject) -> None:
-    """Check that two delegate objects have no state in common."""
+    """Check that two delegate objects have no state in common.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     _take_turns(subject, subject.make(), subject.make(), "two delegate objects in two interpreters")
 
 
 def partitions_share_nothing(subject: Subject) -> None:
-    """Check that two partitions in one model give the same results as each alone."""
+    """Check that two partitions in one model give the same results as each alone.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     compared = [trial for trial in chains(subject) if _is_right_in_two(subject, trial)]
     if not compared:
         raise SkipTest("no model that it takes can be cut into two partitions")
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check *trial* without its middle node; return False if that leaves only one partition."""
+    """Check that a model gives right results if the delegate may not have its middle node.
+
+    Returns False, without a check, if the model then has fewer than two partitions.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        trial: a model with its inputs and right results.
+    """
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle
@@ -72,7 +95,11 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
 
 
 def threads_do_not_meet(subject: Subject) -> None:
-    """Check that two interpreters in two threads give the same results as each alone."""
+    """Check that two interpreters in two threads give the same results as each alone.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     for trial, other in _pairs(subject):
         delegate = subject.make()
         for second in (delegate, subject.make()):
@@ -93,7 +120,13 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield pairs of trials: each specimen with a variant of it, or with the next specimen."""
+    """Yield pairs of models for two interpreters: the second has other shapes or values.
+
+    It may also be another sample model.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     found = specimens(subject)
     for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
         changed = (with_other_shapes(trial), with_other_values(trial))
@@ -131,7 +164,10 @@ def _run_side_by_side(subject: Subject, *runs: tuple[Trial, Delegate]) -> None:
 
 
 def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
-    """Trace function that lets other threads run at each line outside Delegraph and NumPy."""
+    """Trace function (``sys.settrace``) that lets other threads run at each line of the delegate.
+
+    Lines in Delegraph and NumPy are left out.
+    """
     module = frame.f_globals.get("__name__", "").split(".")[0]
     if module in ("delegraph", "numpy"):
         return None

@@ -24,7 +24,7 @@ PATTERN = 0x2A
 
 
 class KernelWatch:
-    """Record of the actions of watched delegates' kernels.
+    """Records what kernels of watched delegates do: evaluations, and writes to their inputs.
 
     Args:
         pattern: byte that fills outputs before each evaluation; None leaves outputs unchanged.
@@ -45,7 +45,7 @@ class KernelWatch:
         self.changed_inputs: list[str] = []
 
     def over(self, registration: Registration) -> Registration:
-        """Return a copy of *registration* whose functions are watched."""
+        """Return a copy of *registration* whose functions record what the kernels do."""
 
         def init(context: Any, node: Node) -> object:
             made = None if registration.init is None else registration.init(context, node)
@@ -150,7 +150,7 @@ class _WatchedContext:
 
 
 def fill(data: Any, pattern: int) -> None:
-    """Set every byte of *data* to *pattern*, if it is a writable array."""
+    """Set every byte of the array *data* to *pattern*; do nothing if it is not writable."""
     if _is_plain(data) and data.flags.writeable:
         data.reshape(-1).view(np.uint8)[:] = pattern
 

@@ -17,6 +17,10 @@ from delegraph.tools.shrinking import shrunk
 def results_are_right(subject: Subject, op: str) -> None:
     """Check the results of the models of *op* that the delegate claims and computes.
 
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
+
     Raises:
         AssertionError: a result is wrong; the smallest such model is saved.
         SkipTest: the delegate takes no model.
@@ -36,7 +40,14 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt at the smallest model that fails in the same way as *failed*."""
+    """Make the failing model of *failed* smaller; return the result of the smallest that fails.
+
+    A smaller model counts if it fails in the same way.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        failed: result of the failing model.
+    """
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)
@@ -44,7 +55,12 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return, for each type in models of *op*, the count of results as ``right/compared``."""
+    """Return, for each type, how many models of *op* gave right results, as ``right/compared``.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
+    """
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

@@ -73,7 +73,11 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-operator models that the delegate claims and computes right."""
+    """Return one-operator models that the delegate claims and computes right.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)
@@ -94,7 +98,14 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Yield the attempts at possible bricks of *op*: palette cases, or the author's own cases."""
+    """Run models of *op* that other models may be joined to; yield what the delegate did.
+
+    The models have shapes that fit each other (:data:`PALETTE`), or are the author's own cases.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
+    """
     made = attempts(subject, op)
     if op not in MAKERS:
         yield from (each for each in made if _may_be_brick(subject, each.trial))
@@ -105,14 +116,23 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
 
 
 def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
-    """Yield up to *count* cases from each maker of the operator *op*, with palette shapes."""
+    """Yield cases of the operator *op* whose shapes come from the short list :data:`PALETTE`.
+
+    Models with equal shapes can be joined. Each function that makes cases gives up to *count*.
+    """
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
 
 
 @cache
 def _palette_trials(op: str, count: int, last: int = 0) -> tuple[Trial, ...]:
-    """Return the trials of the *last* palette cases of *op*, or of all; for every subject."""
+    """Return cases of *op* with shapes from :data:`PALETTE`, and their right results.
+
+    Args:
+        op: name of the operator.
+        count: number of cases from each function that makes cases.
+        last: number of cases to return, the last ones; 0 means all.
+    """
     return trials_of([*palette_cases(op, count)][-last:])
 
 
@@ -137,7 +157,7 @@ def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], 
 
 @dataclass(frozen=True)
 class _Kind:
-    """Properties that two tensors must share to be connected."""
+    """Type, shape and quantization of a tensor; tensors of one kind can replace each other."""
 
     type: TensorType
     shape: tuple[int, ...]
@@ -145,11 +165,11 @@ class _Kind:
 
 
 def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None) -> OperatorCase:
-    """Return the composed model of the drawn bricks.
+    """Join one-operator models to a larger model, as Hypothesis has drawn it.
 
     Args:
-        found: the available bricks.
-        drawn: the choice of bricks, and how their tensors are joined.
+        found: the available one-operator models.
+        drawn: for each part of the model, which of *found* it is, and which tensors it reads.
         barrier: name of an operator that the delegate does not claim; None if it claims all.
     """
     model = Composition()
@@ -174,14 +194,21 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def fits(source: Trial, reader: Trial) -> bool:
-    """Whether an output of the brick *source* can be an input of the brick *reader*."""
+    """Whether an output of the model *source* can be an input of the model *reader*."""
     made = _output_kinds(source)
     read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
     return any(_kind_of(each) in made for each in read)
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Whether the case's operator has a step function, which may read only graph inputs."""
+    """Whether results of the case's operator jump, as those of a step function or of a rounding.
+
+    Such an operator may read only graph inputs, because a rounding error before it would be
+    magnified.
+
+    Args:
+        case: the model with its inputs.
+    """
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 
@@ -208,7 +235,13 @@ def _shown(quantization: Any) -> str:
 
 
 def barrier_of(subject: Subject) -> str | None:
-    """Return the name of an identity operator that the delegate does not claim, or None."""
+    """Return the name of an operator that copies its input and that the delegate does not claim.
+
+    Put between nodes, it separates partitions. The result is None if the delegate claims all.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     return next((op for op in BARRIERS if op not in subject.operators), None)
 
 

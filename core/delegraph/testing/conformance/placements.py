@@ -15,7 +15,7 @@ from delegraph.testing.conformance.trials import Trial, gallery_for, open_interp
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Placement of a model's nodes by a delegate.
+    """Which nodes of a model a delegate got, and why it rejected others.
 
     Attributes:
         trial: the model.
@@ -30,7 +30,11 @@ class Placing:
 
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
-    """Return a delegate's placements of a few models of every operator."""
+    """Apply a delegate to a few models of every operator; return which nodes it got in each.
+
+    Args:
+        subject: the delegate under test.
+    """
     asked = list(gallery_for(subject.make(), subject.effort.gallery))
     if subject.effort != FULL:  # claimed models would be compiled here, and are tried elsewhere
         asked = [t for t in asked if not subject.claims(t.forms, t.features)]

@@ -14,18 +14,26 @@ from delegraph.testing.operator_case import OperatorCase
 
 
 def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model of *case*; return message lines with the command that shows its placement.
+    """Save the model of *case*; return lines for an error message that show how to inspect it.
 
-    *label* is a part of the file's name.
+    The command in the lines shows which nodes the delegate gets.
+
+    Args:
+        subject: the delegate under test, or facts about it.
+        case: the model with its inputs.
+        label: part of the name of the saved file.
     """
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model and inputs of *case*; return message lines with the command that runs it.
+    """Save model and inputs of *case*; return lines for an error message that show how to run it.
 
-    *label* is a part of the file's name.
+    Args:
+        subject: the delegate under test, or facts about it.
+        case: the model with its inputs.
+        label: part of the name of the saved file.
     """
     path = _saved(subject, case, label)
     fed: list[str] = []
@@ -43,7 +51,12 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
 
 
 def recompiled(subject: Subject | Identity, case: OperatorCase) -> str:
-    """Save the model of *case*; return message lines with commands that compile and compare it."""
+    """Save the model of *case*; return message lines with commands that compile and compare it.
+
+    Args:
+        subject: the delegate under test, or facts about it.
+        case: the model with its inputs.
+    """
     path = _saved(subject, case, "ahead-of-time")
     compiled = path.replace(".tflite", ".compiled.tflite")
     command = ["delegraph", "compile", path, "--output", compiled]

@@ -87,7 +87,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Working:
-    """Progress message: the kit is computing expected results."""
+    """Progress message: the kit is computing right results, in which no delegate takes part."""
 
 
 Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working
@@ -95,7 +95,7 @@ Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Worki
 
 @dataclass
 class Witness:
-    """Receiver of progress messages, with the models that are known to kill processes.
+    """Receives the progress messages, and knows which models have killed earlier processes.
 
     Attributes:
         tell: function that is called with each progress message.
@@ -132,16 +132,16 @@ def model_begins(case: OperatorCase) -> None:
 
 
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
-    """Report to the receiver *case*, a smaller failing model, and *judge*, which judges it.
+    """Report that a failing model was made smaller, so that a new process may confirm the failure.
 
-    The other arguments are those of :class:`Suspect`.
+    The arguments are those of :class:`Suspect`.
     """
     name = f"{judge.__module__}:{judge.__qualname__}"
     WITNESS.tell(Suspect(delegate, name, case, original))
 
 
 def working() -> None:
-    """Report to the receiver that the kit is still working."""
+    """Report that the kit still computes, so that its process is not taken for hanging."""
     WITNESS.tell(Working())
 
 

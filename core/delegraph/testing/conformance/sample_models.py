@@ -31,6 +31,9 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     They differ in operators, types and features, and some have tensors inside a partition. All have
     non-empty inputs and give the same results each time.
 
+    Args:
+        subject: the delegate under test, with its claims.
+
     Raises:
         SkipTest: there is no such trial.
     """
@@ -55,7 +58,10 @@ def _types(trial: Trial) -> frozenset[Types]:
 
 
 def computed(subject: Subject) -> Iterator[Trial]:
-    """Yield several trials per operator that the delegate's claims cover and that it computes.
+    """Yield several models for each operator that the delegate claims and computes right.
+
+    Args:
+        subject: the delegate under test, with its claims.
 
     Raises:
         SkipTest: there is no such trial.
@@ -71,13 +77,13 @@ def computed(subject: Subject) -> Iterator[Trial]:
 
 
 def first_step(trial: Trial) -> Trial:
-    """Return the trial with only its first invoke."""
+    """Return *trial* with its first invoke only."""
     case = replace(trial.case, steps=trial.case.steps[:1])
     return replace(trial, case=case, expected=trial.expected[:1])
 
 
 def with_other_values(trial: Trial) -> Trial | None:
-    """Return the trial with other inputs that give another result; None if none are found."""
+    """Return the model of *trial* with other inputs that give another result; None if not found."""
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
@@ -100,7 +106,12 @@ def with_other_shapes(trial: Trial, times: int = 2) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each specimen that *change* can change, with its changed form.
+    """Yield each sample model (specimen) that *change* can change, with its changed form.
+
+    Args:
+        subject: the delegate under test.
+        change: function that returns the changed model, or None if it cannot change it.
+        what: text for the message if no model can be changed.
 
     Raises:
         SkipTest: no specimen can be changed; the message has *what*.

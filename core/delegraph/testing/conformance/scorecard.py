@@ -48,7 +48,7 @@ class Scorecard:
 
     @classmethod
     def of(cls, notes: Iterable[Mapping[str, Any]]) -> Scorecard:
-        """Return the scorecard from the notes that tests wrote, with pytest's outcomes."""
+        """Return the scorecard from *notes*, the records that tests of the kit have written."""
         return cls(
             tuple(Result(**{**note, "outcome": OUTCOMES[note["outcome"]]}) for note in notes)
         )
@@ -59,7 +59,7 @@ class Scorecard:
         return tuple(dict.fromkeys(result.delegate for result in self.results))
 
     def counts(self, delegate: str) -> dict[str, Counter[str]]:
-        """Return the number of checks with each outcome, by section."""
+        """Return, by section of the scorecard, the number of checks with each outcome."""
         found = {section: Counter[str]() for section in SECTIONS}
         for result in self.results:
             if result.delegate == delegate:
@@ -67,7 +67,7 @@ class Scorecard:
         return found
 
     def operators(self, delegate: str) -> dict[str, Mapping[str, str]]:
-        """Return, by operator, a mapping from type to ``"right/compared"`` counts of models."""
+        """Return, by operator and type, how many models were right, as ``"right/compared"``."""
         found = [r for r in self.results if r.delegate == delegate and r.types]
         return {result.check: result.types for result in found}
 

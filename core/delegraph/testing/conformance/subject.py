@@ -112,12 +112,21 @@ class Subject:
         return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
-        """Whether a claim with *features* covers each of the forms of an operator."""
+        """Whether the delegate's claims cover an operator of the given forms and features.
+
+        Args:
+            forms: types, version and activation of each node of the operator.
+            features: features that the model shows, such as ``broadcast``.
+        """
         return all(self.capabilities.covers(form, features) for form in forms)
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares claims; the error message shows how to declare them."""
+    """Check that the delegate declares claims; the error message shows how to declare them.
+
+    Args:
+        subject: the delegate under test, with its claims.
+    """
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 
@@ -125,7 +134,7 @@ def require_claims(subject: Subject) -> None:
 def subject_of(
     make: Callable[[], AnyDelegate], capabilities: Capabilities | None = None, address: str = ""
 ) -> Subject:
-    """Return the subject for the delegates that *make* returns.
+    """Return the description of a delegate under test, made from a class or function.
 
     Args:
         make: a class or function without arguments.
@@ -142,7 +151,11 @@ def subject_of(
 
 
 def installed_subject(address: str, capabilities: Capabilities | None = None) -> Subject:
-    """Return the subject for an installed delegate: ``name`` or ``dist:name``, also with options.
+    """Return the description of an installed delegate under test.
+
+    Args:
+        address: ``name`` or ``dist:name``, also with options, as on the command line.
+        capabilities: the delegate's claims; None means those of its ``capabilities()``.
 
     Raises:
         PluginError: the delegate is not installed, or cannot be used.

@@ -24,6 +24,9 @@ def transposed(trial: Trial) -> Iterator[OperatorCase]:
 
     First only the channels move, as for convolutions, then all dimensions. Nothing is yielded for
     models with several subgraphs or invokes, or with fewer than two dimensions.
+
+    Args:
+        trial: a model with its inputs and right results.
     """
     graph, *others = trial.case.records.subgraphs or ()
     given = fed_definitions(trial.case)
@@ -42,7 +45,7 @@ def transposed(trial: Trial) -> Iterator[OperatorCase]:
 def _surrounded(
     case: OperatorCase, given: list[Fed], made: list[Fed], keeps_batch: bool
 ) -> OperatorCase:
-    """Return a case whose inputs *given* and outputs *made* pass through transpositions.
+    """Put a TRANSPOSE before each of the inputs *given* and after each of the outputs *made*.
 
     With *keeps_batch*, transpositions leave the first axis in place.
     """
@@ -62,7 +65,7 @@ def _surrounded(
 
 
 def _order(data: Fed, keeps_batch: bool) -> list[int]:
-    """Return the axes of *data* in an order that moves the first axis to the end.
+    """Return the axes of *data*, as a permutation that moves the first axis to the end.
 
     With *keeps_batch*, the second axis is moved instead, unless there is none.
     """

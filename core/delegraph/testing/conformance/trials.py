@@ -113,7 +113,10 @@ def _opened(
 
 
 def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Run *interpreter* on *arrays* and return its outputs; inputs of other shapes are resized."""
+    """Run *interpreter* on the input arrays *arrays* and return its outputs.
+
+    An input of another shape is resized first.
+    """
     details = interpreter.get_input_details()
     for detail, array in zip(details, arrays, strict=True):
         if tuple(detail["shape"]) != array.shape:
@@ -127,12 +130,12 @@ def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, .
 
 
 def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
-    """Return the outputs of *interpreter* for each step of *case*."""
+    """Run *interpreter* on the inputs of each step of *case*; return the outputs of each step."""
     return tuple(answers(interpreter, arrays) for arrays in case.steps)
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
-    """Return the trial of a case; None if Delegraph rejects the model."""
+    """Compute the right results of *case*; None if Delegraph rejects the model."""
     try:
         with open_interpreter(case, keep_everything=True) as interpreter:
             expected = all_answers(interpreter, case)
@@ -152,7 +155,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 
 @lru_cache(KEPT)
 def kept_trial(case: OperatorCase) -> Trial | None:
-    """Return the trial of a case, made once for all subjects that try the case."""
+    """Return *case* with its right results, which are computed once and kept for all delegates."""
     return trial_of(case)
 
 
@@ -240,7 +243,7 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 
 
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
-    """Return the tensors of a case's model that are known from the right model's run.
+    """Return, by index, the tensors of a case's model whose shape and type the right run shows.
 
     All tensors are known if both models are the same; with a reference, only inputs and outputs.
     """
@@ -273,12 +276,15 @@ def _with_tensors(
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
-    """Return the trials of the cases in *given* that Delegraph can run."""
+    """Return the cases in *given* with their right results, without those Delegraph cannot run."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
 def gallery_for(delegate: Delegate, count: int) -> Iterator[Trial]:
-    """Yield *count* trials of every operator; without dynamic shapes if the delegate is static."""
+    """Yield up to *count* models of every operator, with right results, to offer to *delegate*.
+
+    A delegate without support for dynamic tensors gets only models without them.
+    """
     is_static = not delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
     for op in (*REGISTERED_OPERATORS, *MICRO_OPERATORS):
         for trial in gallery_of(op, count):
@@ -288,7 +294,7 @@ def gallery_for(delegate: Delegate, count: int) -> Iterator[Trial]:
 
 @cache
 def gallery_of(op: str, count: int) -> tuple[Trial, ...]:
-    """Return at most *count* trials of an operator, each with different types."""
+    """Return up to *count* models of the operator *op*, of different types, with right results."""
     return tuple(islice(_of_different_types(cases(op, count=count)), count))
 
 

@@ -47,7 +47,7 @@ TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHO
 
 
 def bias(random: RandomOperands, found: Operands) -> Any:
-    """Return the bias of the operands *found*, or randomly None."""
+    """Return the bias of the operands *found*, or None in a random part of the cases."""
     return None if random.chance(0.2) else found.bias
 
 
@@ -129,7 +129,14 @@ def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
-    """Return an input length for which a convolution has *size* outputs."""
+    """Return the input length for which a convolution has *size* outputs along an axis.
+
+    Args:
+        padding: padding of the convolution.
+        size: number of outputs.
+        kernel: length of the weights.
+        stride: stride of the convolution.
+    """
     return size * stride if padding == Padding.SAME else (size - 1) * stride + kernel
 
 

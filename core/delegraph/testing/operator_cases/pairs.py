@@ -40,7 +40,14 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
-    """Return a case of *op* on *type* with random shapes; floats may have unusual values."""
+    """Return a case of *op* on *type* with random shapes; floats may have unusual values.
+
+    Args:
+        op: name of the operator.
+        random: source of random values.
+        type: name of the element type, such as ``INT8``.
+        version: version of the operator.
+    """
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
         shapes = [shapes[0]] * 2  # shapes of equal rank are read as if they were equal
@@ -62,12 +69,26 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return an operand's quantization: *same*, the output's, if *op* requires it, or any."""
+    """Return scale and zero point of an operand of *op*.
+
+    Args:
+        op: name of the operator.
+        random: generator of random operands.
+        type: type of the operand.
+        same: quantization of the output, which the operand gets if *op* requires equal ones.
+    """
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 
 def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
-    """Return the output of *op* on *type*; it has the quantization *same* if *op* requires it."""
+    """Return the definition of the output of *op*.
+
+    Args:
+        op: name of the operator.
+        random: generator of random operands.
+        type: type of the output.
+        same: quantization that the output gets if *op* requires it to equal that of the inputs.
+    """
     if op in COMPARISONS:
         return tensor((), "BOOL")
     return tensor((), type, **same) if op in ("MAXIMUM", "MINIMUM") else random.output(type)

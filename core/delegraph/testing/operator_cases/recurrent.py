@@ -62,7 +62,7 @@ def stepped(
 
 
 def layer(random: RandomOperands) -> dict[str, Any]:
-    """Return the tensors and options of a random LSTM layer."""
+    """Return random choices of an LSTM layer's optional parts: peepholes, projection and so on."""
     projection = random.chance(0.4)
     return {
         "cifg": random.chance(0.3),
@@ -159,7 +159,16 @@ def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_basic(
     op: str, random: RandomOperands, options: Any, batch: int, n_input: int, n_cell: int
 ) -> OperatorCase:
-    """Return a case of the basic LSTM kernel in uint8; both sizes are multiplied by eight."""
+    """Return a case of the basic LSTM kernel in uint8; both sizes are multiplied by eight.
+
+    Args:
+        op: name of the operator.
+        random: source of random values.
+        options: options of the operator.
+        batch: number of rows.
+        n_input: number of inputs of the layer.
+        n_cell: number of cells of the layer.
+    """
     n_input, n_cell = 8 * n_input, 8 * n_cell
     unit: dict[str, Any] = {"scale": 1 / 128, "zero_point": 128}
     cell: dict[str, Any] = {"scale": 2.0**-11}
@@ -216,7 +225,14 @@ def bidirectional_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 
 def simple_layer(weights: Weights, batch: int, n_input: int, units: int) -> list[Maybe]:
-    """Return random tensors of a simple recurrent layer: weights, bias and state."""
+    """Return random tensors of a simple recurrent layer: weights, bias and state.
+
+    Args:
+        weights: source of random weights.
+        batch: number of rows.
+        n_input: number of inputs of the layer.
+        units: number of units of the layer.
+    """
     return [
         weights.matrix(units, n_input),
         weights.matrix(units, units),

@@ -33,12 +33,12 @@ def any_version(op: str, random: RandomOperands) -> int:
 
 
 def plain_options(op: str, **given: Any) -> Any:
-    """Return the options of an operator."""
+    """Return the options record of the operator *op* with the given fields."""
     return OPTIONS_OF_OPERATOR[BuiltinOperator[op]](**given)
 
 
 def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fed | TensorDef:
-    """Return *values*, such as a shape, as a constant or sometimes as a graph input."""
+    """Return *values*, such as a shape, as an operand: a constant, or sometimes a graph input."""
     array = np.asarray(values).astype(type.lower())
     return fed(array) if random.chance(0.25) else constant(array)
 
@@ -46,7 +46,13 @@ def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fe
 def same_quantization(
     random: RandomOperands, type: str, shape: Sequence[int]
 ) -> tuple[Fed, TensorDef]:
-    """Return an input and an output with equal quantization."""
+    """Return an input and an output with equal quantization.
+
+    Args:
+        random: source of random values.
+        type: name of the element type, such as ``INT8``.
+        shape: shape of the operands.
+    """
     same = random.quantization(type)
     return random.fed(type, shape, quantization=same), tensor((), type, **same)
 
@@ -140,7 +146,7 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def type_of(value: Any) -> Any:
-    """Return the tensor type of a value."""
+    """Return the tensor type of the operand *value*, a graph input or a constant."""
     return type(value)
 
 

@@ -17,7 +17,7 @@ NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
 class Board:
-    """Progress of a worker, in memory shared with the main process.
+    """Shared memory in which a worker process notes its current case and counts outcomes.
 
     Args:
         groups: names of groups of cases that are counted separately.
@@ -31,27 +31,27 @@ class Board:
         self._rows = {group: row for row, group in enumerate(groups)}
 
     def announce(self, phase: str) -> None:
-        """Write the phase that begins."""
+        """Note that the phase *phase* of the current case begins; see :data:`PHASES`."""
         self.cells[PHASE] = PHASES.index(phase)
 
     def begin(self, number: int) -> None:
-        """Write the number of the case that begins, and the time."""
+        """Note the number of the case that begins, and the time."""
         self.cells[NUMBER], self.cells[STARTED] = number, time.monotonic_ns()
 
     def rest(self) -> None:
-        """Record that no case is running."""
+        """Note that no case is running."""
         self.announce("")
         self.cells[STARTED] = 0
 
     def end(self, ending: Ending) -> None:
-        """Count the ending of a case."""
+        """Count how a case ended: its outcome, in its group."""
         self.rest()
         self.count(ending.outcome, ending.group)
         row = self._table[self._rows[ending.group]]
         row[COUNTED.index("delegated")] += ending.delegated
 
     def count(self, outcome: str, group: str = "") -> None:
-        """Count an outcome of a case in a group."""
+        """Add one to the number of cases with *outcome* in *group*."""
         self._table[self._rows[group], COUNTED.index(outcome)] += 1
 
     @property

@@ -37,10 +37,14 @@ def can_read(first: Draft, second: Draft) -> bool:
 
 
 def _reads(draft: Draft, index: int) -> bool:
-    """Whether the input *index* of a draft's model may be computed by another operator.
+    """Whether input *index* of the model may be computed by another operator.
 
     If results jump at steps, or hybrid operators make integers from floats, these floats must be
     exact graph inputs.
+
+    Args:
+        draft: a model with its operators.
+        index: index of the tensor.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -50,12 +54,16 @@ def _reads(draft: Draft, index: int) -> bool:
 
 
 def _computed(draft: Draft) -> list[int]:
-    """Return the indices of computed tensors, in the order of the plan."""
+    """Return the indices of computed tensors, in the order of the plan.
+
+    Args:
+        draft: the model with its inputs.
+    """
     return [i for node in draft.main.operators or () for i in node.outputs or () if i >= 0]
 
 
 def adapted(first: Draft, second: Draft) -> Draft | None:
-    """Return the second model, changed so that one of its inputs fits a tensor of the first.
+    """Return the model *second*, changed so that one of its inputs fits a tensor of *first*.
 
     Other inputs of the same old shape get the new shape, too, as element-wise operators require.
     The result is None if no tensor has the type and rank of an input.
@@ -90,6 +98,11 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 
     Outputs of both models are graph outputs, even in the middle of the chain. Sometimes outputs
     that the second model reads are not graph outputs.
+
+    Args:
+        chance: source of random choices.
+        first: the first model.
+        second: the model to append.
     """
     if len(second.records.subgraphs or ()) != 1:
         return first
@@ -128,9 +141,15 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 def _fitting(
     chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
 ) -> int | None:
-    """Return the index of a tensor of *first* with the type and quantization of *wanted*, or None.
+    """Return the index of a tensor of *first* that can replace the input *wanted*, or None.
 
-    The tensor must also have the *shape*.
+    It must have the same type and quantization, and the *shape*.
+
+    Args:
+        chance: source of random choices.
+        first: the first model.
+        wanted: the input to replace.
+        shape: the shape.
     """
     kind = _kind(wanted, shape)
     same = [
@@ -152,7 +171,7 @@ def _kind(tensor: tables.Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
 def moved_operator(
     node: tables.Operator, place: dict[int, int], first_code: int
 ) -> tables.Operator:
-    """Return the record of a node in a model where tensors and operator codes have other indices.
+    """Return a node's record with the tensor and operator-code indices of a larger model.
 
     Args:
         node: the record.
@@ -172,7 +191,7 @@ def moved_operator(
 
 
 def _shifted(tensor: tables.Tensor, tensors: int, buffers: int) -> tables.Tensor:
-    """Return a tensor with its indices shifted by the given numbers of tensors and buffers."""
+    """Return *tensor* with its indices of tensors and buffers increased by the given numbers."""
     moved, quantization = tensor.replace(buffer=tensor.buffer + buffers), tensor.quantization
     details = None if quantization is None else quantization.details
     if quantization is None or not isinstance(details, tables.BlockwiseQuantization):

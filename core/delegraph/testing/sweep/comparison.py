@@ -56,7 +56,7 @@ Open = Callable[[bytes], Any]
 
 
 def _unannounced(phase: str) -> None:
-    """Do nothing; the default function for announcing phases."""
+    """Do nothing with the phase; used if the caller need not know the current phase."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,13 @@ class Comparison:
         return _difference(right, mine, promised, case.is_random, others)
 
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
-        """Return the fault in the tested side's *error*; *other* is the right side's error or None.
+        """Return what is wrong with *error*, raised on the tested side; None if it is expected.
 
         The result is None if *error* is no fault.
+
+        Args:
+            error: error of the tested side.
+            other: error of the side with right results; None if it had none.
         """
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
@@ -268,7 +272,7 @@ def _is_static_only(error: BaseException | None) -> bool:
 
 
 def _phase(incident: str) -> str:
-    """Return an incident's phase and error, without numbers, to recognise equal incidents."""
+    """Return phase and error of an incident's text, without numbers, to recognise equal ones."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

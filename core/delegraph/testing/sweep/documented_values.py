@@ -34,7 +34,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a node: the values that it read and wrote at one invoke.
+    """One call of one node: the values that it read and wrote at one invoke.
 
     Attributes:
         op: name of the operator.

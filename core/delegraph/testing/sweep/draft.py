@@ -17,7 +17,7 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case that is being changed by oddities, with its present model and inputs.
+    """A test model with inputs while random changes (oddities) are applied to it.
 
     Attributes:
         records: records of the model, whose first subgraph is the main one.

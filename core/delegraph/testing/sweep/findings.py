@@ -39,12 +39,12 @@ class Finding:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """Signature of the finding: operators with types, kind of fault, and cause."""
+        """Operators with types, kind and cause of the fault; equal for cases of one finding."""
         return (*nodes_of(self.case.content), self.fault.kind, _cause(self.fault))
 
     @property
     def name(self) -> str:
-        """Name of the finding for files."""
+        """Name of the finding, used for its files."""
         return f"{self.case.op}-{self.fault.kind}-{self.numbers[0]}".replace(" ", "-")
 
     @property
@@ -123,6 +123,11 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
     """Write the model, its inputs and a text line to *folder*; return the model's path.
 
     The text line contains *command*, which repeats the sweep.
+
+    Args:
+        finding: the fault, with its model and inputs.
+        folder: folder for the files.
+        command: the command that repeats the finding.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"
@@ -161,7 +166,7 @@ def nodes_of(content: bytes) -> tuple[str, ...]:
 
 
 def _cause(fault: Fault) -> str:
-    """Return the cause of a fault: its position in the source, or its text without numbers."""
+    """Return the cause of a fault: its place in the source code, or its text without numbers."""
     if fault.kind == "differs":
         return re.sub(r"invoke \d+, output \d+: ([a-z]*).*", r"\1", fault.detail, flags=re.DOTALL)
     return fault.where or re.sub(r"[\d.,\[\] -]+", " ", fault.detail)[:80]

@@ -73,7 +73,14 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
 
 
 def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
-    """Return the base cases of an operator for a seed, cached in the process."""
+    """Return the cases of *op* to which a sweep applies its random changes.
+
+    They are made once in each process.
+
+    Args:
+        op: name of the operator.
+        seed: start of the random numbers.
+    """
     _palette(op)
     return _cases(op, seed)
 
@@ -83,7 +90,12 @@ def _is_stateful(op: str) -> bool:
 
 
 def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Draft, Sequence[str]]:
-    """Return a case of several of *operators*, its draft, and their names in order."""
+    """Return a model of several of *operators*: first case, draft, and names of its operators.
+
+    Args:
+        chance: source of random choices.
+        operators: names of operators to choose from.
+    """
     if chance.random() < PATTERNS:
         case, names = pattern_case(chance)
         if set(names) <= set(operators):
@@ -93,7 +105,12 @@ def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Dr
 
 
 def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
-    """Return the first case of a chain of the operators *names*, and the draft of the chain."""
+    """Join cases of the operators *names* to one model; return the first case and the model.
+
+    Args:
+        chance: source of random choices.
+        names: names of the operators, in order.
+    """
     first, draft = None, None
     for name in names:
         fitting = _palette(name)
@@ -120,7 +137,10 @@ def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
 
 @lru_cache(512)
 def _palette(op: str) -> tuple[tuple[OperatorCase, Draft], ...]:
-    """Return palette cases that the core computes, each with its draft with output shapes."""
+    """Return cases of *op* whose shapes fit each other, each with a draft to change.
+
+    The drafts declare the output shapes, as the core computes them.
+    """
     found = []
     for case in palette_cases(op, 16):
         if len(case.records.subgraphs or ()) == 1 and not case.is_random and len(case.steps) == 1:

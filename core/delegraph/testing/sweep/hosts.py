@@ -45,7 +45,12 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter for *content*, with default delegates and limits."""
+    """Return Delegraph's interpreter for *content*, with default delegates and limits.
+
+    Args:
+        content: the model file.
+        threads: number of threads.
+    """
     return Interpreter(
         model_content=content, num_threads=threads, limits=Limits(memory=MEMORY_LIMIT)
     )
@@ -64,7 +69,13 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*."""
+    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*.
+
+    Args:
+        content: the model file.
+        delegate: the delegate to apply.
+        threads: number of threads.
+    """
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -154,10 +165,15 @@ _PERTURB = -6
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
-    """Whether *run_official* gives results other than *right* in one of two more runs.
+    """Whether the official interpreter gives other results for a case if new memory differs.
 
     The interpreter's kernels may leave parts of outputs unwritten. To show this, glibc fills new
     memory with another pattern in each run.
+
+    Args:
+        right: results of the first run.
+        run_official: function that runs the case in the official interpreter.
+        announce: function that is called with the name of the phase that begins.
     """
     try:
         fill = ctypes.CDLL(None).mallopt

@@ -108,7 +108,7 @@ BARE = re.compile(
 
 
 def error_fault(error: BaseException) -> Fault | None:
-    """Return the fault in an error; None for one of Delegraph's errors with a proper text."""
+    """Return what is wrong with an error: its class or its text; None for a proper error."""
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
@@ -123,7 +123,7 @@ def error_fault(error: BaseException) -> Fault | None:
 
 
 def cut(text: str, most: int = 400) -> str:
-    """Return *text* with at most *most* of its characters; dots stand for the others."""
+    """Return *text*, shortened to at most *most* characters; dots stand for the rest."""
     return text if len(text) <= most else f"{text[:most]} ..."
 
 
@@ -149,7 +149,7 @@ def innermost(error: BaseException) -> str:
 def difference_fault(
     core: Run, mine: Run, capabilities: Capabilities, only_shapes: bool, nudged: Sequence[Run] = ()
 ) -> Fault | None:
-    """Return a fault if a delegate's run differs from the core's beyond the tolerance.
+    """Return a fault if a delegate's results differ from the core's beyond the tolerance.
 
     Both may reject the model, at any time and with any text; only earlier outputs are compared.
 
@@ -183,7 +183,11 @@ SLACK = 4.0
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:
-    """Return *got* with the right value where it is as near to *right* as one of *others*."""
+    """Return *got* with small differences from *right* removed, for a comparison afterwards.
+
+    A difference is small if *others*, results for inputs changed by rounding errors, differ from
+    *right* about as much: by the factor :data:`SLACK`.
+    """
     alike = [x for x in others if x.shape == right.shape == got.shape and x.dtype.kind == "f"]
     if not alike:
         return got

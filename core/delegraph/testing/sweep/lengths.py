@@ -23,7 +23,12 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another length of one axis, in the file and in all inputs."""
+    """Return the draft with another length of one axis, in the file and in all inputs.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -33,7 +38,12 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with inputs resized for the second invoke, and then resized back."""
+    """Return the draft with inputs of other shapes at its second invoke, then of the old ones.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -67,6 +77,10 @@ def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
 
     Scales along these axes change as well. In one-dimensional integer constants, values equal to
     the old length sometimes become the new length.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

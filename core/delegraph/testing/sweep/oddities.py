@@ -39,7 +39,12 @@ def no_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel."""
+    """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     having = [i for i, t in enumerate(draft.tensors) if _scales(t) is not None]
     if not having:
         return None
@@ -89,7 +94,7 @@ def _channels(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
-    """Return changes of quantization that remove the scale, the zero point, or both, at random."""
+    """Return changes to a quantization record that remove the scale, the zero point, or both."""
     gone = chance.choice((("scale",), ("zero_point",), ("scale", "zero_point")))
     return dict.fromkeys(gone)
 
@@ -121,7 +126,12 @@ def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def computed_constant(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a constant replaced by an input with the same values."""
+    """Return the draft with a constant replaced by an input with the same values.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     return _fed_constant(chance, draft, keeps_data=False)
 
 
@@ -200,7 +210,12 @@ def other_version(chance: Random, draft: Draft) -> Draft | None:
 
 
 def late_shape(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an input whose shape is known only while invoking."""
+    """Return the draft with an input whose shape is known only while invoking.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     inputs = list(draft.main.inputs or ())
     shapes = {tuple(a.shape for a in step) for step in draft.steps}
     if not inputs or len(shapes) != 1:
@@ -227,7 +242,12 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
 
 
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with extreme inputs and constants, including NaN and infinities."""
+    """Return the draft with extreme inputs and constants, including NaN and infinities.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     rng = np.random.default_rng(chance.randrange(1 << 30))
     alike = chance.random() < 0.5
     steps = tuple(tuple(_extreme(rng, a, alike) for a in step) for step in draft.steps)
@@ -240,7 +260,13 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
-    """Return *array* with extreme values: one everywhere if *alike*, else several at random."""
+    """Return *array* with extreme values, such as infinities or the type's limits.
+
+    Args:
+        rng: generator of the random choices.
+        array: array whose values are replaced.
+        alike: whether all elements get one value; otherwise several are chosen.
+    """
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS
     elif array.dtype.kind in "iu":

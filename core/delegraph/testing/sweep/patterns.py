@@ -144,7 +144,7 @@ def _depthwise(sketch: Sketch, *, multiplier: int = 0) -> None:
 def _windows(
     random: RandomOperands, shape: tuple[int, ...], kernel: int
 ) -> tuple[tuple[int, int], dict[str, Any], tuple[int, int, int]]:
-    """Return the size of windows, options, and the output's shape without channels.
+    """Return sizes of pooling or convolution windows, their options, and the output's shape.
 
     *kernel* is the size; with 0, size, stride and dilation are drawn at random.
     """
@@ -222,7 +222,7 @@ def _quantize(sketch: Sketch) -> None:
 
 
 def _other(sketch: Sketch) -> TensorDef:
-    """Return an earlier result of the same shape as the last one, or a new graph input."""
+    """Return a second operand: an earlier result of the last one's shape, or a graph input."""
     alike = [t for t in sketch.made[:-1] if t.shape == sketch.shape and t.type == sketch.y.type]
     if alike and sketch.random.chance(0.6):
         return sketch.random.pick(alike)
@@ -230,7 +230,7 @@ def _other(sketch: Sketch) -> TensorDef:
 
 
 def _like(sketch: Sketch, other: TensorDef) -> TensorDef:
-    """Return *other*, or a new graph input if it is not quantized as the last result."""
+    """Return the operand *other*, or a graph input if its quantization is not the last result's."""
     if other.quantization is None or other.quantization is sketch.y.quantization:
         return other
     return sketch.fed(other.shape, sketch.y)
@@ -333,7 +333,7 @@ def _product(sketch: Sketch) -> None:
 
 
 def _turned(sketch: Sketch, shape: tuple[int, ...]) -> TensorDef:
-    """Return a tensor of *shape* that TRANSPOSE computes from a new graph input."""
+    """Return a tensor of *shape*, the result of a TRANSPOSE of a new graph input."""
     order = _order(sketch, shape)
     x = sketch.fed([shape[order.index(axis)] for axis in range(len(shape))])
     return sketch.aside("TRANSPOSE", [x, sketch.integers(order)], sketch.result(shape, like=x))

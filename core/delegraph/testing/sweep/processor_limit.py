@@ -41,7 +41,10 @@ class ProcessorLimit:
         self._thread.join()
 
     def error_of(self, error: Exception) -> Exception:
-        """Return the limit's error if *error* comes from a call that it cancelled, else *error*."""
+        """Return the time-limit error if *error* is that of a call that this limit cancelled.
+
+        Otherwise *error* itself is returned.
+        """
         if not self._exceeded or not isinstance(error, CallCancelledError):
             return error
         return TimeLimitError(f"The run took more than {self._exceeded} and was stopped")

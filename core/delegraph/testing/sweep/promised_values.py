@@ -14,7 +14,7 @@ from delegraph.testing.sweep.tensor_values import tensor_values
 
 
 def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool:
-    """Whether a node reads or writes extreme floats that no claim for it covers.
+    """Whether a node meets extreme floats that the delegate's claims do not promise to compute.
 
     Args:
         case: the model and its inputs.

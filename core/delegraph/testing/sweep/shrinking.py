@@ -82,7 +82,15 @@ def _with_records(case: SweepCase, changed: _Records) -> SweepCase:
 
 
 def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
-    """Return a failing case of the fewest consecutive nodes, with inputs computed by the core."""
+    """Return a failing case with as few consecutive nodes of the model as possible.
+
+    Inputs of the first of them get the values that the core computes. *fails* tells whether a case
+    fails.
+
+    Args:
+        case: case that fails.
+        fails: function that returns whether a case still fails.
+    """
     try:
         model = read_model(np.frombuffer(case.content, np.uint8))
     except DelegraphError:
@@ -102,9 +110,16 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
 def _part(
     case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
 ) -> SweepCase | None:
-    """Return the case of some consecutive nodes of *model*; None if their inputs are unknown.
+    """Return the case of the nodes at positions *nodes* of *model*, or None.
 
-    *nodes* are their positions; *values* are the values of all tensors at each step.
+    It is None if a value that these nodes read is unknown. *values* has the values of all tensors
+    at each step.
+
+    Args:
+        case: case of the whole model.
+        model: records of the whole model.
+        nodes: positions of the nodes.
+        values: for each step, the values of tensors by index.
     """
     graph, *others = model.subgraphs or ()
     kept = (graph.operators or ())[nodes.start : nodes.stop]

@@ -47,7 +47,12 @@ class Sketch:
         return self.y.shape
 
     def fed(self, shape: Sequence[int], like: TensorDef | None = None) -> TensorDef:
-        """Return a new graph input with the type of the last result, quantized as *like*."""
+        """Return a new graph input of *shape* with the type of the last result.
+
+        Args:
+            shape: shape of the input.
+            like: tensor whose quantization it gets, if given.
+        """
         return self._fed_as(self.result(shape, like=like))
 
     def _fed_as(self, definition: TensorDef) -> TensorDef:
@@ -98,14 +103,30 @@ class Sketch:
         return replace(like, shape=tuple(shape), data=None)
 
     def add(self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any) -> None:
-        """Append the operator *op* from *inputs* to *y*, which then is the last result."""
+        """Append the operator *op*; its output *y* becomes the last result.
+
+        Args:
+            op: name of the operator.
+            inputs: input tensors.
+            y: output tensor.
+            options: fields of the operator's options record.
+        """
         self.y = self.aside(op, inputs, y, **options)
         self.made.append(y)
 
     def aside(
         self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any
     ) -> TensorDef:
-        """Append the operator *op* and return its result *y*, which a later operator reads."""
+        """Append the operator *op* and return its result *y*, but keep the last result as it is.
+
+        A later operator reads *y* as its second operand.
+
+        Args:
+            op: name of the operator.
+            inputs: input tensors.
+            y: output tensor.
+            options: fields of the operator's options record.
+        """
         table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
         self._ops.append(Op(op, inputs, [y], None if table is None else table(**options)))
         return y

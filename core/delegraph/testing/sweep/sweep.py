@@ -196,10 +196,16 @@ def require_runnable(operators: Sequence[str]) -> None:
 
 
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
-    """Shrink the cases of findings, and mark findings that a new process does not repeat.
+    """Make the cases of findings smaller; mark findings that a new process does not repeat.
 
     *limits* are the limits of a case; *progress* is called with the operator, the count so far and
     the total.
+
+    Args:
+        findings: the findings, which are changed.
+        plan: settings of the sweep.
+        limits: processor time and memory that a case may take.
+        progress: function that is called with the operator, the count so far and the total.
     """
     from delegraph.testing.sweep.workers import Judge
 
@@ -225,7 +231,7 @@ def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: 
 
 
 def _row(found: Counter[str], is_core: bool) -> Counter[str]:
-    """Return the counts by outcome, *found*, as the columns :data:`COLUMNS` of a table row."""
+    """Return a row of the result table, :data:`COLUMNS`, from the counts *found* by outcome."""
     left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),

@@ -16,7 +16,12 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with INT8 weights changed to INT4 or INT2."""
+    """Return the draft with INT8 weights changed to INT4 or INT2.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     found = _weights(draft, np.dtype(np.int8))
     if not found:
         return None
@@ -29,7 +34,12 @@ def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def float16_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE."""
+    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     found = _weights(draft, np.dtype(np.float32))
     if not found:
         return None
@@ -45,7 +55,12 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY."""
+    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY.
+
+    Args:
+        chance: generator of the random choices.
+        draft: the model with its inputs.
+    """
     found = [i for i in _weights(draft, None) if len(draft.tensors[i].shape or ()) == 2]
     if not found:
         return None
@@ -61,7 +76,12 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Return the indices of dense constants with two or more axes, of *dtype* if it is given."""
+    """Return the indices of dense constants with two or more axes, of *dtype* if it is given.
+
+    Args:
+        draft: a model with its operators.
+        dtype: NumPy dtype; None for any.
+    """
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()

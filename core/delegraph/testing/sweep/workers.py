@@ -41,7 +41,7 @@ RENEWED = 20_000
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a case: processor time and memory.
+    """Processor time and memory that a case may take before its process is killed.
 
     Attributes:
         seconds: processor time in seconds.
@@ -79,11 +79,13 @@ def _error_of(work: Callable[[], object]) -> Exception | None:
 
 
 class Worker:
-    """A process with a board for its progress, and a file for its stack if it dies.
+    """A process that tries cases; it notes its progress in shared memory (the board).
+
+    If it dies, its Python stack is in a file.
 
     Args:
         work: function that the process runs; its arguments are the worker, requests and answers.
-        limits: limits of a case.
+        limits: processor time and memory that a case may take.
         groups: names of groups of cases that are counted separately.
     """
 
@@ -165,7 +167,11 @@ class Worker:
         self._last_words.close()
 
     def cause_of_death(self, late: bool) -> Fault:
-        """Return the fault of a case whose process has died."""
+        """Return the fault (crash, hang or memory) of the case in which the process died.
+
+        Args:
+            late: whether the process was killed because the case took too long.
+        """
         code = self.child.status or 0
         self._last_words.seek(0)
         where = _innermost(self._last_words.read().decode(errors="replace"))
@@ -180,7 +186,7 @@ def _address_space() -> int:
 
 
 def _innermost(words: str) -> str:
-    """Return the frames in faulthandler's traceback, innermost first."""
+    """Return the stack frames in *words*, a traceback of faulthandler, innermost first."""
     frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
     ours = [(path, name) for path, name in frames if "/delegraph" in path]
     for path, name in ours or frames:
@@ -212,7 +218,7 @@ class Campaign:
         case_of: function that returns the case with a number, equal in any process.
         numbers: number of the first case, and the number after the last case.
         jobs: number of processes.
-        limits: limits of a case.
+        limits: processor time and memory that a case may take.
         groups: names of groups of cases that are counted separately; an :class:`Ending` names its
             group.
     """
@@ -243,7 +249,7 @@ class Campaign:
         return sum((board.counts_of(group) for board in boards), Counter())
 
     def tried(self) -> int:
-        """Return the number of cases that have ended."""
+        """Return the number of cases that were tried."""
         counts = self.counts()
         return sum(counts[outcome] for outcome in OUTCOMES)
 
@@ -271,7 +277,15 @@ class Campaign:
                 worker.close()
 
     def _look(self, running: set[int], pause: float) -> Iterator[Found]:
-        """Wait briefly for messages; replace dead workers, and kill late ones."""
+        """Read messages of the workers *running*, and yield the faults in them.
+
+        Workers that are late are killed, and dead ones replaced; a death is a fault, too. Workers
+        without further cases are removed from *running*.
+
+        Args:
+            running: indices of the workers that still run.
+            pause: seconds to wait for a message.
+        """
         ready([self._workers[i].child.answers for i in sorted(running)], pause)
         for i in sorted(running):
             worker = self._workers[i]
@@ -327,7 +341,7 @@ class Judge:
 
     Args:
         judge: function that tries a case, as for :class:`Campaign`.
-        limits: limits of a case.
+        limits: processor time and memory that a case may take.
     """
 
     def __init__(self, judge: Callable[[Any, Announce], Ending], limits: Limits) -> None:

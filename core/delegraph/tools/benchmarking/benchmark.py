@@ -115,9 +115,13 @@ def _runs(
 def _estimating(
     model: TimedModel, control: RunControl, on_estimate: Callable[[float], object]
 ) -> Callable[[], float]:
-    """Return a function that runs the model once and returns the seconds of the run.
+    """Return a function that runs the model once and returns the seconds that the run took.
 
-    After the first run, it calls *on_estimate* with the estimated seconds of all runs of *control*.
+    Args:
+        model: the model to run.
+        control: number and duration of the runs, for the estimate.
+        on_estimate: function that is called after the first run, with the estimated seconds of all
+            runs.
     """
     is_first = True
 

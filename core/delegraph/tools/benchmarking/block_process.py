@@ -35,7 +35,7 @@ _TELLING = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """Set-ups and settings of one block of a comparison.
+    """What one measuring process has to measure: set-ups that run in turn, for some seconds.
 
     Attributes:
         setups: mapping from a name to the set-up that takes turns under it.
@@ -55,7 +55,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
-    """Run times of one block, with the failures.
+    """What one measuring process has measured: run times of each set-up, and failures.
 
     Attributes:
         times: mapping from each set-up that did not fail to its rounds.
@@ -147,7 +147,14 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 
 
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
-    """Let a new process measure *request*; return its answer, and the last running set-up."""
+    """Let a new process measure *request*; return its times, or how the process died.
+
+    The second result is the name of the set-up that ran last.
+
+    Args:
+        request: set-ups and settings of the block.
+        progress: function that is called between the rounds.
+    """
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")
         mark.touch()
@@ -181,7 +188,7 @@ class _BlockWork:
 
 
 class _Mark:
-    """A file with the name of the running set-up, which can be read after the process has died."""
+    """A file with the name of the running set-up, so that it is known if the process dies."""
 
     def __init__(self, path: str) -> None:
         self._file: IO[bytes] = open(path, "r+b", buffering=0)  # noqa: SIM115 - __exit__ closes it

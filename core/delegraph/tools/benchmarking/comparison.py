@@ -138,7 +138,11 @@ class Comparison(JsonRecord):
         return ratio_of(self.one.blocks, self.again.blocks)
 
     def slower_than(self, share: float) -> list[Timed]:
-        """Return the set-ups that are faster than this one by more than *share*, with certainty."""
+        """Return the set-ups against which this one is certainly slower, by more than *share*.
+
+        Args:
+            share: smallest difference that counts, as a share: 0.05 means 5 %.
+        """
         return [t for t in self.others if t.verdict is not None and t.verdict.is_slower_than(share)]
 
     def _repr_html_(self) -> str:
@@ -152,9 +156,12 @@ class Comparison(JsonRecord):
 
 
 def _words(timed: Timed) -> tuple[str, str]:
-    """Return ratio and verdict of a set-up's times *timed* as texts, or "" and its error.
+    """Return two table texts for a set-up: the ratio of its times, and the verdict.
 
-    The texts are empty if it has neither.
+    A failed set-up has an empty ratio and its error. Both texts are empty if it has neither.
+
+    Args:
+        timed: run times of the set-up.
     """
     verdict = timed.verdict
     return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
@@ -162,7 +169,7 @@ def _words(timed: Timed) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Course:
-    """Results so far, by the names of the set-ups in the measuring processes."""
+    """Results of a comparison so far, by the names that set-ups have in measuring processes."""
 
     setups: dict[str, Setup]
     blocks: dict[str, list[Block]] = field(default_factory=dict)

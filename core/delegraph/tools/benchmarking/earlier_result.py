@@ -62,7 +62,7 @@ class SinceThen(JsonRecord):
     changes: tuple[str, ...]
 
     def is_slower_than(self, share: float) -> bool:
-        """Whether the whole interval of the ratio lies above 1 + *share*."""
+        """Whether the present runs are certainly slower, by more than *share* (0.05 means 5 %)."""
         return self.ratio.low > 1 + share
 
 
@@ -127,9 +127,13 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 
 
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
-    """Return the ratio of the times *now* to the times *then*, with its interval.
+    """Return present run times divided by earlier ones, with a confidence interval.
 
     Consecutive runs form groups; the quickest run of each group represents the group.
+
+    Args:
+        now: seconds of each present run, ``[runs]``.
+        then: seconds of each earlier run, ``[runs]``.
     """
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):
@@ -160,7 +164,7 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
 
 
 def _conditions(setup: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:
-    """Return the conditions that times depend on, as a mapping from their names to texts.
+    """Return, by name, the conditions on which run times depend, such as threads or the processor.
 
     *setup* and *machine* are parts of a benchmark's result, as JSON has them.
     """

@@ -14,7 +14,7 @@ TOKENS = ("input_pos", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class HandedOn(JsonRecord):
-    """States that each run passes to the next run, as part of its time.
+    """States, such as KV caches, that each run passes to the next; passing them is timed, too.
 
     Attributes:
         names: names that an input and an output share.

@@ -126,7 +126,7 @@ def ratio_of(
 def effects_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> NDArray[np.float64]:
-    """Return the logarithm of the ratio of times in each block, ``[blocks]``, used for verdicts.
+    """Return the logarithm of the ratio of two functions' times in each block, ``[blocks]``.
 
     By default the quickest run represents a turn, because other work on the machine can only make a
     run longer. Both functions contribute the same number of runs, because the quickest of more runs
@@ -144,7 +144,13 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return *statistic* of each turn of two blocks, two arrays ``[rounds, 2]``."""
+    """Return one figure for each turn of two blocks, as two arrays ``[rounds, 2]``.
+
+    Args:
+        block: seconds of the first function's runs, by round and turn.
+        other: seconds of the second function's runs, by round and turn.
+        statistic: function that computes the figure from the runs of a turn, such as ``np.min``.
+    """
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -159,7 +165,12 @@ def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
 
 
 def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Return the order of turns in a round: *names* in random order, then in its reverse."""
+    """Return the order of turns in a round: *names* in random order, then in its reverse.
+
+    Args:
+        names: names of the functions.
+        rng: source of random numbers.
+    """
     order = [names[i] for i in rng.permutation(len(names))]
     return order + order[::-1]
 
@@ -195,7 +206,13 @@ class Turns:
     def block(
         self, seconds: float, rng: np.random.Generator, progress: Progress = untold
     ) -> dict[str, Block]:
-        """Measure the functions that have not failed, for about *seconds*, at least one round."""
+        """Measure the functions that have not failed, for about *seconds*, at least one round.
+
+        Args:
+            seconds: duration of the measurement.
+            rng: source of random numbers.
+            progress: function that is told the progress.
+        """
         times: dict[str, Block] = {name: [] for name in self._left()}
         with _no_collector():
             begin, elapsed = time.perf_counter(), 0.0
@@ -221,7 +238,10 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Call *work* for the function *name*; return None if it fails or failed before."""
+        """Return the result of *work* for the function *name*; None if it fails now or has failed.
+
+        A new failure is stored in :attr:`failures`.
+        """
         if name in self.failures:
             return None
         try:
@@ -263,6 +283,9 @@ def _no_collector() -> Iterator[None]:
 
 
 def as_block(progress: Progress, number: int, count: int) -> Progress:
-    """Return the function that reports the progress of block *number* of *count*, from 0."""
+    """Return a progress function for block *number* (from 0) of *count* blocks.
+
+    It reports the progress of all blocks to *progress*.
+    """
     part = part_of(progress, number, count)
     return lambda what, done, total: part(f"block {number + 1} of {count}", done, total)

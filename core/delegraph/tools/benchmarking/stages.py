@@ -65,7 +65,7 @@ class Stages:
         self._next()
 
     def skip(self) -> None:
-        """Restart the present stage now; the time before is not counted."""
+        """Start the present stage again now, so that the time until now is not counted."""
         self._next()
 
     def _next(self) -> None:

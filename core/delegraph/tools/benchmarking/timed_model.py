@@ -30,7 +30,7 @@ INIT = ("create delegates", "load", "apply delegates", "allocate")
 
 @dataclass(frozen=True, slots=True)
 class TimedModel:
-    """An allocated set-up with input values; :func:`timed_model` makes one.
+    """A model with allocated tensors and input values, ready to be run and timed.
 
     Attributes:
         setup: the set-up.

@@ -47,7 +47,7 @@ class Ratio(JsonRecord):
 
     @property
     def reach(self) -> float:
-        """Largest distance of the interval from 1, as a share."""
+        """Distance from 1 of that end of the interval which is farther from 1, as a share."""
         return max(self.high, 1 / self.low) - 1
 
     def __str__(self) -> str:
@@ -101,12 +101,12 @@ class Verdict(JsonRecord):
         return f"{text}; differences below that are not believed"
 
     def is_slower_than(self, share: float) -> bool:
-        """Whether the confidence interval of the times' ratio lies above 1 + *share*."""
+        """Whether the tested set-up is certainly slower, by more than *share* (0.05 means 5 %)."""
         return self.word == "slower" and self.ratio.low > 1 + share
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return the verdict on two set-ups from their effects and the effects of the control.
+    """Return the verdict which of two set-ups is faster, from their ratios of times per block.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.
@@ -143,7 +143,7 @@ def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
 
 
 def effect(times: Array, others: Array) -> Array:
-    """Return the median of the log-ratios of all rounds, ``[...]``.
+    """Return the logarithm of the ratio of two set-ups' times: the median over rounds, ``[...]``.
 
     The two turns of a round lie symmetrically about its middle, so their mean is free of linear
     drift.
@@ -159,7 +159,9 @@ def effect(times: Array, others: Array) -> Array:
 
 
 def intervals(effects: Array) -> Array:
-    """Return the median over blocks, and the bounds of 95 % of bootstrap resamples, ``[..., 3]``.
+    """Return median and confidence interval of the logarithm of a ratio of times, ``[..., 3]``.
+
+    The interval holds 95 % of the medians of bootstrap resamples of blocks.
 
     Args:
         effects: logarithm of the ratio in each block, ``[..., blocks]``.
@@ -169,9 +171,10 @@ def intervals(effects: Array) -> Array:
 
 
 def variation(effects: Array) -> Array:
-    """Return a robust standard deviation of the blocks' effects, ``[...]``, from their quartiles.
+    """Return how much the logarithm of a ratio varies between blocks, ``[...]``.
 
-    So a few blocks that were disturbed do not count.
+    It is a robust standard deviation, from the quartiles, so a few blocks that were disturbed do
+    not count.
 
     Args:
         effects: logarithm of the ratio in each block, ``[..., blocks]``.
@@ -183,13 +186,18 @@ def variation(effects: Array) -> Array:
 def verdict(
     interval: Array, control: Array, variation: float, blocks: int, same_within: float
 ) -> Verdict:
-    """Return the verdict from two intervals of logarithms: median, low and high, ``[3]`` each.
+    """Return the verdict on two set-ups, given intervals of the logarithm of their times' ratio.
 
-    *variation* is the spread of the ratio between *blocks* blocks. Ratios within *same_within* of 1
-    count as equal.
+    An interval is median, low and high end, ``[3]``. The noise floor is the distance from 1 that
+    the control's interval reaches, not half its width. So a control whose ratio differs from 1
+    raises the floor.
 
-    The noise floor is the distance from 1 that the control's interval reaches, not half its width.
-    So a control whose ratio differs from 1 raises the floor.
+    Args:
+        interval: interval of the tested set-up's times divided by the other's.
+        control: interval of two measurements of the tested set-up.
+        variation: standard deviation of the ratio between blocks.
+        blocks: number of blocks.
+        same_within: the largest difference that counts as equal, as a share.
     """
     found = _ratio(interval)
     floor = max(_ratio(control).reach, variation if variation >= WILD else 0.0)
@@ -212,9 +220,10 @@ def _ratio(interval: Array) -> Ratio:
 
 
 def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float) -> int | None:
-    """Estimate the number of further blocks for a verdict, if the ratio stays the same; or None.
+    """Return about how many further blocks would give a verdict; None if no number would.
 
-    Both the interval and the floor shrink with the root of the number of blocks.
+    The ratio is assumed to stay the same. Both the interval and the floor shrink with the root of
+    the number of blocks.
     """
     value, low, high = map(float, interval)
     half, floor, limit = (high - low) / 2, math.log1p(floor), math.log1p(same_within)
@@ -225,7 +234,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Factor by which the root of the number of blocks must grow for *width* to fit *room*."""
+    """Return ``width / room``, by which an interval is too wide; infinite without room."""
     return width / room if room > 0 else math.inf
 
 

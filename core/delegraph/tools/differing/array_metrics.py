@@ -56,7 +56,12 @@ def metrics_of_equal(first: float, rank: int) -> Metrics:
 
 
 def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Whether two arrays have the same bits, and all their elements are finite numbers."""
+    """Whether two arrays have the same bits, and all their elements are finite numbers.
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
+    """
     if not (test.size and have_same_bits(test, reference)):
         return False
     kind = np.complex128 if test.dtype.kind == "c" else np.float64
@@ -65,7 +70,12 @@ def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
 
 
 def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Whether two dense arrays of the same shape and type have the same bits."""
+    """Whether two dense arrays of the same shape and type have the same bits.
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
+    """
     is_dense = test.flags.c_contiguous and reference.flags.c_contiguous
     if not is_dense or test.dtype.kind in "OSU":
         return False
@@ -83,7 +93,7 @@ def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 class _Sums:
-    """Sums over the elements seen so far."""
+    """Sums, over the pieces of two arrays seen so far, from which metrics are computed."""
 
     def __init__(self, test: NDArray[Any], reference: NDArray[Any], counts_units: bool) -> None:
         self._a, self._b = test.reshape(-1), reference.reshape(-1)
@@ -177,7 +187,7 @@ class _Sums:
 
 
 def _is_exact(energy: float, values: NDArray[Any]) -> bool:
-    """Whether *energy*, the sum of the squares of *values*, is exact enough."""
+    """Whether *energy*, a float sum of the squares of *values*, has no large rounding error."""
     return 1e-200 < energy < 1e200 or (energy == 0 and not values.any())
 
 
@@ -217,6 +227,10 @@ def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray
     [0.0, 7.0]
     >>> absolute_differences(np.array([np.nan, np.nan]), np.array([np.nan, 0])).tolist()
     [0.0, inf]
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
     """
     if test.dtype.kind in "iu":
         return _integer_distance(test, reference)
@@ -272,7 +286,7 @@ def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
-    """Return ``10 log10(sum of reference squared / sum of size squared)``.
+    """Return the signal-to-noise ratio in dB: ``10 log10(sum of reference^2 / sum of size^2)``.
 
     *size* holds the absolute differences.
     """
@@ -289,7 +303,7 @@ def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
 
 
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return *values* divided by a factor, and the factor.
+    """Return *values* divided by a factor that keeps their squares in range, and the factor.
 
     The factor is 1.0, or the largest magnitude if squares would overflow or become zero.
     """

@@ -60,15 +60,21 @@ class Probe:
 
 
 class Prober(Protocol):
-    """Tests sets of nodes; only a test whose result is not known yet counts as a probe."""
+    """Lets delegates of a model have only some nodes, and judges whether the result is right.
+
+    Only a test whose result is not known yet counts as a probe.
+    """
 
     probes: list[Probe]
 
     def check(self, nodes: Nodes) -> Outcome:
-        """Test *nodes* with all inputs."""
+        """Let delegates have only *nodes*; return whether the result is right on all inputs."""
 
     def probe(self, nodes: Nodes) -> Outcome:
-        """Test *nodes* with the inputs on which the last :meth:`check` failed."""
+        """Let delegates have only *nodes*; return whether the result is right on one input.
+
+        It is the input on which the last :meth:`check` failed.
+        """
 
 
 class OutOfProbesError(Exception):
@@ -139,7 +145,13 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
 
 
 def _smallest_fault(nodes: Nodes, outcome: Outcome, prober: Prober) -> Fault:
-    """Return a smallest failing subset of *nodes*, which together fail with *outcome*."""
+    """Return a smallest part of *nodes* that fails in the same way.
+
+    Args:
+        nodes: nodes that fail together.
+        outcome: how they fail.
+        prober: object that tests sets of nodes.
+    """
     best = nodes, outcome
 
     def fails(some: Iterable[Node]) -> bool:
@@ -168,7 +180,7 @@ class _Fails(Protocol):
 
 
 def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
-    """Return a failing subset of *nodes* from which no node can be removed.
+    """Return a part of *nodes* that still fails, and from which no node can be removed.
 
     Source:
         Junker, "QuickXplain" (AAAI 2004): the last node of the shortest failing prefix is needed.

@@ -85,11 +85,11 @@ class OutputDifference(JsonRecord):
         return self.runs[self.worst_run]
 
     def raw(self) -> dict[str, Spread]:
-        """Return a mapping from each metric of the stored values to its spread."""
+        """Mean, deviation and extremes over all runs of each metric of the stored values."""
         return _spreads([d.raw for d in self.runs])
 
     def real(self) -> dict[str, Spread]:
-        """Return a mapping from each metric of the dequantised values to its spread."""
+        """Mean, deviation and extremes over all runs of each metric of the dequantised values."""
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
@@ -273,7 +273,7 @@ def diff(
 
 
 class _Found:
-    """Results of all runs so far."""
+    """Differences of all runs so far, from which the result is made."""
 
     def __init__(self) -> None:
         self._runs: list[str] = []

@@ -103,7 +103,10 @@ class ByteSums:
     squares: tuple[float, float, float, float]
 
     def energies(self, zero_point: float) -> tuple[float, float, float, float]:
-        """Return the sums of squares and the dot product of the elements minus *zero_point*."""
+        """Return sums of squares of test, reference and differences, and the dot product.
+
+        They are those of the elements minus *zero_point*.
+        """
         a, b, noise, dot = self.squares
         both = self.count * zero_point**2
         return (

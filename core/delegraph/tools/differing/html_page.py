@@ -166,7 +166,13 @@ def _edge(exponent: int) -> str:
 
 
 def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
-    """Return the smallest and greatest exponent to draw in *histograms*; infinities are last."""
+    """Return the smallest and greatest exponent to draw; one more for infinite differences.
+
+    Infinite differences have the greatest exponent.
+
+    Args:
+        histograms: numbers of elements by exponent.
+    """
     found = {exponent for counts in histograms for exponent in counts}
     finite = found - {_INFINITE} or {0}
     high = max(finite)

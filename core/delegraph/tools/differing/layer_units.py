@@ -34,7 +34,7 @@ HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The model from which units are cut: file, subgraph, and the delegate of each node."""
+    """The whole model from which parts (units) are cut, and the delegate of each node."""
 
     records: tables.Model
     spec: SubgraphSpec
@@ -46,7 +46,7 @@ class Whole:
 
 
 class Unit:
-    """Some nodes of a model as a separate model in a set-up.
+    """Some nodes of a model, cut out as a model of their own, which runs in a set-up.
 
     Args:
         whole: the model that contains the nodes.
@@ -134,7 +134,7 @@ class Unit:
 
 
 def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
-    """Return a unit for each partition, and for each node without a delegate.
+    """Cut a model into parts that can run alone: its partitions, and its nodes without a delegate.
 
     Args:
         setup: the set-up that runs the whole model.

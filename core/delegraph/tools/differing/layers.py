@@ -228,7 +228,7 @@ def diff_layers(
 
 
 class _Comparison:
-    """Differences of all tensors over the runs so far."""
+    """Compares the tensors of two set-ups run by run, and collects the differences."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ class _Comparison:
             self._compare(values, known, self._same)
 
     def _compare(self, test: Values, known: Values, found: _Found) -> dict[int, _OneRun]:
-        """Add the differences of *test* from the *known* values to *found*; return them."""
+        """Compare *test* with the *known* tensors; add to *found* and return the differences."""
         new: dict[int, _OneRun] = {}
         for tensor, (entry, values) in test.items():
             if tensor in known:
@@ -377,7 +377,7 @@ def _inside_of(partition: PartitionPlacement) -> str:
 
 
 def _twins(test: Watched, right: Watched, order: Sequence[int]) -> dict[int, int]:
-    """Return a mapping from tensors of *test* to the matching tensors of *right*, the reference.
+    """Match tensors of two set-ups: map those of *test* to those of *right*, the reference.
 
     *order* has, for each input of the reference, the position of the test's input.
     """
@@ -393,7 +393,7 @@ def _are_of_same_file(test: Watched, right: Watched) -> bool:
 
 
 def _same_host(test: Watched, right: Watched) -> bool:
-    """Whether both sides compute undelegated nodes by the same kernels."""
+    """Whether both set-ups compute nodes without a delegate by the same kernels."""
     a, b = test.setup, right.setup
     return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
         right.placement

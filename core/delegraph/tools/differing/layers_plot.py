@@ -105,7 +105,12 @@ def _draw_line(axes: Any, height: float, label: str) -> None:
 
 
 def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Colour the background of *layers* by delegate; nodes without a delegate have no colour."""
+    """Colour the background of *layers* by delegate; nodes without a delegate have no colour.
+
+    Args:
+        axes: Matplotlib axes.
+        layers: differences of the nodes, in order.
+    """
     names = list(dict.fromkeys(layer.delegate for layer in layers if layer.delegate))
     colours = {name: _BANDS[i % len(_BANDS)] for i, name in enumerate(names)}
     labelled: set[str] = set()
@@ -120,7 +125,12 @@ def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
 
 
 def _label_nodes(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Label as many nodes of *layers* on the x axis as fit, with operator and number."""
+    """Label as many nodes of *layers* on the x axis as fit, with operator and number.
+
+    Args:
+        axes: Matplotlib axes.
+        layers: differences of the nodes, in order.
+    """
     step = max(1, math.ceil(len(layers) / 60))
     places = range(0, len(layers), step)
     axes.set_xticks(list(places))

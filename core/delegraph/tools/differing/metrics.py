@@ -167,7 +167,12 @@ def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] |
 
 
 def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None:
-    """Metrics of the real values of equally quantised tensors; None if some are not finite."""
+    """Metrics of the real values of equally quantised tensors; None if some are not finite.
+
+    Args:
+        values: the stored values.
+        details: details of the tensor.
+    """
     axis = int(details["quantization_parameters"]["quantized_dimension"])
     firsts = tuple(slice(None) if i == axis else slice(1) for i in range(values.ndim))
     real = real_values(values[firsts], details)  # one of each channel

@@ -22,7 +22,7 @@ def compute_in_place(
     take: Callable[[Values], object],
     progress: Progress = untold,
 ) -> list[Unit]:
-    """Compute units in one run of their subgraph, each from known values.
+    """Compute parts of a running subgraph, each from the reference's values of its inputs.
 
     Before a unit runs, its inputs are overwritten with known values, so that no unit reads the
     results of another.

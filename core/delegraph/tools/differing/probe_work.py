@@ -89,7 +89,7 @@ ANSWERS = (Candidates, ComparedRun, NodePlacement, Outcome)
 
 
 class ProbeWork:
-    """Runs probes in the separate process."""
+    """Runs a model under placement rules, in a separate process, and compares its outputs."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -133,7 +133,7 @@ class ProbeWork:
         return len(self._fed())
 
     def expect(self, number: int) -> None:
-        """Let the reference compute run *number*, unless it has done so before."""
+        """Compute the reference's outputs for the inputs of run *number*, unless they are known."""
         self._right(number)
 
     def run_of(self, number: int) -> ComparedRun:
@@ -145,7 +145,7 @@ class ProbeWork:
         return ComparedRun(str(run), names, run.values, expected)
 
     def found(self) -> list[tuple[str, Array]]:
-        """Return the outputs of the last run, by name."""
+        """Return the outputs of the last tested run, each with its name."""
         return self._found
 
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:

@@ -86,9 +86,13 @@ class Probes:
         return outcome
 
     def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Return the outcome of probing *nodes* on *runs*, and the numbers of the computed runs.
+        """Test *nodes* on the inputs of *runs*; return the outcome and the runs that were computed.
 
         The first failing run is the last one.
+
+        Args:
+            nodes: the only candidates that delegates may have.
+            runs: numbers of the runs.
         """
         outcome = self._outcome("open", self.rules_for(nodes))
         if outcome.fails:
@@ -139,7 +143,7 @@ def ranges(numbers: Sequence[int]) -> list[str]:
 
 
 def _answer(answer: Any) -> Any:
-    """Return an answer of the reference, after checking that its process is alive.
+    """Return *answer*, the result of a call in the probe's process, unless the process has died.
 
     Raises:
         DelegraphError: the process has ended.

@@ -117,11 +117,10 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of the faulty nodes, alone or with all nodes between.
+        """Write a small model that shows the fault, and its inputs; None if no small model does.
 
-        None if neither fails.
-
-        *stem* begins the names of the files; *run* is the number of the failing run.
+        It has the faulty nodes alone, or with all nodes between. *stem* begins the names of the
+        files; *run* is the number of the failing run.
         """
         job = self._job
         if job.signature is not None or job.reference.model != job.setup.model:

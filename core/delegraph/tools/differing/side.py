@@ -18,7 +18,9 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Side:
-    """Interpreter that computes on given values, with variables reset to zero.
+    """One of two compared set-ups, with its interpreter, which computes on given inputs.
+
+    Variables are reset to zero before each computation.
 
     Args:
         stack: exit stack that closes the interpreter at its end.
@@ -86,7 +88,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors get a prefix that says that they come from the reference."""
+        """Context in which errors of the reference say that they come from the reference."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -101,7 +103,7 @@ class Side:
     def kept(
         self, tensors: Sequence[int], viewed: Container[int]
     ) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of kept tensors of the first subgraph.
+        """Return details and values of tensors of the first subgraph that the interpreter keeps.
 
         Args:
             tensors: indices of the tensors.

@@ -17,7 +17,9 @@ from delegraph.tools.differing.tapped_models import UNIT, copy_setup, separated_
 
 
 class UnitGroup:
-    """Units of one node each, all of the host's kernels or all of delegates, in one model.
+    """Parts (units) of one node each that run together in one model, each on given values.
+
+    All are computed by the host's kernels, or all by delegates.
 
     Args:
         whole: the model that contains the nodes.

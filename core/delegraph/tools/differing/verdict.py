@@ -98,7 +98,7 @@ def _extent(output: OutputDifference) -> str:
 
 
 def _blame(layers: LayersDifference) -> str:
-    """Sentence that names the layer which is wrong although it has the reference's inputs."""
+    """Sentence that names the layer that computes wrong results from the reference's inputs."""
     if all(x.same_inputs is None for x in layers.layers):
         return "no layer was computed from the reference's inputs"
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
@@ -108,5 +108,5 @@ def _blame(layers: LayersDifference) -> str:
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
-    """Return the first layer that differs by more than rounding; None if there is none."""
+    """Return the first layer whose difference is larger than rounding explains, or None."""
     return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

@@ -135,7 +135,12 @@ class Watched:
         self._note_changes(asked, outputs, now)
 
     def _keep_all(self, watched: Sequence[int]) -> bool:
-        """Compute with every tensor kept; return whether that works and is necessary."""
+        """Run with every tensor kept in memory; return False if that fails or is unnecessary.
+
+        Args:
+            watched: indices of the tensors that are of interest; if all are outputs, it is
+                unnecessary.
+        """
         if not set(watched) <= set(self.spec.outputs):
             self._kept = watched
             try:
@@ -182,7 +187,7 @@ class Watched:
         return subgraph
 
     def readable(self) -> set[int]:
-        """Return the indices of the tensors that :meth:`open` has computed, inputs included."""
+        """Return the tensors whose values :meth:`open` has made readable, inputs included."""
         assert self._first is not None
         return set(self._first)
 

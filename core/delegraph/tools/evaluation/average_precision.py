@@ -130,7 +130,7 @@ class _Hits:
 
 
 class Tally:
-    """Hits and objects of all pictures, sorted once for fast resampling."""
+    """All detections and true objects of a data set, sorted once so that draws are quick."""
 
     def __init__(
         self, definition: Definition, truth: Sequence[TruePicture], found: Sequence[Detections]

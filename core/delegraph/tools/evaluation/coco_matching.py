@@ -37,6 +37,10 @@ class CocoDefinition:
         Detections are matched in order of score, the best first. Each takes the object of its class
         that it overlaps most among those that no other detection has taken. A detection without
         such an object is ignored if it lies in a crowd.
+
+        Args:
+            truth: the objects that the picture shows.
+            found: what the model detected in it.
         """
         pixels = truth.pixels
         assert pixels is not None  # pictures without pixels were rejected before

@@ -168,7 +168,7 @@ _WORDS = {
 
 
 def _said(name: str) -> set[str]:
-    """Return the parts that an output's name suggests: none, one or several.
+    """Return which of boxes, classes, scores and count an output's *name* suggests.
 
     >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
     (['scores'], [])

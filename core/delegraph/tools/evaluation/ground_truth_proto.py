@@ -98,9 +98,10 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the last value of the field *name* in the message *data*, or else *default*.
+    """Return the value of the field *name* in the message *data*; *default* without one.
 
-    *fields* has number and encoding of each field, by name.
+    If the field occurs several times, the last value counts. *fields* has number and encoding of
+    each field, by name.
     """
     return [default, *_all(data, name, fields)][-1]
 
@@ -142,7 +143,12 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it."""
+    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it.
+
+    Args:
+        data: bytes of the file.
+        at: offset of the first byte.
+    """
     value = 0
     for shift in range(0, 64, 7):
         byte, at = _cut(data, at, 1)

@@ -55,6 +55,9 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
 def _model_digest(setup: Setup) -> str:
     """Digest of the set-up's model bytes, and of its external constants.
 
+    Args:
+        setup: the model, and the runtime, delegates and threads that run it.
+
     Raises:
         ArgumentError: the file cannot be read.
     """

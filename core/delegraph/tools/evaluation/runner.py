@@ -75,7 +75,7 @@ def run_task(
 
 
 class _Host:
-    """Interpreter that computes all samples for one set-up, with its run times."""
+    """The interpreter of one set-up, which computes all samples and measures the run times."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -119,12 +119,15 @@ class _Run:
                 raise ArgumentError(f"{host.setup}: {error}") from error
 
     def entry(self, sample: Sample) -> Entry:
-        """Return the journal entry of a sample."""
+        """Compute *sample* with all set-ups; return the entry for the journal."""
         entry: Entry = json.loads(json.dumps(self._entry(sample)))
         return entry
 
     def _entry(self, sample: Sample) -> Entry:
-        """Return the rows and times of all set-ups, or the reason why a sample is bad."""
+        """Return the journal entry of *sample*: results and times of all set-ups.
+
+        For a sample that cannot be used, it has the reason.
+        """
         digest = ""
         try:
             digest = sample.digest()

@@ -14,6 +14,9 @@ def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
     are counted. Constants, variables, and memory inside kernels and partitions are not counted. An
     arena has at least this size. Nothing is yielded for LiteRT, which does not report when its
     nodes run.
+
+    Args:
+        recording: timed runs of a model.
     """
     if recording.setup.runtime != "delegraph":
         return

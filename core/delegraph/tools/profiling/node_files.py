@@ -57,7 +57,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return texts for the nodes of partitions for which only the total time is known.
+    """Return a text for each node of which only the time of its whole partition is known.
 
     *partitions* has the seconds by partition; *known* has the nodes with a known time.
     """
@@ -86,7 +86,11 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the constraints that each node without a delegate violates, by delegate, as text."""
+    """Return the constraints that each node without a delegate violates, by delegate, as text.
+
+    Args:
+        placement: which delegate or kernel computes each node.
+    """
     return NodeData(
         "rejection",
         {

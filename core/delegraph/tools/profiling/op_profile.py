@@ -259,7 +259,11 @@ def op_profile(
 
 
 def profile_of(recording: Recording) -> OpProfile:
-    """Return the time of each operator in a recording."""
+    """Return the time of each operator in a recording.
+
+    Args:
+        recording: timed runs of a model.
+    """
     sections = tuple(_sections(recording))
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
     each = [_busy_and_saved(recording, run.events) for run in recording.runs]
@@ -277,9 +281,13 @@ def profile_of(recording: Recording) -> OpProfile:
 
 
 def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
-    """Return the nanoseconds in which nodes ran, and the nanoseconds saved by overlap.
+    """Return the nanoseconds in which at least one node ran, and those that overlap has saved.
 
     Events overlap if a node is asynchronous.
+
+    Args:
+        recording: times and memory of the runs.
+        events: events of the runs.
     """
     entry = recording.entry
     own = [e for e in events if e.subgraph == entry and not recording.is_inside(e)]

@@ -88,7 +88,10 @@ def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
 
 
 def _nests(one: Slice, ends: list[int]) -> bool:
-    """Remove ended slices from *ends*; return whether *one* lies inside all open slices."""
+    """Whether the slice *one* lies inside of all slices that are still open.
+
+    Before, ends of slices that ended earlier are removed from *ends*.
+    """
     while ends and ends[-1] <= one.start:
         ends.pop()
     return not ends or one.end <= ends[-1]
@@ -100,7 +103,12 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Return the details of *event* for the trace viewer, by name."""
+    """Return the details of *event* for the trace viewer, by name.
+
+    Args:
+        recording: times and memory of the runs.
+        event: an event of a run.
+    """
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)

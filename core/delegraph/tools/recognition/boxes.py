@@ -27,7 +27,7 @@ _NO_CLASS = ("???", "background")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    """Boxes, classes and scores as stored in the outputs.
+    """Boxes, classes and scores as the model stores them, before they are converted.
 
     Attributes:
         tensors: indices of boxes, classes, scores, and of other outputs that belong to them.
@@ -106,7 +106,13 @@ def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = No
 def _corners(
     boxes: NDArray[np.float64], layout: BoxLayout, size: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Return left, top, right, bottom of *boxes*, ``[n, 4]``, as shares of the picture's *size*."""
+    """Return left, top, right, bottom of *boxes*, ``[n, 4]``, as shares of the picture's *size*.
+
+    Args:
+        boxes: the boxes, ``[n, 4]``.
+        layout: order and meaning of the four numbers.
+        size: width and height of the input that takes the picture, in pixels.
+    """
     a, b, c, d = boxes[:, list(layout.index)].T
     if layout.type == "boundaries":
         sides = np.stack([a, b, c, d], axis=1)

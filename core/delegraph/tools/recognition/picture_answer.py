@@ -24,7 +24,7 @@ TensorValues = tuple[int, NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A model's answer about a picture.
+    """A model's outputs for a picture, with what is needed to find boxes or classes in them.
 
     Attributes:
         graph: the subgraph that ran.
@@ -55,7 +55,7 @@ class Seen:
         return [(index, made[index]) for index in found[0].outputs]
 
     def real(self) -> list[TensorValues]:
-        """Return the numeric outputs, dequantized."""
+        """Return the numeric outputs as real numbers (dequantized), with their details."""
         return [
             (int(details["index"]), dequantized(values, details))
             for details, values in self.outputs
@@ -63,7 +63,11 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score threshold: the user's, the metadata's or the default."""
+        """Return the score below which findings are omitted: of the user, metadata, or the default.
+
+        Args:
+            tensors: indices of the outputs whose metadata may have a threshold.
+        """
         said = [self.metadata.tensor(index).score_threshold for index in tensors]
         chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
         return next(value for value in chosen if value is not None)

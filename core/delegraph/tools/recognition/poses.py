@@ -82,7 +82,12 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels."""
+    """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels.
+
+    Args:
+        seen: the outputs of the model, with their details.
+        size: width and height of the model's input, in pixels.
+    """
     made = seen.made_by(DECODER)
     if len(made) != 4:
         return None
@@ -98,7 +103,12 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) per point."""
+    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) per point.
+
+    Args:
+        seen: the outputs of the model, with their details.
+        size: width and height of the model's input, in pixels.
+    """
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 1, _COUNT, 3):
         return None
@@ -107,7 +117,12 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score."""
+    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score.
+
+    Args:
+        seen: the outputs of the model, with their details.
+        size: width and height of the model's input, in pixels.
+    """
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
         return None
@@ -120,6 +135,10 @@ def _heatmaps(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
     Heatmaps are ``[1, h, w, 17]``, offsets ``[1, h, w, 34]``: y of all points in pixels of the
     input, then x.
+
+    Args:
+        seen: the outputs of the model, with their details.
+        size: width and height of the model's input, in pixels.
     """
     by_depth = {values.shape[-1]: (i, values) for i, values in seen.real() if values.ndim == 4}
     if not {_COUNT, 2 * _COUNT} <= set(by_depth):

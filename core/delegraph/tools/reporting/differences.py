@@ -34,7 +34,14 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return the largest and mean difference and the noise, for JSON; infinite noise is None."""
+    """Return largest difference, mean and noise of one comparison, for JSON.
+
+    An infinite noise becomes None.
+
+    Args:
+        found: the comparison of a layer's tensor; None if there is none.
+        note: reason why there is none; empty otherwise.
+    """
     if found is None:
         return {"note": note}
     metrics = found.compared()

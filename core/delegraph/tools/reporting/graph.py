@@ -110,7 +110,12 @@ def _node(
 
 
 def placed_json(model: Model, placement: Placement) -> list[list[dict[str, Any]]]:
-    """Return, for each node of each subgraph, its delegate and others' reasons, for JSON."""
+    """Return, for each node of each subgraph, its delegate and others' reasons, for JSON.
+
+    Args:
+        model: the loaded model.
+        placement: which delegate runs each node.
+    """
     placed = {(node.subgraph, node.index): node for node in placement.nodes}
     return [
         [_placed(placed[spec.index, op.index], placement) for op in spec.operators]

@@ -155,7 +155,13 @@ def report(
 
 
 def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str, Any]:
-    """Return the second placement of a model: its text, and the nodes that differ."""
+    """Return how another set-up places the same model's nodes, and where it differs, for JSON.
+
+    Args:
+        setup: the model with delegates and options.
+        model: the loaded model.
+        signature: name of the signature to call; None for the first subgraph.
+    """
     with setup.interpreter() as interpreter:
         _allocated(interpreter, signature)
         placement = _explanation(interpreter, model, setup.runtime).placement

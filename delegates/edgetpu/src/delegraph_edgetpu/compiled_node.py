@@ -46,7 +46,7 @@ class Operands(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor of the executable's model, and the graph's tensor whose memory it uses."""
+    """A tensor of the executable's model whose memory is that of a tensor of the graph."""
 
     inner: Tensor
     outer: Tensor
@@ -120,8 +120,11 @@ class CompiledNode:
     ) -> Eval:
         """Return the function that runs the executable on the memory of the graph's tensors.
 
-        *subgraph* is the executable's; *inputs* and *outputs* are the graph's, and *state* pairs
-        variables.
+        Args:
+            subgraph: subgraph of the executable's model.
+            inputs: inputs of the node in the graph.
+            outputs: outputs of the node in the graph.
+            state: pairs of variables.
         """
         assert self.interpreter is not None
         invoke, running, parameters = (
@@ -245,11 +248,13 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
 
 
 def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
-    """Pair each of *state*, variables of the graph, with a variable of *subgraph*.
-
-    *subgraph* is the executable's.
+    """Pair the variables of the graph with the variables of the executable's model.
 
     Variables of equal names are paired, otherwise the first one of equal type and shape.
+
+    Args:
+        subgraph: subgraph of the executable's model.
+        state: variables of the graph.
 
     Raises:
         OperatorError: a variable of the graph has no counterpart.

@@ -56,7 +56,7 @@ class CompiledSegment:
     seconds: float = 0.0
 
     def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
-        """Return the finished compilation, with a caching token and a share of the cache.
+        """Return the result of the compilation, once its share of the parameter cache is known.
 
         Args:
             caching_token: token shared by all parts that are compiled together.

@@ -75,9 +75,11 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, still without caching tokens and cache shares.
+    """Return the compiled parts of one model, before the parameter cache is shared among parts.
 
-    *settings* are those of the compiler.
+    Args:
+        model: path or bytes of the model.
+        settings: settings of the compiler.
     """
     name = "model" if isinstance(model, bytes) else os.fspath(model)
     content = model if isinstance(model, bytes) else self_contained(load_model(name)).tobytes()

@@ -51,7 +51,7 @@ def _prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _refusing(reason: NeedsDevice) -> Eval:
-    """Return a function that raises *reason* when it is called, at an invoke."""
+    """Return an evaluation that raises *reason* when the node is invoked."""
 
     def refuse() -> None:
         raise reason

@@ -49,7 +49,9 @@ class Estimate(JsonRecord):
 
 
 def estimate(calls: Iterable[Call], transferred: int, streamed: int) -> Estimate:
-    """Return the estimate for the mapped operators.
+    """Return the estimated time of one inference of the mapped operators, in seconds.
+
+    The parts are computing, transfer of inputs and outputs, and sending of parameters.
 
     Args:
         calls: the mapped operators.

@@ -155,9 +155,11 @@ _Nodes = tuple[int, ...]
 
 
 def _divided(subgraph: SubgraphSpec, able: Sequence[int]) -> tuple[_Nodes, _Nodes, _Nodes]:
-    """Return the nodes of *subgraph* before the mapped part, in it, and after it.
+    """Return three groups of nodes: those before the mapped part, in it, and after it.
 
-    *able* are the nodes that break no rule.
+    Args:
+        subgraph: the model's only subgraph.
+        able: nodes that break no rule, so that they may be mapped.
     """
     graph = GraphInfo(
         nodes=[NodeInfo(o.inputs, o.outputs) for o in subgraph.operators],

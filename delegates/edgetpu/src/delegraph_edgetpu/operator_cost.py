@@ -34,12 +34,22 @@ class Product:
 
 
 def multiply_adds(call: Call) -> int:
-    """Return the number of multiply-adds of one call; 0 for operators without a matrix product."""
+    """Return the number of multiply-adds of one call; 0 for operators without a matrix product.
+
+    Args:
+        call: an operator of the model, with its tensors.
+    """
     return sum(product.multiply_adds for product in _products(call))
 
 
 def cycles(call: Call) -> int:
-    """Return an estimate of the cycles of one call: of its products, or 64 results per cycle."""
+    """Return the estimated number of processor cycles of one operator on the Edge TPU.
+
+    These are the cycles of its matrix products, or one for 64 results.
+
+    Args:
+        call: an operator of the model, with its tensors.
+    """
     products = list(_products(call))
     if products:
         return sum(product.cycles for product in products)

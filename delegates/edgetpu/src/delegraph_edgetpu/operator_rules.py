@@ -94,9 +94,11 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 
 
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
-    """Return *reason* with the status that the real compiler logs.
+    """Return *reason* with the status that the real compiler writes to its log.
 
-    *rule* is the operator's rule.
+    Args:
+        reason: why the operator stays on the CPU.
+        rule: rule of the operator, which may have another status for wrong types.
     """
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason

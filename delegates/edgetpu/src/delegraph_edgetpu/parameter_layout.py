@@ -72,10 +72,15 @@ def _stored_bytes(call: Call, position: int, weights: TensorSpec) -> int:
 
 
 def _head_bytes(call: Call, position: int, weights: TensorSpec) -> int:
-    """Return the bytes of each output in the head of a tile.
+    """Return the bytes that the head of a tile of weights has for each output.
 
     A bias has 4 bytes. Weights with a scale for each output have 4 bytes more, by the size that the
     real compiler reports for a layer of 256 x 256.
+
+    Args:
+        call: the operator.
+        position: position of the weights among its inputs.
+        weights: the weights.
     """
     if call.operator.name == "UNIDIRECTIONAL_SEQUENCE_LSTM" and position in _RECURRENT:
         return 0

@@ -15,7 +15,7 @@ from delegraph_edgetpu.parameter_layout import parameter_sizes
 def executable_of(
     model: bytes, calls: Sequence[Call], caching_token: int, free: int, runtime_version: int
 ) -> Executable:
-    """Return the executable of a part.
+    """Return a part of a model as an executable: the bytes that the custom operator holds.
 
     Args:
         model: bytes of the part as a model.
@@ -36,7 +36,7 @@ def executable_of(
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:
-    """Return the number of parameter bytes that fit on the chip, of which *free* bytes are free.
+    """Return how many bytes of parameters fit into the *free* bytes of the chip's cache.
 
     Tensors, whose bytes are *sizes*, are cached as a whole, in order of use.
 

@@ -13,11 +13,11 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Mark in a queue, after which no more items follow."""
+    """Mark in a queue that says that no more items follow."""
 
 
 class PipelineSimulation:
-    """Passes items through all stations in order; no item overtakes another one.
+    """Passes items through functions (stations) in order, each of which runs in its own thread.
 
     After a failure at a station, earlier items continue to the end, and later items are dropped.
 

@@ -177,7 +177,7 @@ def decode_poses(
 
 @dataclass(frozen=True, slots=True)
 class _Roots:
-    """Roots: keypoints from which a pose may be built, in the order of the heatmaps' elements.
+    """Keypoints from which poses may be built (roots), in the order of the heatmaps' elements.
 
     The arrays ``kinds [N]``, ``places [N, 2]`` and ``logits [N]`` have the roots' keypoint numbers,
     their places (y and x in grid steps) and their logits.
@@ -231,12 +231,15 @@ Maps = tuple[Grid, Grid, Grid]
 
 
 def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the keypoints' places and probabilities of each pose, the likeliest root's pose first.
-
-    *maps* are the grids of heatmaps, short-range and mid-range offsets.
+    """Yield places and probabilities of the keypoints of each pose, the likeliest one first.
 
     A root that belongs to an earlier pose is skipped. As many poses are built together, some are
     built and then dropped.
+
+    Args:
+        roots: keypoints from which poses are built.
+        maps: grids of heatmaps, short-range and mid-range offsets.
+        options: parameters of the decoding.
     """
     taken = np.zeros(len(roots.kinds), bool)
     queue = best_first(roots.logits.tolist())

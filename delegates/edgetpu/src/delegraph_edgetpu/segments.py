@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Boundary of a set of nodes: tensors that they share with other nodes or the graph."""
+    """Tensors that a set of nodes reads from other nodes, and tensors that others read from it."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]

@@ -53,7 +53,9 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
 
 
 class _Matching:
-    """Finds tensors of the twin by type, shape and quantization, then by name and position.
+    """Finds the tensors of the uncompiled model (twin) that match those of the custom operator.
+
+    They match by type, shape and quantization, then by name and position.
 
     Args:
         path: path of the twin, for errors.

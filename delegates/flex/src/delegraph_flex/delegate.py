@@ -99,9 +99,11 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Return a hint that the other executor may run the node that failed by *error*.
+        """Return a hint for the user that the other executor may run the node; empty if it may not.
 
-        The hint, or "", is a part of a rejection.
+        Args:
+            error: why this executor cannot run the node.
+            node: the node.
         """
         if self._executor.name == "numpy":
             if has_tensorflow():

@@ -63,13 +63,13 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def is_open(tensor: Tensor) -> bool:
-    """Whether the model leaves a tensor's shape open."""
+    """Whether the model file leaves a tensor's shape unknown."""
     declared = tensor.shape_signature
     return -1 in declared or not (declared or tensor.has_rank)
 
 
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:
-    """Whether all *inputs* have their declared shapes; a declared -1 matches any size.
+    """Whether all *inputs* have the shapes that the file declares; a declared -1 allows any size.
 
     If they have, the outputs will have their declared shapes too. If the user has resized inputs,
     TensorFlow's operators decide the shapes of the outputs.

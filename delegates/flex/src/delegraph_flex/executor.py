@@ -22,7 +22,7 @@ Such functions are called steps.
 
 
 class Executor(ABC):
-    """Runs operators one by one, on values in its own representation.
+    """Runs TensorFlow's operators one by one, by NumPy or by TensorFlow itself.
 
     Attributes:
         name: name of the executor, as in the option ``executor``.
@@ -40,7 +40,7 @@ class Executor(ABC):
 
     @abstractmethod
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        """Return *array* as a value of the executor, without a copy where possible.
+        """Return *array* in the executor's own form of values, without a copy where possible.
 
         *type* is the tensor's type in the file. Strings are ``bytes`` objects in an array of dtype
         object; a resource or variant is an array without dimensions whose only element is a result
@@ -49,7 +49,10 @@ class Executor(ABC):
 
     @abstractmethod
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        """Return a value of the executor as an array of *type*; the inverse of :meth:`enter`."""
+        """Return *value*, in the executor's own form, as an array of the tensor type *type*.
+
+        This is the inverse of :meth:`enter`.
+        """
 
     def describe(self) -> str:
         """Return the name of the executor for messages, with a version if useful."""

@@ -39,7 +39,7 @@ class FunctionSignature:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
-    """State that the nodes of one interpreter share: resources, functions, threads, cancellation.
+    """What the nodes of one interpreter share: resources, functions, threads, stop requests.
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.

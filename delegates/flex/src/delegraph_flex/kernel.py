@@ -30,7 +30,7 @@ It is a tuple of types, because `list | tuple` would be evaluated at each use.
 
 
 class Call(NamedTuple):
-    """One operator of the partition.
+    """One operator of a partition, ready to run: its function, inputs and outputs.
 
     Attributes:
         step: function that computes the operator.
@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An input or output tensor of the partition, and its index in the list of values."""
+    """An input or output tensor of the partition, and its index in the kernel's list of values."""
 
     place: int
     tensor: Tensor

@@ -67,7 +67,7 @@ def require_bytes(wanted: int, what: str) -> None:
 
 
 class Taken:
-    """Sum of bytes that are allocated step by step, if the total is not known in advance.
+    """Sum of bytes that an operator allocates step by step, checked against the memory limit.
 
     Args:
         what: name of the user of the memory, for the error.

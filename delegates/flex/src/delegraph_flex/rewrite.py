@@ -32,7 +32,7 @@ class CannotFlexify(ArgumentError):
 
 @dataclass
 class Rewrite:
-    """A builtin operator, and the Flex operators that replace it.
+    """A builtin operator, and the TensorFlow operators that replace it in the model.
 
     Attributes:
         operator: the builtin operator, with its typed options.
@@ -110,9 +110,13 @@ class Rewrite:
     def emit(
         self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
     ) -> None:
-        """Add a call of the Flex operator *op*, with attributes *attrs*.
+        """Add the TensorFlow operator *op* to those that replace the builtin operator.
 
-        *inputs* and *outputs* are indices of tensors.
+        Args:
+            op: TensorFlow's name of the operator.
+            inputs: indices of its input tensors.
+            outputs: indices of its output tensors.
+            attrs: attributes of the operator.
         """
         self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
 

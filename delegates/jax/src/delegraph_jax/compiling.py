@@ -23,7 +23,7 @@ as one fusion. The results are wrong, by more than roundings.
 
 
 def compile_safely(lowered: Lowered, platform: str) -> Compiled:
-    """Return the function *lowered*, compiled for *platform*: ``cpu``, ``gpu`` or ``tpu``."""
+    """Compile the JAX function *lowered* for *platform*: ``cpu``, ``gpu`` or ``tpu``."""
     if platform != "cpu":
         return lowered.compile()
     try:

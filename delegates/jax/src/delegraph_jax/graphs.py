@@ -31,7 +31,7 @@ Supports = Callable[[Registration, Node, DelegateContext], bool | Rejection]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node in execution order, with its operator and its name for messages.
+    """A node to compute, with its operator and its name for messages.
 
     Attributes:
         node: the node.
@@ -95,7 +95,7 @@ def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
 
 
 class _Looks(Delegate):
-    """Delegate that claims no node, and records the contexts of all subgraphs."""
+    """Delegate that claims no node, and only records the contexts of all subgraphs."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

@@ -19,7 +19,7 @@ TOLERANCE = {"FLOAT32": Tolerance(relative=1e-3, absolute=1e-4)}
 
 @cache
 def record() -> dict[str, Any]:
-    """Return OpenVINO's version, and each operator's types by role, features and units."""
+    """Return the measured facts about OpenVINO: its version, and types and errors by operator."""
     file = files("delegraph_openvino").joinpath("claims.json")
     found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return found

@@ -40,7 +40,7 @@ EXTENSIONS = ["binary_tensor_data", "model_repository"]
 
 
 class Answer:
-    """An answer of REST: status, body and headers.
+    """Response to a REST request: status code, body and headers.
 
     Args:
         content: value to be sent as JSON, or the body as bytes.
@@ -297,7 +297,11 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return the result of *answer*; cancel it if *receive* reports that the client has gone.
+    """Await *answer* and return its result; cancel it if the client disconnects meanwhile.
+
+    Args:
+        receive: ASGI function that reports that the client has disconnected.
+        answer: awaitable that computes the response.
 
     Raises:
         ClientGone: the client has left.

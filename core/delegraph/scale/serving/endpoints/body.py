@@ -20,7 +20,7 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 class ClientGone(Exception):
-    """The client has closed its connection before it got an answer."""
+    """Error: the client has closed its connection before the server could respond."""
 
 
 def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | None:

@@ -147,7 +147,10 @@ class GrpcService:
 
 
 def _named(request: Any) -> str:
-    """Return the model's name in *request*; KServe's clients send it as the repository's name."""
+    """Return the name of the model that *request* asks for.
+
+    KServe's clients send it as the repository's name.
+    """
     if not request.model_name and not request.repository_name:
         raise Refusal(Kind.INVALID, "the request has no model_name")
     name: str = request.model_name or request.repository_name

@@ -74,7 +74,7 @@ class BatchQueue:
         self._waiting.clear()
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to *columns*, the rows of a request.
+        """Return the result of a request: wait until *columns*, its rows, are computed in a batch.
 
         Raises:
             Refusal: too many requests wait.
@@ -139,10 +139,11 @@ class BatchQueue:
                 return batch
 
     async def _await_others(self, end: float) -> None:
-        """Wait until a batch is full, no more requests are expected, or the time is *end*.
+        """Wait for further requests of the next batch, at the longest until the time *end*.
 
-        The time is counted from the moment when the thread is free. If it were counted from the
-        first request, two halves of the clients would alternate, in batches half as large.
+        The wait ends earlier if the batch is full or no more requests are expected. The time is
+        counted from the moment when the thread is free. If it were counted from the first request,
+        two halves of the clients would alternate, in batches half as large.
         """
         while len(self._waiting) < self._expected and not self._is_full():
             seconds = end - time.perf_counter()

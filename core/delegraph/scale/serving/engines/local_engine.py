@@ -71,7 +71,7 @@ class LocalEngine:
         return self._queue is not None
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to *columns*, the rows of a request, computed in a batch with others.
+        """Compute *columns*, the rows of a request, in a batch with others; return the result.
 
         Raises:
             Refusal: delegates are not warm yet, or too many requests wait.

@@ -161,7 +161,7 @@ class RayEngine:
         return bool(states.get("RUNNING"))
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to *columns*, a request's rows, by a replica that Ray Serve chooses.
+        """Let a replica compute *columns*, the rows of a request; return the result.
 
         Raises:
             Refusal: no replica is warm yet, too many requests wait, or the replica has ended.

@@ -40,7 +40,7 @@ class Replica:
         self._batches.warm_up()
 
     async def answer(self, request: Columns) -> Answer:
-        """Return the answer to a request, computed in a batch with others.
+        """Compute a request in a batch with others, and return its result.
 
         Ray Serve closes a batch after ``max_latency`` seconds, even if the previous batch is still
         being computed. So requests that arrive meanwhile wait here, and then share a batch.

@@ -71,7 +71,7 @@ def fits(shape: tuple[int, ...], declared: Shape) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return *value*, or a copy if it is an array whose memory may be overwritten later."""
+    """Return *value*, copied if it is an array that the interpreter may overwrite later."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -152,7 +152,7 @@ class TensorFlowExecutor(Executor):
         return call
 
     def _keeping(self, call: Step) -> Step:
-        """Return *call*, which copies inputs whose memory the interpreter will overwrite."""
+        """Return *call*, extended to copy inputs whose memory the interpreter will overwrite."""
         copied = self._copied
 
         def run(*values: Any) -> Any:
@@ -259,7 +259,12 @@ def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _owned(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, with its resources removed when the interpreter of *state* ends."""
+    """Return *call*, extended so that its resources are removed with the interpreter.
+
+    Args:
+        call: function that computes a node and returns a resource.
+        state: state of the interpreter.
+    """
     owner = state.unique_name()
 
     def run(*values: Any) -> Any:
@@ -273,9 +278,13 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call*, adapted for quantized types: the file stores them as plain integers.
+    """Return *call*, adapted for quantized types, which the file stores as plain integers.
 
-    *op_def* is the operator's definition, and *attrs* its attributes.
+    Args:
+        node: the node.
+        op_def: TensorFlow's definition of the operator.
+        attrs: attributes of the node.
+        call: function that computes the node.
     """
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
@@ -306,9 +315,11 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call* with short errors: the error of a model's function, or TensorFlow's message.
+    """Return *call*, whose errors have a short text or are those of a function of the model.
 
-    *state* holds the error of a function.
+    Args:
+        call: function that computes a node.
+        state: state of the interpreter, which holds the error of a function.
     """
 
     def run(*values: Any) -> Any:

@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 class InterpreterState:
-    """Unique names of an interpreter's resources and functions in TensorFlow's process-wide stores.
+    """Names of one interpreter's resources and functions in TensorFlow's process-wide lists.
 
     TensorFlow keeps resources and functions until the process ends. Resources of an interpreter
     that no longer exists are removed when the next node is bound.
@@ -146,7 +146,7 @@ def _context() -> Any:
 
 
 def sweep() -> None:
-    """Destroy the resources and functions of interpreters that no longer exist.
+    """Destroy what closed interpreters have left in TensorFlow: resources and functions.
 
     This must be called while TensorFlow is idle. A finalizer may run while TensorFlow works, holds
     locks or builds a graph, so it only records the resources to destroy.

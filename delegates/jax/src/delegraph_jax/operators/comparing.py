@@ -32,7 +32,11 @@ for _name, (_types, _function) in _COMPARISONS.items():
 
 @operator("SELECT", ANY)
 def select(call: Call) -> Any:
-    """Return input 1 where input 0 is true, otherwise input 2; a vector selects rows."""
+    """Return input 1 where input 0 is true, otherwise input 2; a vector selects rows.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     condition, a = call.input(0), call.input(1)
     if condition.ndim == 1 and a.ndim > 1:
         condition = condition.reshape(-1, *(1,) * (a.ndim - 1))
@@ -43,6 +47,10 @@ def select(call: Call) -> Any:
 
 @operator("SELECT_V2", ANY)
 def select_v2(call: Call) -> Any:
-    """Return input 1 where input 0 is true, otherwise input 2; all three broadcast."""
+    """Return input 1 where input 0 is true, otherwise input 2; all three broadcast.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     # Three arrays of one element give the shape of one of them, whatever their ranks.
     return jnp.where(call.input(0), call.input(1), call.input(2)).reshape(call.shape)

@@ -16,6 +16,9 @@ def while_loop(call: Call) -> Any:
     """Return the values of a WHILE loop after its last iteration.
 
     Flags of wrong values (doubts) are passed along: once set, they stay set in later iterations.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
     """
     condition = call.callee(call.options.cond_subgraph_index)
     body = call.callee(call.options.body_subgraph_index)
@@ -38,7 +41,11 @@ def while_loop(call: Call) -> Any:
 
 @operator("IF", MOVED, features=("subgraph",), lacks=("dynamic-shapes",), condition="BOOL")
 def branch(call: Call) -> Any:
-    """Return the outputs of the branch of an IF that input 0 selects."""
+    """Return the outputs of the branch of an IF that input 0 selects.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     options = call.options
     indices = (options.else_subgraph_index, options.then_subgraph_index)
     return chosen(call, call.input(0).astype(jnp.int32), indices)
@@ -46,7 +53,11 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Return the outputs of the subgraph with the number in input 0, or of the last subgraph."""
+    """Return the outputs of the subgraph with the number in input 0, or of the last subgraph.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))
@@ -55,7 +66,11 @@ def case(call: Call) -> Any:
 
 @operator("STABLEHLO_COMPOSITE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def composite(call: Call) -> Any:
-    """Return the outputs of the composite's decomposition."""
+    """Return the outputs of the composite's decomposition.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     decomposition = call.callee(call.options.decomposition_subgraph_index)
     values = call.inputs()
     found, wrong = decomposition(values)
@@ -64,7 +79,13 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Return the outputs of subgraph ``indices[position]``, run on all inputs but the first."""
+    """Return the outputs of the subgraph that *position* selects, run on all inputs but the first.
+
+    Args:
+        call: the node, with the values of its inputs.
+        position: number in *indices*, known only in a run.
+        indices: indices of the subgraphs.
+    """
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]
     doubts = [callee.doubts(values) for callee in callees]

@@ -15,7 +15,11 @@ _INTEGERS = ("INT8", "INT16", "INT32")
 
 
 def _divisor(call: Call) -> Any:
-    """Return input 1, the divisor; a zero in it is an error."""
+    """Return input 1, the divisor; a zero in it is an error.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     divisor = call.input(1)
     call.doubts.append(((divisor == 0).any(), "a divisor is zero"))
     return divisor
@@ -23,14 +27,22 @@ def _divisor(call: Call) -> Any:
 
 @operator("DIV", ("INT32",), check=check_clamp)
 def div(call: Call) -> Any:
-    """Return integer quotients, truncated towards zero."""
+    """Return integer quotients, truncated towards zero.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     operands = jnp.broadcast_arrays(call.input(0), _divisor(call))
     return clamp(call.options, lax.div(*operands))
 
 
 @operator("FLOOR_DIV", ("FLOAT32",))
 def float_floor_div(call: Call) -> Any:
-    """Return quotients rounded down, computed in float64 as in the official kernel."""
+    """Return quotients rounded down, computed in float64 as in the official kernel.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     divisor = jnp.asarray(call.input(1))
     # XLA takes denormal numbers for 0.
     magnitude = lax.bitcast_convert_type(divisor, np.uint32) << 1
@@ -40,17 +52,29 @@ def float_floor_div(call: Call) -> Any:
 
 @operator("FLOOR_DIV", _INTEGERS)
 def floor_div(call: Call) -> Any:
-    """Return quotients of integers as stored, rounded down."""
+    """Return quotients of integers as stored, rounded down.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.floor_divide(call.input(0), _divisor(call))
 
 
 @operator("FLOOR_MOD", ("FLOAT32",))
 def float_floor_mod(call: Call) -> Any:
-    """Return remainders with the sign of the divisor, which may be zero."""
+    """Return remainders with the sign of the divisor, which may be zero.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.remainder(call.input(0), call.input(1))
 
 
 @operator("FLOOR_MOD", (*_INTEGERS, "INT64"))
 def floor_mod(call: Call) -> Any:
-    """Return remainders of integers as stored, with the sign of the divisor."""
+    """Return remainders of integers as stored, with the sign of the divisor.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.remainder(call.input(0), _divisor(call))

@@ -91,18 +91,30 @@ _enter_binary(
 
 @operator("ATAN2", (*FLOATS, *HALVES))
 def atan2(call: Call) -> Any:
-    """Return the angle of (input 1, input 0)."""
+    """Return the angle of (input 1, input 0).
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.arctan2(call.input(0), call.input(1))
 
 
 @operator("ADD_N", ("FLOAT32", "INT32"))
 def add_n(call: Call) -> Any:
-    """Return the sum of all inputs."""
+    """Return the sum of all inputs.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return reduce(jnp.add, call.inputs())
 
 
 @operator("PRELU", FLOATS, features=("computed-weights",))
 def prelu(call: Call) -> Any:
-    """Return x, or alpha * x where x is below 0."""
+    """Return x, or alpha * x where x is below 0.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x = call.input(0)
     return jnp.where(x >= 0, x, x * call.input(1))

@@ -16,7 +16,7 @@ CLAMPS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.
 
 
 def check_clamp(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return a rejection if the fused activation in *options* is no clamp, otherwise None."""
+    """Return why a node's fused activation cannot be computed; None if it is none or a clamp."""
     activation = options.fused_activation_function
     if activation in CLAMPS:
         return None

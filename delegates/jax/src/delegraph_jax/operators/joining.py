@@ -15,7 +15,11 @@ from delegraph_jax.operators.tabulated import look_up
 
 @operator("CONCATENATION", (*PLAIN, "BFLOAT16", "FLOAT16", "BOOL", "UINT32"), check=check_clamp)
 def concatenation(call: Call) -> Any:
-    """Return the inputs concatenated along an axis."""
+    """Return the inputs concatenated along an axis.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return clamp(call.options, jnp.concatenate(call.inputs(), call.options.axis))
 
 
@@ -23,7 +27,11 @@ def concatenation(call: Call) -> Any:
 @operator("CONCATENATION", ("INT16",))
 @operator("CONCATENATION", ("UINT8",))
 def quantized_concatenation(call: Call) -> Any:
-    """Return the inputs concatenated along an axis, converted to the output's quantization."""
+    """Return the inputs concatenated along an axis, converted to the output's quantization.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     parts = call.inputs()
     if call.outputs[0].type.name == "UINT8":
         tables = [requantisation_table(call.tensor(i), call.outputs[0]) for i in range(len(call))]
@@ -36,26 +44,42 @@ def quantized_concatenation(call: Call) -> Any:
 
 @operator("PACK", (*PLAIN, *QUANTIZED, "UINT32"))
 def pack(call: Call) -> Any:
-    """Return the inputs stacked along a new axis."""
+    """Return the inputs stacked along a new axis.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.stack(call.inputs(), call.options.axis)
 
 
 @operator("UNPACK", tuple(name for name in MOVED if name != "INT64"))
 def unpack(call: Call) -> Any:
-    """Return the slices along an axis, without the axis."""
+    """Return the slices along an axis, without the axis.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x, axis = call.input(0), call.options.axis
     return [jnp.take(x, i, axis) for i in range(len(call.outputs))]
 
 
 @operator("SPLIT", (*PLAIN, *QUANTIZED), constants=(0,))
 def split(call: Call) -> Any:
-    """Return equal parts along an axis."""
+    """Return equal parts along an axis.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     return jnp.split(call.input(1), len(call.outputs), call.integers(0)[0])
 
 
 @operator("SPLIT_V", (*PLAIN, *QUANTIZED), constants=(1, 2))
 def split_v(call: Call) -> Any:
-    """Return parts along an axis, with the lengths in input 1."""
+    """Return parts along an axis, with the lengths in input 1.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     axis = call.integers(2)[0]
     lengths = [output.shape[axis] for output in call.outputs]
     return jnp.split(call.input(0), np.cumsum(lengths[:-1]).tolist(), axis)

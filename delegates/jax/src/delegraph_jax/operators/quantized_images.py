@@ -22,7 +22,11 @@ def _clamp(call: Call, y: Any) -> Any:
 
 @operator("AVERAGE_POOL_2D", QUANTIZED)
 def average_pool_2d(call: Call) -> Any:
-    """Return the means of the windows, with halves rounded away from zero."""
+    """Return the means of the windows, with halves rounded away from zero.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     windows = windows_of(call)
     sums = reduced(call.input(0).astype(np.int32), windows, 0, lax.add)
     shared = counts(windows).astype(np.int32)[..., None]
@@ -32,14 +36,22 @@ def average_pool_2d(call: Call) -> Any:
 
 @operator("MAX_POOL_2D", QUANTIZED)
 def max_pool_2d(call: Call) -> Any:
-    """Return the maximum of each window, clamped by the fused activation."""
+    """Return the maximum of each window, clamped by the fused activation.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x = call.input(0)
     return _clamp(call, reduced(x, windows_of(call), np.iinfo(x.dtype).min, lax.max))
 
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the resized image, mixed by shares in units of 2**-10; halves away from zero."""
+    """Return the resized image, mixed by shares in units of 2**-10; halves away from zero.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x, o = call.input(0), call.options
     total = x.astype(np.int32 if x.dtype.itemsize == 1 else np.int64)
     if 0 in call.shape:
@@ -55,7 +67,11 @@ def resize_bilinear(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("UINT8",), size="INT32", constants=(1,))
 def resize_bilinear_uint8(call: Call) -> Any:
-    """Return the resized image, mixed in float32: four products, added in the official order."""
+    """Return the resized image, mixed in float32: four products, added in the official order.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x, o = call.input(0), call.options
     if 0 in call.shape:
         return jnp.zeros(call.shape, x.dtype)

@@ -114,7 +114,11 @@ def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
 
 
 def conv_2d(call: Call) -> Any:
-    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
+    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[:2])
@@ -134,7 +138,11 @@ def conv_2d(call: Call) -> Any:
 
 
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
+    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     x, weight = call.input(0), call.input(1)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
@@ -156,7 +164,11 @@ def depthwise_conv_2d(call: Call) -> Any:
 
 
 def fully_connected(call: Call) -> Any:
-    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``."""
+    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``.
+
+    Args:
+        call: the node, with the values of its inputs and its options.
+    """
     weight = call.input(1).transpose(1, 0)
     x, y = call.tensor(0), call.outputs[0]
     rows = call.rows(0, weight.shape[0])

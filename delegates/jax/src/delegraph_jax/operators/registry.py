@@ -47,7 +47,11 @@ class Callee:
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
     def doubts(self, values: Sequence[Any]) -> list[str]:
-        """Return the error texts of all doubts, for inputs with the shapes of *values*."""
+        """Return the error texts of all flags that the subgraph may set, for these input shapes.
+
+        Args:
+            values: inputs of the subgraph, for their shapes.
+        """
         found: list[str] = []
 
         def keep(*values: Any) -> list[Any]:
@@ -60,7 +64,7 @@ class Callee:
 
 
 def all_of(doubts: Sequence[Doubt]) -> jax.Array:
-    """Return the flags of all doubts as one array: ``[D], bool``."""
+    """Return the flags (of possible wrong values) of all *doubts* as one array: ``[D], bool``."""
     return jnp.array([is_wrong for is_wrong, _ in doubts], bool)
 
 
@@ -147,7 +151,12 @@ class Call:
         return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
-        """Add a doubt: the host raises an error if one of *positions* is outside ``[0, size)``."""
+        """Let the host raise an error if one of *positions* is outside ``[0, size)`` in a run.
+
+        Args:
+            positions: indices, known only in a run.
+            size: number of valid indices.
+        """
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
@@ -156,9 +165,11 @@ class Call:
         return Callee(self._run, index)
 
     def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
-        """Add doubts: for each true flag in *wrong*, the host raises an error with its text.
+        """Let the host raise an error if a flag in *wrong* is true in a run.
 
-        *about* has a text for each flag.
+        Args:
+            wrong: flags, which are computed in a run.
+            about: for each element of *wrong*, the error texts.
         """
         for flags, reasons in zip(wrong, about, strict=True):
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]

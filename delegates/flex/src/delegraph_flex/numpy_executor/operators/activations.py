@@ -18,34 +18,34 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 
 @operator("Relu", types=REAL)
 def relu(node: FlexNode) -> Step:
-    """Step that computes max(x, 0); NaN gives NaN."""
+    """Return a function that computes max(x, 0); NaN gives NaN."""
     zero = node.type("T").dtype.type(0)
     return lambda x: np.maximum(x, zero)
 
 
 @operator("Relu6", types=REAL)
 def relu6(node: FlexNode) -> Step:
-    """Step that computes min(max(x, 0), 6); NaN gives NaN."""
+    """Return a function that computes min(max(x, 0), 6); NaN gives NaN."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda x: np.minimum(np.maximum(x, zero), six)
 
 
 @operator("LeakyRelu")
 def leaky_relu(node: FlexNode) -> Step:
-    """Step that computes x where x is positive, alpha x otherwise."""
+    """Return a function that computes x where x is positive, alpha x otherwise."""
     alpha = _alpha(node)
     return lambda x: np.where(x > 0, x, x * alpha)
 
 
 @operator("Elu", types=FLOATS)
 def elu(node: FlexNode) -> Step:
-    """Step that computes x where x >= 0, exp(x) - 1 otherwise."""
+    """Return a function that computes x where x >= 0, exp(x) - 1 otherwise."""
     return lambda x: np.where(x < 0, np.expm1(x), x)
 
 
 @operator("Selu", types=FLOATS)
 def selu(node: FlexNode) -> Step:
-    """Step that computes SELU, the scaled ELU of self-normalising networks."""
+    """Return a function that computes SELU, the scaled ELU of self-normalising networks."""
     number = node.type("T").dtype.type
     scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
     return lambda x: np.where(x < 0, negative * np.expm1(x), scale * x)
@@ -53,49 +53,49 @@ def selu(node: FlexNode) -> Step:
 
 @operator("Softplus", types=FLOATS)
 def softplus(node: FlexNode) -> Step:
-    """Step that computes log(1 + exp(x))."""
+    """Return a function that computes log(1 + exp(x))."""
     type = node.type("T")
     return through_float32(lambda x: np.logaddexp(x, x.dtype.type(0)), type)
 
 
 @operator("Softsign", types=FLOATS)
 def softsign(node: FlexNode) -> Step:
-    """Step that computes x / (1 + |x|)."""
+    """Return a function that computes x / (1 + |x|)."""
     one = node.type("T").dtype.type(1)
     return lambda x: np.divide(x, one + np.abs(x))
 
 
 @operator("ReluGrad", types=REAL, broadcasts=True)
 def relu_gradient(node: FlexNode) -> Step:
-    """Step that computes dy where x (or the ReLU of x) is positive, 0 otherwise."""
+    """Return a function that computes dy where x (or the ReLU of x) is positive, 0 otherwise."""
     zero = node.type("T").dtype.type(0)
     return lambda dy, x: np.where(x > zero, dy, zero)
 
 
 @operator("Relu6Grad", types=REAL, broadcasts=True)
 def relu6_gradient(node: FlexNode) -> Step:
-    """Step that computes dy where x (or the ReLU6 of x) is between 0 and 6, 0 otherwise."""
+    """Function that computes dy where x (or the ReLU6 of x) is between 0 and 6, 0 otherwise."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda dy, x: np.where((x > zero) & (x < six), dy, zero)
 
 
 @operator("LeakyReluGrad", broadcasts=True)
 def leaky_relu_gradient(node: FlexNode) -> Step:
-    """Step that computes dy where x is positive, alpha dy otherwise."""
+    """Return a function that computes dy where x is positive, alpha dy otherwise."""
     alpha = _alpha(node)
     return lambda dy, x: np.where(x > 0, dy, dy * alpha)
 
 
 @operator("EluGrad", types=FLOATS, broadcasts=True)
 def elu_gradient(node: FlexNode) -> Step:
-    """Step that computes dy where y, the ELU of x, is not negative; (y + 1) dy otherwise."""
+    """Function that computes dy where y, the ELU of x, is not negative; (y + 1) dy otherwise."""
     one = node.type("T").dtype.type(1)
     return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
 
 
 @operator("SeluGrad", types=FLOATS, broadcasts=True)
 def selu_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient of a SELU from dy and the SELU's output y."""
+    """Return a function that computes the gradient of a SELU from dy and the SELU's output y."""
     number = node.type("T").dtype.type
     scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
     return lambda dy, y: np.where(y < 0, dy * (y + negative), dy * scale)
@@ -103,49 +103,52 @@ def selu_gradient(node: FlexNode) -> Step:
 
 @operator("SoftplusGrad", types=FLOATS, broadcasts=True)
 def softplus_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient dy / (1 + exp(-x))."""
+    """Return a function that computes the gradient dy / (1 + exp(-x))."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, one + np.exp(-x))
 
 
 @operator("SoftsignGrad", types=FLOATS, broadcasts=True)
 def softsign_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient dy / (1 + |x|) squared."""
+    """Return a function that computes the gradient dy / (1 + |x|) squared."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
 
 
 @operator("SigmoidGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def sigmoid_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient dy y (1 - y), with y the sigmoid."""
+    """Return a function that computes the gradient dy y (1 - y), with y the sigmoid."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * y * (one - y)
 
 
 @operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def tanh_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient dy (1 - y y), with y the hyperbolic tangent."""
+    """Return a function that computes the gradient dy (1 - y y), with y the hyperbolic tangent."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * (one - y * y)
 
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def square_root_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradient dy / (2 y), with y the square root; complex y conjugated."""
+    """Return a function for the gradient of a square root, from the root y and dy: dy / (2 y).
+
+    For complex numbers, y is conjugated first.
+    """
     half = node.type("T").dtype.type(0.5)
     return _of_conjugate(lambda y, dy: half * dy / y, node)
 
 
 @operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
-    """Step that computes -dy y y y / 2, with y the reciprocal root; complex y conjugated."""
+    """Function that computes -dy y y y / 2, with y the reciprocal root; complex y conjugated."""
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
 
 @operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_gradient(node: FlexNode) -> Step:
-    """Step that computes -dy y y, with y the reciprocal; complex y conjugated."""
+    """Return a function that computes -dy y y, with y the reciprocal; complex y conjugated."""
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)
 
 

@@ -31,7 +31,7 @@ Array = NDArray[Any]
 
 @operator("Add", types=NUMBERS | {DataType.STRING}, broadcasts=True)
 def add(node: FlexNode) -> Step:
-    """Step that computes x + y, broadcast; strings are concatenated."""
+    """Return a function that computes x + y, broadcast; strings are concatenated."""
     if node.type("T") is not DataType.STRING:
         return np.add
     return _joined
@@ -52,7 +52,7 @@ def _lengths(x: Array) -> NDArray[np.int64]:
 
 @operator("AddN", types=NUMBERS)
 def add_all(node: FlexNode) -> Step:
-    """Step that computes the sum of several arrays of one shape, from left to right."""
+    """Function that computes the sum of several arrays of one shape, from left to right."""
 
     def run(*values: Array) -> Array:
         shapes = {value.shape for value in values}
@@ -65,7 +65,7 @@ def add_all(node: FlexNode) -> Step:
 
 @operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
 def divide(node: FlexNode) -> Step:
-    """Step that computes x / y, broadcast; integers and TruncateDiv drop the fraction."""
+    """Function that computes x / y, broadcast; integers and TruncateDiv drop the fraction."""
     if node.type("T") in INTEGERS:
         return _checked(_truncating_quotient)
     if node.op == "Div" or node.type("T") in COMPLEX:
@@ -75,7 +75,7 @@ def divide(node: FlexNode) -> Step:
 
 @operator("FloorDiv", types=REAL, broadcasts=True)
 def divide_and_floor(node: FlexNode) -> Step:
-    """Step that computes the largest whole number not above x / y, broadcast."""
+    """Return a function that computes the largest whole number not above x / y, broadcast."""
     if node.type("T") in INTEGERS:
         return _checked(np.floor_divide)
     return lambda x, y: np.floor(np.divide(x, y))
@@ -83,19 +83,19 @@ def divide_and_floor(node: FlexNode) -> Step:
 
 @operator("FloorMod", types=REAL, broadcasts=True)
 def floor_remainder(node: FlexNode) -> Step:
-    """Step that computes x - floor(x / y) y, broadcast; the result has the sign of y."""
+    """Function that computes x - floor(x / y) y, broadcast; the result has the sign of y."""
     return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
 
 
 @operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
 def truncating_remainder(node: FlexNode) -> Step:
-    """Step that computes x - trunc(x / y) y, broadcast; the result has the sign of x."""
+    """Function that computes x - trunc(x / y) y, broadcast; the result has the sign of x."""
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 
 @operator("SquaredDifference", types=NUMBERS, broadcasts=True)
 def squared_difference(node: FlexNode) -> Step:
-    """Step that computes |x - y| squared (the difference times its conjugate), broadcast."""
+    """Function that computes |x - y| squared (the difference times its conjugate), broadcast."""
     if node.type("T") in COMPLEX:
 
         def run(x: Array, y: Array) -> Array:
@@ -108,13 +108,16 @@ def squared_difference(node: FlexNode) -> Step:
 
 @operator("LeftShift", types=INTEGERS, broadcasts=True)
 def left_shift(node: FlexNode) -> Step:
-    """Step that computes x << y, broadcast; y is clamped to valid bit numbers."""
+    """Return a function that computes x << y, broadcast; y is clamped to valid bit numbers."""
     return _shift(np.left_shift, node)
 
 
 @operator("RightShift", types=INTEGERS, broadcasts=True)
 def right_shift(node: FlexNode) -> Step:
-    """Step that computes x >> y with the sign kept, broadcast; y is clamped as for LeftShift."""
+    """Return a function that computes x >> y with the sign kept, broadcast.
+
+    The shift y is clamped to valid bit numbers, as for LeftShift.
+    """
     return _shift(np.right_shift, node)
 
 
@@ -161,7 +164,7 @@ functions(
 
 
 def _checked(divide: Callable[[Array, Array], Array]) -> Step:
-    """Return a step that divides integers by *divide*, with an error for a divisor of 0."""
+    """Return a function that divides integers by *divide*, with an error for a divisor of 0."""
 
     def run(x: Array, y: Array) -> Array:
         if x.size and not y.all():

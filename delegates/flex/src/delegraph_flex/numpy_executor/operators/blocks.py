@@ -18,33 +18,36 @@ Array = NDArray[Any]
 
 @operator("SpaceToBatchND")
 def space_to_batch(node: FlexNode) -> Step:
-    """Step that moves the elements of blocks to the batch axis, after padding with zeros."""
+    """Return a function that moves the elements of blocks to the batch axis, after zero padding."""
     return lambda x, block, paddings: _space_to_batch(x, block.tolist(), paddings)
 
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """Step of ``SpaceToBatchND`` for two spatial dimensions and a square block."""
+    """Return a function of ``SpaceToBatchND`` for two spatial dimensions and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
 
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
-    """Step that reverses space_to_batch: it moves elements from the batch axis back to blocks."""
+    """Return a function that reverses space_to_batch.
+
+    It moves elements from the batch axis back to blocks.
+    """
     return lambda x, block, crops: _batch_to_space(x, block.tolist(), crops)
 
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """Step that reverses space_to_batch_2d, for two spatial dimensions and a square block."""
+    """Function that reverses space_to_batch_2d, for two spatial dimensions and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 
 
 @operator("SpaceToDepth")
 def space_to_depth(node: FlexNode) -> Step:
-    """Step that reorders [n, h, w, c] to [n, h / block, w / block, block x block x c]."""
+    """Function that reorders [n, h, w, c] to [n, h / block, w / block, block x block x c]."""
     node.choice("data_format", ("NHWC",), "NHWC")
     size = _block_size(node)
 
@@ -60,7 +63,7 @@ def space_to_depth(node: FlexNode) -> Step:
 
 @operator("DepthToSpace")
 def depth_to_space(node: FlexNode) -> Step:
-    """Step that reorders [n, h, w, block x block x c] to [n, h block, w block, c]."""
+    """Return a function that reorders [n, h, w, block x block x c] to [n, h block, w block, c]."""
     node.choice("data_format", ("NHWC",), "NHWC")
     size = _block_size(node)
 

@@ -29,7 +29,10 @@ _TYPES = (DataType.FLOAT32, DataType.FLOAT16)
 
 @operator("NonMaxSuppression")
 def non_max_suppression(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices, best first; the threshold is an attribute."""
+    """Return a function that returns the selected boxes' indices, best first.
+
+    The threshold is an attribute.
+    """
     threshold = np.float32(node.float("iou_threshold", 0.5))
 
     def run(boxes: Floats, scores: Floats, most: Any) -> NDArray[np.int32]:
@@ -40,19 +43,25 @@ def non_max_suppression(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV2", types=_TYPES)
 def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices, best first; the threshold is an input."""
+    """Function that returns the selected boxes' indices, best first; the threshold is an input."""
     return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
 
 
 @operator("NonMaxSuppressionV3", types=_TYPES)
 def non_max_suppression_v3(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices, best first, among scores above a threshold."""
+    """Return a function that selects boxes: it returns their indices, best first.
+
+    Only boxes with scores above a threshold are selected.
+    """
     return _kept
 
 
 @operator("NonMaxSuppressionV4", types=_TYPES)
 def non_max_suppression_v4(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices, optionally padded with zeros, and a count."""
+    """Return a function that selects boxes: it returns their indices and their number.
+
+    The indices may be padded with zeros.
+    """
     is_padded = node.bool("pad_to_max_output_size", False)
 
     def run(*inputs: Any) -> list[NDArray[Any]]:
@@ -65,7 +74,7 @@ def non_max_suppression_v4(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV5", types=_TYPES)
 def non_max_suppression_v5(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices, their scores and their count.
+    """Return a function that returns the selected boxes' indices, their scores and their count.
 
     A sigma above 0 lowers the scores of overlapping boxes (soft suppression).
     """
@@ -92,7 +101,7 @@ def non_max_suppression_v5(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionWithOverlaps")
 def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
-    """Step that returns the selected boxes' indices; the overlaps are an input ``[N, N]``."""
+    """Function that returns the selected boxes' indices; the overlaps are an input ``[N, N]``."""
 
     def run(
         shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any
@@ -203,7 +212,10 @@ def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
 
 @operator("CombinedNonMaxSuppression")
 def combined_non_max_suppression(node: FlexNode) -> Step:
-    """Step that selects the best boxes of all classes per image: boxes, scores, classes, counts."""
+    """Return a function that selects the best boxes of all classes per image.
+
+    The outputs are boxes, scores, classes, counts.
+    """
     is_clipped = node.bool("clip_boxes", True)
     is_per_class = node.bool("pad_per_class", False)
 

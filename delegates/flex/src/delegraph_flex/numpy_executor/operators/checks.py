@@ -19,13 +19,13 @@ _log = logging.getLogger(__name__)
 
 @operator("NoOp", "ControlTrigger")
 def nothing(node: FlexNode) -> Step:
-    """Step without inputs and outputs."""
+    """Return a function without inputs and outputs."""
     return lambda: ()
 
 
 @operator("Assert")
 def assert_(node: FlexNode) -> Step:
-    """Step that raises an error unless its condition is true; it has no output."""
+    """Return a function that raises an error unless its condition is true; it has no output."""
     count = node.int("summarize", 3)
 
     def run(condition: Array, *data: Array) -> tuple[()]:
@@ -38,7 +38,7 @@ def assert_(node: FlexNode) -> Step:
 
 @operator("CheckNumerics", "CheckNumericsV2", types=FLOATS)
 def check_numerics(node: FlexNode) -> Step:
-    """Step that returns its input, or raises an error if it contains an infinity or NaN."""
+    """Function that returns its input, or raises an error if it contains an infinity or NaN."""
     message = node.bytes("message").decode(errors="replace")
 
     def run(x: Array) -> Array:
@@ -52,13 +52,13 @@ def check_numerics(node: FlexNode) -> Step:
 
 @operator("Timestamp")
 def timestamp(node: FlexNode) -> Step:
-    """Step that returns the seconds since 1970, as float64."""
+    """Return a function that returns the seconds since 1970, as float64."""
     return lambda: np.float64(time.time())
 
 
 @operator("Print")
 def print_(node: FlexNode) -> Step:
-    """Step that returns its first input; the first ``first_n`` calls log the others."""
+    """Function that returns its first input; the first ``first_n`` calls log the others."""
     message = node.bytes("message", b"").decode(errors="replace")
     count, calls_left = node.int("summarize", 3), [node.int("first_n", -1)]
 
@@ -73,7 +73,7 @@ def print_(node: FlexNode) -> Step:
 
 @operator("PrintV2")
 def print_text(node: FlexNode) -> Step:
-    """Step that logs its text; an ``output_stream`` that names a file is rejected."""
+    """Return a function that logs its text; an ``output_stream`` that names a file is rejected."""
     streams = {"stdout": 20, "stderr": 30, "log(info)": 20, "log(warning)": 30, "log(error)": 40}
     level = streams[node.choice("output_stream", sorted(streams), "stderr")]
 

@@ -23,7 +23,7 @@ _FLOAT32 = (DataType.FLOAT32,)
 
 @operator("RGBToHSV", "HSVToRGB", types=FLOATS)
 def convert_colors(node: FlexNode) -> Step:
-    """Step that converts colours to hue, saturation and value in [0, 1], or back."""
+    """Return a function that converts colours to hue, saturation and value in [0, 1], or back."""
     dtype = node.type("T", DataType.FLOAT32).dtype
     compute = np.float32 if dtype.itemsize == 2 else dtype
     convert = _hsv if node.op == "RGBToHSV" else _rgb
@@ -93,7 +93,7 @@ def _mixed(sextant: Floats, least: Floats, span: Floats) -> Floats:
 
 @operator("AdjustSaturation", types=_FLOAT32)
 def adjust_saturation(node: FlexNode) -> Step:
-    """Step that multiplies the saturation of colours; the result is clamped to 1."""
+    """Return a function that multiplies the saturation of colours; the result is clamped to 1."""
 
     def run(x: Floats, scale: Any) -> Floats:
         _require_colors(x, 3)
@@ -107,7 +107,7 @@ def adjust_saturation(node: FlexNode) -> Step:
 
 @operator("AdjustHue", types=_FLOAT32)
 def adjust_hue(node: FlexNode) -> Step:
-    """Step that rotates hues on the colour circle; 1 is a whole turn."""
+    """Return a function that rotates hues on the colour circle; 1 is a whole turn."""
 
     def run(x: Floats, delta: Any) -> Floats:
         _require_colors(x, 3)
@@ -122,7 +122,7 @@ def adjust_hue(node: FlexNode) -> Step:
 
 @operator("AdjustContrastv2", types=_FLOAT32)
 def adjust_contrast(node: FlexNode) -> Step:
-    """Step that multiplies the differences from the mean, per channel and image."""
+    """Return a function that multiplies the differences from the mean, per channel and image."""
 
     def run(x: Floats, factor: Any) -> Floats:
         _require_scalar(factor, "contrast factor")

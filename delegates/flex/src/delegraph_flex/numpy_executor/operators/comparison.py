@@ -19,13 +19,13 @@ Array = NDArray[Any]
 
 @operator("Equal", types=ALL)
 def equal(node: FlexNode) -> Step:
-    """Step that computes x == y, broadcast."""
+    """Return a function that computes x == y, broadcast."""
     return _equality(np.equal, node)
 
 
 @operator("NotEqual", types=ALL)
 def not_equal(node: FlexNode) -> Step:
-    """Step that computes x != y, broadcast."""
+    """Return a function that computes x != y, broadcast."""
     return _equality(np.not_equal, node)
 
 
@@ -51,7 +51,7 @@ functions({"SelectV2": np.where}, ALL, broadcasts=True)
 
 @operator("ApproximateEqual", types=FLOATS)
 def approximately_equal(node: FlexNode) -> Step:
-    """Step that computes |x - y| <= tolerance for arrays of one shape."""
+    """Return a function that computes |x - y| <= tolerance for arrays of one shape."""
     tolerance = node.type("T").dtype.type(np.float32(node.float("tolerance", 1e-5)))
 
     def run(x: Array, y: Array) -> Any:
@@ -64,7 +64,7 @@ def approximately_equal(node: FlexNode) -> Step:
 
 @operator("Select", types=ALL)
 def select(node: FlexNode) -> Step:
-    """Step that returns x where the condition is true and y elsewhere; x and y have one shape.
+    """Function that returns x where the condition is true and y elsewhere; x and y have one shape.
 
     A condition with one dimension selects whole rows.
     """
@@ -85,7 +85,7 @@ def select(node: FlexNode) -> Step:
 
 
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
-    """Return the step of ``Equal`` or ``NotEqual``, which *compare* computes.
+    """Return the function of ``Equal`` or ``NotEqual``, which *compare* computes.
 
     Shapes that do not broadcast may count as unequal.
     """

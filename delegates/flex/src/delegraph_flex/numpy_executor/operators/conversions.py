@@ -25,7 +25,7 @@ _TRUNCATED_BITS = {
 
 @operator("Cast")
 def cast(node: FlexNode) -> Step:
-    """Step that converts values to another element type.
+    """Return a function that converts values to another element type.
 
     Fractions are dropped, integers wrap around, complex numbers keep their real part. For a float
     outside of an integer's range, the result depends on the processor, as in TensorFlow.
@@ -47,7 +47,7 @@ def cast(node: FlexNode) -> Step:
 
 @operator("Const")
 def constant(node: FlexNode) -> Step:
-    """Step that returns the tensor in the attribute ``value``."""
+    """Return a function that returns the tensor in the attribute ``value``."""
     value = node.node_def.attrs.get("value")
     if not isinstance(value, np.ndarray):
         raise Unsupported(f"attribute 'value' is {value!r}, expected a tensor")

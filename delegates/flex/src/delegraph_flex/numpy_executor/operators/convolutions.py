@@ -31,13 +31,13 @@ Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("Conv2D", types=FLOATS | {DataType.INT32})
 def conv2d(node: FlexNode) -> Step:
-    """Step that convolves images with filters ``[KH, KW, C / groups, O]``."""
+    """Return a function that convolves images with filters ``[KH, KW, C / groups, O]``."""
     return convolution(node, Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3D", types=FLOATS)
 def conv3d(node: FlexNode) -> Step:
-    """Step that convolves volumes with filters ``[KD, KH, KW, C, O]``."""
+    """Return a function that convolves volumes with filters ``[KD, KH, KW, C, O]``."""
     sliding = Sliding.of(node, 5, data_format="NDHWC")
     require_no_dilations(sliding)
     return convolution(node, sliding)
@@ -45,7 +45,7 @@ def conv3d(node: FlexNode) -> Step:
 
 @operator("FusedPadConv2D", types=FLOATS)
 def fused_pad_conv2d(node: FlexNode) -> Step:
-    """Step that pads images by mirroring, then convolves them."""
+    """Return a function that pads images by mirroring, then convolves them."""
     is_reflect = node.choice("mode", ("REFLECT", "SYMMETRIC")) == "REFLECT"
     convolve = convolution(node, Sliding.of(node, 4))
 
@@ -133,7 +133,7 @@ def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window])
 
 @operator("DepthwiseConv2dNative", types=FLOATS)
 def depthwise_conv2d(node: FlexNode) -> Step:
-    """Step that convolves each channel separately, with filters ``[KH, KW, C, multiplier]``."""
+    """Function that convolves each channel separately, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype

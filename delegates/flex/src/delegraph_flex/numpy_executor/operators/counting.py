@@ -19,7 +19,7 @@ _TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
 @operator("Bincount", types=_TYPES)
 def bincount(node: FlexNode) -> Step:
-    """Step that counts each number in [0, size), or sums the weights of its occurrences."""
+    """Function that counts each number in [0, size), or sums the weights of its occurrences."""
     dtype = node.type("T").dtype
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
@@ -32,7 +32,7 @@ def bincount(node: FlexNode) -> Step:
 
 @operator("DenseBincount", types=_TYPES)
 def dense_bincount(node: FlexNode) -> Step:
-    """Step that counts each number in [0, size), in a vector or in each row of a matrix."""
+    """Function that counts each number in [0, size), in a vector or in each row of a matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
@@ -48,7 +48,7 @@ def dense_bincount(node: FlexNode) -> Step:
 
 @operator("SparseBincount", types=_TYPES)
 def sparse_bincount(node: FlexNode) -> Step:
-    """Step that counts each number in [0, size), in a sparse vector or in rows of a matrix."""
+    """Function that counts each number in [0, size), in a sparse vector or in rows of a matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(
@@ -76,7 +76,7 @@ def sparse_bincount(node: FlexNode) -> Step:
 
 @operator("RaggedBincount", types=_TYPES)
 def ragged_bincount(node: FlexNode) -> Step:
-    """Step that counts each number in [0, size), in each row of a ragged matrix."""
+    """Return a function that counts each number in [0, size), in each row of a ragged matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(
@@ -127,7 +127,7 @@ def _bins(
 
 @operator("HistogramFixedWidth", types=_TYPES)
 def histogram_fixed_width(node: FlexNode) -> Step:
-    """Step that counts values in bins of equal width; the end bins also count values beyond."""
+    """Function that counts values in bins of equal width; the end bins also count values beyond."""
     dtype = node.type("dtype", DataType.INT32).dtype
 
     def run(values: NDArray[Any], limits: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:

@@ -27,7 +27,10 @@ _NO_LINE_END = re.compile(rb"[^\r\n]")
 
 @operator("DecodeCSV")
 def decode_csv(node: FlexNode) -> Step:
-    """Step that splits CSV records into columns of the given types; empty fields get a default."""
+    """Return a function that splits CSV records into columns of the given types.
+
+    Empty fields get a default.
+    """
     layout = _Layout.of(node)
     columns = [_Column.of(type) for type in node.types("OUT_TYPE")]
     if layout.selected and len(layout.selected) != len(columns):

@@ -47,7 +47,7 @@ def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
 
 @operator("RangeDataset")
 def range_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the numbers from start to before stop, by a step."""
+    """Function that makes a dataset of the numbers from start to before stop, by a step."""
     (type,) = node.types("output_types") or (DataType.INT64,)
     if type not in REAL:
         raise Unsupported(f"RangeDataset of {type.name}", "dtype")
@@ -65,7 +65,7 @@ def range_dataset(node: FlexNode) -> Step:
 
 @operator("TensorDataset")
 def tensor_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset with one element: the node's inputs."""
+    """Return a function that makes a dataset with one element: the node's inputs."""
 
     def run(*components: Any) -> Dataset:
         check_element(components, node, "Toutput_types")
@@ -77,7 +77,7 @@ def tensor_dataset(node: FlexNode) -> Step:
 
 @operator("TensorSliceDataset")
 def tensor_slice_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the inputs' rows; inputs have equal numbers of rows."""
+    """Function that makes a dataset of the inputs' rows; inputs have equal numbers of rows."""
     shapes = node.shapes("output_shapes")
 
     def run(*components: Array) -> Dataset:
@@ -100,7 +100,10 @@ def _rows(x: Array) -> Iterator[Array]:
 
 @operator("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
 def map_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset by calling a function with each element and the captured inputs."""
+    """Return a function that makes a dataset of the results of a function of each element.
+
+    That function also gets the captured inputs.
+    """
     function = function_of(node)
     extra = 0 if node.op == "MapDataset" else 1  # number of parallel calls, which is 1 here
 
@@ -127,7 +130,7 @@ def _predicate(node: FlexNode) -> Callable[[Element], bool]:
 
 @operator("FilterDataset")
 def filter_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the elements whose predicate is true."""
+    """Return a function that makes a dataset of the elements whose predicate is true."""
     is_kept = _predicate(node)
 
     def run(source: Any, *captured: Any) -> Dataset:
@@ -140,7 +143,7 @@ def filter_dataset(node: FlexNode) -> Step:
 
 @operator("TakeWhileDataset")
 def take_while_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the elements before the first whose predicate is false."""
+    """Function that makes a dataset of the elements before the first whose predicate is false."""
     goes_on = _predicate(node)
 
     def run(source: Any, *captured: Any) -> Dataset:
@@ -160,7 +163,10 @@ def take_while_dataset(node: FlexNode) -> Step:
 
 @operator("ScanDataset")
 def scan_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset by a function from state and element to next state and result."""
+    """Return a function that makes a dataset by a running function.
+
+    It computes next state and result from state and element.
+    """
     function, count = function_of(node), len(node.types("Tstate"))
 
     def run(source: Any, *rest: Any) -> Dataset:
@@ -181,7 +187,7 @@ def scan_dataset(node: FlexNode) -> Step:
 
 @operator("BatchDataset", "BatchDatasetV2")
 def batch_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of batches; a smaller last batch is kept or dropped."""
+    """Function that makes a dataset of batches; a smaller last batch is kept or dropped."""
 
     def run(source: Any, size: Array, drops: Any = False) -> Dataset:
         dataset_of(source)
@@ -226,7 +232,7 @@ def _stacked(column: tuple[Any, ...]) -> Array:
 
 @operator("RepeatDataset")
 def repeat_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of repeated elements; a negative count repeats without end."""
+    """Function that makes a dataset of repeated elements; a negative count repeats without end."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -249,7 +255,7 @@ def repeat_dataset(node: FlexNode) -> Step:
 
 @operator("TakeDataset")
 def take_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the first elements; all for a negative count."""
+    """Return a function that makes a dataset of the first elements; all for a negative count."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -261,7 +267,7 @@ def take_dataset(node: FlexNode) -> Step:
 
 @operator("SkipDataset")
 def skip_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset without the first elements; empty for a negative count."""
+    """Function that makes a dataset without the first elements; empty for a negative count."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -275,7 +281,7 @@ def skip_dataset(node: FlexNode) -> Step:
 
 @operator("ConcatenateDataset")
 def concatenate_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of the elements of a first dataset, then those of a second."""
+    """Function that makes a dataset of the elements of a first dataset, then those of a second."""
 
     def run(first: Any, second: Any) -> Dataset:
         one, other = dataset_of(first), dataset_of(second)
@@ -286,7 +292,7 @@ def concatenate_dataset(node: FlexNode) -> Step:
 
 @operator("ZipDataset")
 def zip_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset of tuples from several datasets, up to the shortest one."""
+    """Function that makes a dataset of tuples from several datasets, up to the shortest one."""
 
     def run(*sources: Any) -> Dataset:
         datasets = [dataset_of(source) for source in sources]
@@ -302,13 +308,16 @@ def zip_dataset(node: FlexNode) -> Step:
 
 @operator("PrefetchDataset", "OptionsDataset")
 def same_dataset(node: FlexNode) -> Step:
-    """Step that returns its input dataset, because options such as prefetching have no effect."""
+    """Return a function that returns its input dataset.
+
+    Options of datasets such as prefetching have no effect here.
+    """
     return lambda source, *_: dataset_of(source)
 
 
 @operator("ReduceDataset")
 def reduce_dataset(node: FlexNode) -> Step:
-    """Step that folds a dataset: a function computes the next state from state and element."""
+    """Function that folds a dataset: a function computes the next state from state and element."""
     function, count = function_of(node), len(node.types("Tstate"))
 
     def run(source: Any, *rest: Any) -> list[Any]:

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @operator("CTCGreedyDecoder", types=(DataType.FLOAT32, DataType.FLOAT64))
 def ctc_greedy_decoder(node: FlexNode) -> Step:
-    """Step that finds the best label per time: indices, values, shape, negative score.
+    """Return a function that finds the best label per time: indices, values, shape, negative score.
 
     Blanks are removed.
     """

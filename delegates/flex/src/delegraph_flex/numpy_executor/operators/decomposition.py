@@ -18,7 +18,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Cholesky", types=WIDE)
 def cholesky(node: FlexNode) -> Step:
-    """Step that computes lower triangular l with l @ l^H = x, from x's lower triangle only.
+    """Function that computes lower triangular l with l @ l^H = x, from x's lower triangle only.
 
     A matrix that is not positive definite gives NaN, as in TensorFlow.
     """
@@ -45,7 +45,7 @@ def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
 
 @operator("Qr", types=WIDE)
 def qr(node: FlexNode) -> Step:
-    """Step that computes orthonormal q and upper triangular r with q @ r = x (Householder)."""
+    """Function that computes orthonormal q and upper triangular r with q @ r = x (Householder)."""
     is_full = node.bool("full_matrices", False)
     mode: Any = "complete" if is_full else "reduced"
 
@@ -62,7 +62,7 @@ def qr(node: FlexNode) -> Step:
 
 @operator("Svd", types=WIDE)
 def svd(node: FlexNode) -> Step:
-    """Step that computes descending singular values s, and u and v with u @ diag(s) @ v^H = x.
+    """Function that computes descending singular values s, and u and v with u @ diag(s) @ v^H = x.
 
     A matrix with infinities or NaN gives NaN, as in TensorFlow.
     """
@@ -106,7 +106,10 @@ def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 @operator("SelfAdjointEigV2", types=WIDE)
 def self_adjoint_eig(node: FlexNode) -> Step:
-    """Step that computes ascending eigenvalues, and eigenvectors, from the lower triangle only."""
+    """Return a function that computes ascending eigenvalues, and eigenvectors.
+
+    Only the lower triangle of a matrix is read.
+    """
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         _check_finite(x)
@@ -129,7 +132,7 @@ def _check_finite(x: NDArray[Any]) -> None:
 
 @operator("Lu", types=WIDE)
 def lu(node: FlexNode) -> Step:
-    """Step that computes both LU factors in one matrix, and the permutation of the rows."""
+    """Function that computes both LU factors in one matrix, and the permutation of the rows."""
     dtype = node.type("output_idx_type", DataType.INT32).dtype
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -97,7 +97,7 @@ def _check_matrices(x: NDArray[Any]) -> None:
 
 @operator("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: FlexNode) -> Step:
-    """Step that returns one or several diagonals of matrices."""
+    """Return a function that returns one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], k: NDArray[Any], padding: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +118,7 @@ def matrix_diag_part(node: FlexNode) -> Step:
 
 @operator("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(node: FlexNode) -> Step:
-    """Step that replaces one or several diagonals of matrices."""
+    """Return a function that replaces one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], diagonal: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
@@ -141,7 +141,7 @@ def matrix_set_diag(node: FlexNode) -> Step:
 
 @operator("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def matrix_diag(node: FlexNode) -> Step:
-    """Step that makes matrices with the given diagonals, and a padding value elsewhere."""
+    """Function that makes matrices with the given diagonals, and a padding value elsewhere."""
     align = _align(node)
 
     def run(
@@ -200,7 +200,10 @@ def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> 
 
 @operator("MatrixBandPart")
 def matrix_band_part(node: FlexNode) -> Step:
-    """Step that sets the elements of matrices outside a band around the main diagonal to zero."""
+    """Return a function that sets elements of matrices to zero outside a band.
+
+    The band lies around the main diagonal.
+    """
     zero: Any = b"" if node.type("T") is DataType.STRING else 0
 
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
@@ -223,7 +226,7 @@ def _inside_band(rows: int, columns: int, low: int, high: int) -> NDArray[np.boo
 
 @operator("Diag", types=NUMBERS)
 def diag(node: FlexNode) -> Step:
-    """Step that makes a tensor of twice the rank, with the input on its diagonal."""
+    """Return a function that makes a tensor of twice the rank, with the input on its diagonal."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         if not x.ndim:
@@ -238,7 +241,7 @@ def diag(node: FlexNode) -> Step:
 
 @operator("DiagPart", types=NUMBERS)
 def diag_part(node: FlexNode) -> Step:
-    """Step that returns the elements for which both halves of the index are equal."""
+    """Return a function that returns the elements for which both halves of the index are equal."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         half = x.ndim // 2

@@ -32,7 +32,7 @@ The dimensions of an ellipsis are numbered from the last one.
 
 @operator("Einsum", types=_TYPES)
 def einsum(node: FlexNode) -> Step:
-    """Step that sums products of one or two tensors over the labels that the result lacks.
+    """Function that sums products of one or two tensors over the labels that the result lacks.
 
     A label that occurs twice in an operand or the result selects the diagonal; ``...`` broadcasts.
     """

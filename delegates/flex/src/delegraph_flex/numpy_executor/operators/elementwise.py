@@ -78,7 +78,7 @@ functions(
 
 @operator("Sign", types=FLOATS | SIGNED | COMPLEX)
 def sign(node: FlexNode) -> Step:
-    """Step that computes -1, 0 or 1; x / |x| for complex x; NaN gives NaN."""
+    """Return a function that computes -1, 0 or 1; x / |x| for complex x; NaN gives NaN."""
     if node.type("T") not in COMPLEX:
         return np.sign
 
@@ -90,21 +90,21 @@ def sign(node: FlexNode) -> Step:
 
 @operator("Rsqrt", types=FLOATS | COMPLEX)
 def reciprocal_square_root(node: FlexNode) -> Step:
-    """Step that computes 1 / sqrt(x)."""
+    """Return a function that computes 1 / sqrt(x)."""
     one = node.type("T").dtype.type(1)
     return lambda x: one / np.sqrt(x)
 
 
 @operator("Reciprocal", "Inv", types=FLOATS | COMPLEX)
 def reciprocal(node: FlexNode) -> Step:
-    """Step that computes 1 / x."""
+    """Return a function that computes 1 / x."""
     one = node.type("T").dtype.type(1)
     return lambda x: np.divide(one, x)
 
 
 @operator("Sigmoid", types=FLOATS | COMPLEX)
 def sigmoid(node: FlexNode) -> Step:
-    """Step that computes 1 / (1 + exp(-x))."""
+    """Return a function that computes 1 / (1 + exp(-x))."""
     type = node.type("T")
     if type in COMPLEX:
         one = type.dtype.type(1)
@@ -115,7 +115,7 @@ def sigmoid(node: FlexNode) -> Step:
 
 @operator("PopulationCount", types=INTEGERS)
 def population_count(node: FlexNode) -> Step:
-    """Step that computes the number of set bits in x, as uint8."""
+    """Return a function that computes the number of set bits in x, as uint8."""
 
     def run(x: Array) -> Any:
         octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
@@ -126,7 +126,7 @@ def population_count(node: FlexNode) -> Step:
 
 @operator("ClipByValue", types=REAL)
 def clip(node: FlexNode) -> Step:
-    """Step that clamps x between bounds, which are scalars or arrays of x's shape.
+    """Return a function that clamps x between bounds, which are scalars or arrays of x's shape.
 
     Where the low bound is above the high bound, the low bound is the result.
     """
@@ -145,35 +145,35 @@ def clip(node: FlexNode) -> Step:
 
 @operator("Real", types=COMPLEX)
 def real_part(node: FlexNode) -> Step:
-    """Step that computes the real part of x."""
+    """Return a function that computes the real part of x."""
     _check_part(node)
     return lambda x: x.real
 
 
 @operator("Imag", types=COMPLEX)
 def imaginary_part(node: FlexNode) -> Step:
-    """Step that computes the imaginary part of x."""
+    """Return a function that computes the imaginary part of x."""
     _check_part(node)
     return lambda x: x.imag
 
 
 @operator("Angle", types=COMPLEX)
 def angle(node: FlexNode) -> Step:
-    """Step that computes the angle of complex x to the real axis."""
+    """Return a function that computes the angle of complex x to the real axis."""
     _check_part(node)
     return lambda x: np.arctan2(x.imag, x.real)
 
 
 @operator("ComplexAbs", types=COMPLEX)
 def complex_absolute(node: FlexNode) -> Step:
-    """Step that computes the magnitude of complex x."""
+    """Return a function that computes the magnitude of complex x."""
     _check_part(node)
     return np.abs
 
 
 @operator("Complex", broadcasts=True)
 def complex_number(node: FlexNode) -> Step:
-    """Step that computes the complex number x + iy, broadcast."""
+    """Return a function that computes the complex number x + iy, broadcast."""
     types = (node.type("T", DataType.FLOAT32), node.type("Tout", DataType.COMPLEX64))
     if types not in _PARTS.items():
         raise Unsupported(f"Complex makes {types[1].name} of {types[0].name}", "dtype")

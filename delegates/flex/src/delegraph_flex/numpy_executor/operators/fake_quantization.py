@@ -29,7 +29,7 @@ _WIDE = (DataType.FLOAT32, DataType.FLOAT64)
 
 @operator("FakeQuantWithMinMaxArgs")
 def fake_quant_args(node: FlexNode) -> Step:
-    """Step that rounds floats to the quantization steps of a range in the attributes."""
+    """Function that rounds floats to the quantization steps of a range in the attributes."""
     low, high = (np.float32(node.float(name, value)) for name, value in (("min", -6), ("max", 6)))
     if not low < high:
         raise Unsupported(f"attributes 'min' and 'max' are {low} and {high}")
@@ -43,7 +43,7 @@ def fake_quant_args(node: FlexNode) -> Step:
 
 @operator("FakeQuantWithMinMaxVars")
 def fake_quant_vars(node: FlexNode) -> Step:
-    """Step that rounds floats to the quantization steps of a range, given as two scalars."""
+    """Function that rounds floats to the quantization steps of a range, given as two scalars."""
     steps = _steps(node)
 
     def run(x: Floats, low: Any, high: Any) -> Floats:
@@ -57,7 +57,7 @@ def fake_quant_vars(node: FlexNode) -> Step:
 
 @operator("FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_per_channel(node: FlexNode) -> Step:
-    """Step that rounds floats to the quantization steps of a range per channel."""
+    """Return a function that rounds floats to the quantization steps of a range per channel."""
     steps = _steps(node)
 
     def run(x: Floats, low: Floats, high: Floats) -> Floats:
@@ -103,7 +103,7 @@ def _rounded(
 
 @operator("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4", types=_WIDE)
 def quantize_and_dequantize(node: FlexNode) -> Step:
-    """Step that rounds floats to the steps of a quantization which represents 0 exactly.
+    """Function that rounds floats to the steps of a quantization which represents 0 exactly.
 
     A range for each channel is treated as in version 3; TensorFlow 2.21 rejects it here.
     """
@@ -115,7 +115,7 @@ def quantize_and_dequantize(node: FlexNode) -> Step:
 
 @operator("QuantizeAndDequantizeV3", types=_WIDE)
 def quantize_and_dequantize_v3(node: FlexNode) -> Step:
-    """Step that rounds floats to quantization steps, including 0; the bit width is an input."""
+    """Function that rounds floats to quantization steps, including 0; the bit width is an input."""
     quantize = _quantize(node, np.rint)
 
     def run(x: Array, low: Array, high: Array, bits: Array) -> Array:

@@ -19,7 +19,7 @@ _RANKS = {"": 1, "2D": 2, "3D": 3}
 
 @operator("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D")
 def transform(node: FlexNode) -> Step:
-    """Step that computes the (inverse) Fourier transform of the last dimensions."""
+    """Return a function that computes the (inverse) Fourier transform of the last dimensions."""
     rank = _RANKS[node.op.removeprefix("I").removeprefix("FFT")]
     whole: Callable[..., Any] = fft.ifftn if node.op.startswith("I") else fft.fftn
     last: Callable[..., Any] = fft.ifft if node.op.startswith("I") else fft.fft
@@ -37,7 +37,7 @@ def transform(node: FlexNode) -> Step:
 
 @operator("RFFT", "RFFT2D", "RFFT3D")
 def real_transform(node: FlexNode) -> Step:
-    """Step that transforms real input, cut to the given lengths, into half of the spectrum."""
+    """Function that transforms real input, cut to the given lengths, into half of the spectrum."""
     rank = _RANKS[node.op.removeprefix("RFFT")]
     dtype = node.type("Tcomplex").dtype
 
@@ -55,7 +55,7 @@ def real_transform(node: FlexNode) -> Step:
 
 @operator("IRFFT", "IRFFT2D", "IRFFT3D")
 def inverse_real_transform(node: FlexNode) -> Step:
-    """Step that computes the real signal of the given lengths from half a spectrum."""
+    """Return a function that computes the real signal of the given lengths from half a spectrum."""
     rank = _RANKS[node.op.removeprefix("IRFFT")]
     dtype = node.type("Treal").dtype
     outer = tuple(range(-rank, -1))

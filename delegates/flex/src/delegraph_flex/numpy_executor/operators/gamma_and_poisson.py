@@ -40,19 +40,19 @@ _COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
 
 @operator("RandomGamma", types=_FLOATS)
 def random_gamma(node: FlexNode) -> Step:
-    """Step that draws gamma random numbers; the output shape is shape + alpha's shape."""
+    """Function that draws gamma random numbers; the output shape is shape + alpha's shape."""
     return _continued(node, _gamma, node.type("T").dtype)
 
 
 @operator("StatelessRandomGammaV2")
 def stateless_random_gamma(node: FlexNode) -> Step:
-    """Step that draws gamma random numbers; the output shape ends with the shape of alpha."""
+    """Function that draws gamma random numbers; the output shape ends with the shape of alpha."""
     return _seeded(_gamma, result_type(node, "dtype", DataType.FLOAT32, _FLOATS))
 
 
 @operator("StatelessRandomGammaV3")
 def stateless_random_gamma_v3(node: FlexNode) -> Step:
-    """Step that draws gamma random numbers, from key, counter and algorithm."""
+    """Return a function that draws gamma random numbers, from key, counter and algorithm."""
     dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
 
     def run(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
@@ -63,20 +63,23 @@ def stateless_random_gamma_v3(node: FlexNode) -> Step:
 
 @operator("RandomPoissonV2")
 def random_poisson(node: FlexNode) -> Step:
-    """Step that draws Poisson random numbers; the output shape is shape + rate's shape."""
+    """Function that draws Poisson random numbers; the output shape is shape + rate's shape."""
     result_type(node, "R", DataType.FLOAT64, _COUNTS)
     return _continued(node, _poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
 
 
 @operator("StatelessRandomPoisson")
 def stateless_random_poisson(node: FlexNode) -> Step:
-    """Step that draws Poisson random numbers; the output shape ends with the shape of the rate."""
+    """Return a function that draws Poisson random numbers.
+
+    The output shape ends with the shape of the rate.
+    """
     result_type(node, "Rtype", DataType.FLOAT64, _COUNTS)
     return _seeded(_poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
 
 
 def _continued(node: FlexNode, draw: Draw, dtype: np.dtype[Any]) -> Step:
-    """Return a step that draws from the node's own stream."""
+    """Return a function that draws from the node's own stream."""
     stream = stream_of(node)
 
     def run(shape: Array, parameters: Array) -> Array:

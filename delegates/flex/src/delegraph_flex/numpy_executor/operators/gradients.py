@@ -34,7 +34,7 @@ Array = NDArray[Any]
 
 @operator("BiasAddGrad", types=FLOATS)
 def bias_add_grad(node: FlexNode) -> Step:
-    """Step that sums over all axes except the channels."""
+    """Return a function that sums over all axes except the channels."""
     is_last = node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC"
 
     def run(dy: Array) -> Array:
@@ -49,19 +49,22 @@ def bias_add_grad(node: FlexNode) -> Step:
 
 @operator("Conv2DBackpropFilter", types=FLOATS)
 def conv2d_backprop_filter(node: FlexNode) -> Step:
-    """Step that computes a convolution's gradient with respect to filters ``[KH, KW, C, O]``."""
+    """Return a function for a convolution's gradient with respect to its filters.
+
+    The filters are ``[KH, KW, C, O]``.
+    """
     return _filter_gradient(Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3DBackpropFilterV2", types=FLOATS)
 def conv3d_backprop_filter(node: FlexNode) -> Step:
-    """Step for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
+    """Function for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
     return _filter_gradient(Sliding.of(node, 5, data_format="NDHWC"))
 
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
 def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
-    """Step for a depthwise convolution's gradient with respect to its filters."""
+    """Return a function for a depthwise convolution's gradient with respect to its filters."""
 
     def gather(x: Array, dy: Array) -> Array:
         per_channel = dy.reshape(*x.shape, dy.shape[-1] // x.shape[-1])
@@ -86,7 +89,7 @@ def _of_filters(
     gather: Callable[[Array, Array], Array],
     fits: Callable[[tuple[int, ...], int], bool],
 ) -> Step:
-    """Return the step that computes a convolution's gradient with respect to its filters.
+    """Return the function that computes a convolution's gradient with respect to its filters.
 
     Args:
         sliding: geometry of the windows.
@@ -121,7 +124,10 @@ def _require_outputs(dy: Array, images: int, windows: Sequence[Window]) -> None:
 
 @operator("MaxPoolGrad", types=REAL - {DataType.UINT32, DataType.UINT64})
 def max_pool_grad(node: FlexNode) -> Step:
-    """Step for the gradient of max pooling; the gradient goes to the first maximum of a window."""
+    """Return a function for the gradient of max pooling.
+
+    The gradient goes to the first maximum of a window.
+    """
     sliding = Sliding.of(node, 4, data_format="NHWC")
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
@@ -143,7 +149,7 @@ def max_pool_grad(node: FlexNode) -> Step:
 
 @operator("AvgPoolGrad", types=FLOATS)
 def average_pool_grad(node: FlexNode) -> Step:
-    """Step for the gradient of average pooling, from input shape and output gradient."""
+    """Function for the gradient of average pooling, from input shape and output gradient."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
@@ -166,19 +172,25 @@ def average_pool_grad(node: FlexNode) -> Step:
 
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
 def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Step for the gradients of a batch normalization with respect to input, scale and offset."""
+    """Return a function for the gradients of a batch normalization.
+
+    They are those with respect to input, scale and offset.
+    """
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 
 @operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v2(node: FlexNode) -> Step:
-    """Step for the gradients of a batch normalization with respect to input, scale and offset."""
+    """Return a function for the gradients of a batch normalization.
+
+    They are those with respect to input, scale and offset.
+    """
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 
 @operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Step for the gradients of a 2D or 3D batch normalization: by input, scale and offset."""
+    """Function for the gradients of a 2D or 3D batch normalization: by input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
 
 

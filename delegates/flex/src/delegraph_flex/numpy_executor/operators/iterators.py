@@ -41,26 +41,26 @@ def _reader(handle: Any) -> Reader:
 
 @operator("IteratorV2")
 def iterator(node: FlexNode) -> Step:
-    """Step that returns the iterator shared under the name in the node's attributes."""
+    """Function that returns the iterator shared under the name in the node's attributes."""
     reader = shared(node, "iterator", lambda name: Reader())
     return lambda: reader
 
 
 @operator("AnonymousIteratorV3")
 def anonymous_iterator(node: FlexNode) -> Step:
-    """Step that returns a new iterator."""
+    """Return a function that returns a new iterator."""
     return lambda: Reader()
 
 
 @operator("AnonymousIteratorV2")
 def anonymous_iterator_with_deleter(node: FlexNode) -> Step:
-    """Step that returns a new iterator and its deleter, which are the same object here."""
+    """Function that returns a new iterator and its deleter, which are the same object here."""
     return lambda: (reader := Reader(), reader)
 
 
 @operator("MakeIterator")
 def make_iterator(node: FlexNode) -> Step:
-    """Step that sets an iterator to the first element of a dataset; it has no output."""
+    """Function that sets an iterator to the first element of a dataset; it has no output."""
 
     def run(dataset: Any, handle: Any) -> tuple[()]:
         _reader(handle).elements = dataset_of(dataset).read()
@@ -71,7 +71,7 @@ def make_iterator(node: FlexNode) -> Step:
 
 @operator("IteratorGetNext", "IteratorGetNextSync")
 def get_next(node: FlexNode) -> Step:
-    """Step that returns an iterator's next element; an error at the end of the dataset."""
+    """Function that returns an iterator's next element; an error at the end of the dataset."""
 
     def run(handle: Any) -> list[Any]:
         elements = _reader(handle).elements
@@ -88,7 +88,7 @@ def get_next(node: FlexNode) -> Step:
 
 @operator("DeleteIterator")
 def delete_iterator(node: FlexNode) -> Step:
-    """Step that sets an iterator to the end of its dataset; it has no output."""
+    """Return a function that sets an iterator to the end of its dataset; it has no output."""
 
     def run(handle: Any, deleter: Any) -> tuple[()]:
         _reader(handle).elements = iter(())
@@ -99,7 +99,7 @@ def delete_iterator(node: FlexNode) -> Step:
 
 @operator("IteratorGetNextAsOptional")
 def get_next_as_optional(node: FlexNode) -> Step:
-    """Step that returns an iterator's next element as an optional, empty at the end."""
+    """Function that returns an iterator's next element as an optional, empty at the end."""
 
     def run(handle: Any) -> Optional:
         elements = _reader(handle).elements
@@ -118,13 +118,13 @@ def _optional(handle: Any) -> Optional:
 
 @operator("OptionalHasValue")
 def has_value(node: FlexNode) -> Step:
-    """Step that computes whether an optional has an element."""
+    """Return a function that computes whether an optional has an element."""
     return lambda handle: np.array(_optional(handle).element is not None)
 
 
 @operator("OptionalGetValue")
 def get_value(node: FlexNode) -> Step:
-    """Step that returns an optional's element; an error for an optional without an element."""
+    """Function that returns an optional's element; an error for an optional without an element."""
 
     def run(handle: Any) -> list[Any]:
         element = _optional(handle).element

@@ -22,19 +22,19 @@ _MOST_AXES = 32
 
 @operator("ConcatV2")
 def concatenate(node: FlexNode) -> Step:
-    """Step that concatenates arrays; the axis is the last input."""
+    """Return a function that concatenates arrays; the axis is the last input."""
     return lambda *values: np.concatenate(values[:-1], values[-1].item())
 
 
 @operator("Concat")
 def concatenate_along_first(node: FlexNode) -> Step:
-    """Step that concatenates arrays; the axis is the first input."""
+    """Return a function that concatenates arrays; the axis is the first input."""
     return lambda axis, *values: np.concatenate(values, axis.item())
 
 
 @operator("ConcatOffset")
 def concatenation_offsets(node: FlexNode) -> Step:
-    """Step that computes the start of each of several arrays in their concatenation."""
+    """Function that computes the start of each of several arrays in their concatenation."""
 
     def run(axis: Array, *shapes: Array) -> list[Array]:
         at = axis_of(axis, shapes[0].size)
@@ -52,7 +52,7 @@ def concatenation_offsets(node: FlexNode) -> Step:
 
 @operator("Pack")
 def pack(node: FlexNode) -> Step:
-    """Step that joins arrays of one shape along a new axis."""
+    """Return a function that joins arrays of one shape along a new axis."""
     axis = node.int("axis", 0)
     if not -_MOST_AXES <= axis < _MOST_AXES:
         raise Unsupported(f"attribute 'axis' is {axis}, expected an axis of an array")
@@ -74,26 +74,26 @@ def pack(node: FlexNode) -> Step:
 
 @operator("ParallelConcat")
 def concatenate_rows(node: FlexNode) -> Step:
-    """Step that concatenates arrays whose first dimension is 1 along this dimension."""
+    """Function that concatenates arrays whose first dimension is 1 along this dimension."""
     return lambda *values: np.concatenate(values)
 
 
 @operator("Pad")
 def pad(node: FlexNode) -> Step:
-    """Step that pads the input with zeros or empty strings."""
+    """Return a function that pads the input with zeros or empty strings."""
     zero = zero_of(node.type("T"))
     return lambda x, paddings: _padded(x, paddings, zero)
 
 
 @operator("PadV2")
 def pad_with_value(node: FlexNode) -> Step:
-    """Step that pads the input with a value."""
+    """Return a function that pads the input with a value."""
     return lambda x, paddings, value: _padded(x, paddings, value[()])
 
 
 @operator("MirrorPad")
 def mirror_pad(node: FlexNode) -> Step:
-    """Step that pads by mirroring, with the edge repeated (SYMMETRIC) or not (REFLECT)."""
+    """Function that pads by mirroring, with the edge repeated (SYMMETRIC) or not (REFLECT)."""
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(x: Array, paddings: Array) -> Array:
@@ -120,7 +120,7 @@ def mirror_pad(node: FlexNode) -> Step:
 
 @operator("MirrorPadGrad")
 def mirror_pad_gradient(node: FlexNode) -> Step:
-    """Step for the gradient of mirror padding: adds each padding element to its original."""
+    """Function for the gradient of mirror padding: adds each padding element to its original."""
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(dy: Array, paddings: Array) -> Array:
@@ -144,7 +144,7 @@ def mirror_pad_gradient(node: FlexNode) -> Step:
 
 @operator("Tile")
 def tile(node: FlexNode) -> Step:
-    """Step that repeats the input along each axis."""
+    """Return a function that repeats the input along each axis."""
 
     def run(x: Array, multiples: Array) -> Array:
         counts = multiples.tolist()
@@ -162,7 +162,7 @@ def tile(node: FlexNode) -> Step:
 
 @operator("BroadcastTo")
 def broadcast_to(node: FlexNode) -> Step:
-    """Step that broadcasts the input to a shape."""
+    """Return a function that broadcasts the input to a shape."""
 
     def run(x: Array, dims: Array) -> Array:
         shape = requested_shape(dims, x.dtype)
@@ -177,7 +177,7 @@ def broadcast_to(node: FlexNode) -> Step:
 
 @operator("Fill")
 def fill(node: FlexNode) -> Step:
-    """Step that makes an array of a shape, filled with a value."""
+    """Return a function that makes an array of a shape, filled with a value."""
 
     def run(dims: Array, value: Array) -> Array:
         result = np.empty(requested_shape(dims, value.dtype), value.dtype)
@@ -189,14 +189,14 @@ def fill(node: FlexNode) -> Step:
 
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
-    """Step that returns an array of zeros or empty strings; TensorFlow's is uninitialized."""
+    """Function that returns an array of zeros or empty strings; TensorFlow's is uninitialized."""
     dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
     return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
 
 
 @operator("ZerosLike", types=ALL)
 def zeros_like(node: FlexNode) -> Step:
-    """Step that returns zeros or empty strings in the shape of the input."""
+    """Return a function that returns zeros or empty strings in the shape of the input."""
     if node.type("T") is DataType.STRING:
         return lambda x: np.full(x.shape, b"", object)
     return lambda x: np.zeros(x.shape, x.dtype)
@@ -204,7 +204,7 @@ def zeros_like(node: FlexNode) -> Step:
 
 @operator("OnesLike", types=REAL | COMPLEX | {DataType.BOOL})
 def ones_like(node: FlexNode) -> Step:
-    """Step that returns ones in the shape of the input."""
+    """Return a function that returns ones in the shape of the input."""
     return lambda x: np.ones(x.shape, x.dtype)
 
 

@@ -46,7 +46,7 @@ def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
 
 @operator("MatrixInverse", types=_HALF_TOO)
 def matrix_inverse(node: FlexNode) -> Step:
-    """Step that inverts matrices, or their adjoints."""
+    """Return a function that inverts matrices, or their adjoints."""
     flip, dtype = node.bool("adjoint", False), node.type("T").dtype
     is_half = dtype.itemsize == 2
 
@@ -61,7 +61,7 @@ def matrix_inverse(node: FlexNode) -> Step:
 
 @operator("MatrixDeterminant", types=WIDE)
 def matrix_determinant(node: FlexNode) -> Step:
-    """Step that computes the determinants of matrices."""
+    """Return a function that computes the determinants of matrices."""
 
     def run(x: NDArray[Any]) -> Any:
         check_square(x)
@@ -72,7 +72,7 @@ def matrix_determinant(node: FlexNode) -> Step:
 
 @operator("LogMatrixDeterminant", types=WIDE)
 def log_matrix_determinant(node: FlexNode) -> Step:
-    """Step that computes the signs of determinants, and the logarithms of their magnitudes."""
+    """Function that computes the signs of determinants, and the logarithms of their magnitudes."""
 
     def run(x: NDArray[Any]) -> tuple[Any, Any]:
         check_square(x)
@@ -92,7 +92,7 @@ def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
 
 @operator("MatrixSolve", types=WIDE)
 def matrix_solve(node: FlexNode) -> Step:
-    """Step that solves a @ x = b, or the equations of the adjoint of a."""
+    """Return a function that solves a @ x = b, or the equations of the adjoint of a."""
     flip = node.bool("adjoint", False)
 
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
@@ -105,7 +105,7 @@ def matrix_solve(node: FlexNode) -> Step:
 
 @operator("MatrixTriangularSolve", types=WIDE)
 def matrix_triangular_solve(node: FlexNode) -> Step:
-    """Step that solves a x = b for triangular a; the other triangle of a is not read.
+    """Return a function that solves a x = b for triangular a; the other triangle of a is not read.
 
     A zero on the diagonal gives infinities, as in TensorFlow.
     """
@@ -137,7 +137,10 @@ def _triangular_solve(lower: bool, flip: bool) -> Step:
 
 @operator("MatrixSolveLs", types=WIDE)
 def matrix_solve_least_squares(node: FlexNode) -> Step:
-    """Step that computes least squares solutions: by normal equations with a penalty, or by SVD."""
+    """Return a function that computes least squares solutions.
+
+    It uses normal equations with a penalty, or an SVD, as an attribute says.
+    """
     is_fast = node.bool("fast", True)
 
     def run(a: NDArray[Any], b: NDArray[Any], penalty: NDArray[Any]) -> NDArray[Any]:
@@ -160,7 +163,7 @@ def matrix_solve_least_squares(node: FlexNode) -> Step:
 
 @operator("TridiagonalSolve", types=WIDE)
 def tridiagonal_solve(node: FlexNode) -> Step:
-    """Step that solves equations whose matrices are given as three diagonals."""
+    """Return a function that solves equations whose matrices are given as three diagonals."""
 
     def run(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         above, main, below = _three(diagonals, b)
@@ -200,7 +203,10 @@ def _three(diagonals: NDArray[Any], b: NDArray[Any]) -> list[NDArray[Any]]:
 
 @operator("TridiagonalMatMul", types=WIDE)
 def tridiagonal_matmul(node: FlexNode) -> Step:
-    """Step that multiplies tridiagonal matrices, given as three diagonals, by dense matrices."""
+    """Return a function that multiplies tridiagonal matrices by dense matrices.
+
+    The tridiagonal matrices are given as three diagonals.
+    """
 
     def run(
         above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
@@ -224,7 +230,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @operator(*_FUNCTIONS, types=WIDE)
 def function_of_matrix(node: FlexNode) -> Step:
-    """Step that computes the square root or logarithm of matrices; NaN for a complex result."""
+    """Function that computes the square root or logarithm of matrices; NaN for a complex result."""
     function = _FUNCTIONS[node.op]
     wide = np.result_type(node.type("T").dtype, np.float64)
 
@@ -243,7 +249,7 @@ def function_of_matrix(node: FlexNode) -> Step:
 
 @operator("BandedTriangularSolve", types=WIDE)
 def banded_triangular_solve(node: FlexNode) -> Step:
-    """Step that solves a x = b for banded triangular a, given by its diagonals.
+    """Return a function that solves a x = b for banded triangular a, given by its diagonals.
 
     Source: core/kernels/linalg/banded_triangular_solve_op.cc.
     """

@@ -21,7 +21,7 @@ Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("MatMul", types=NUMBERS)
 def matmul(node: FlexNode) -> Step:
-    """Step that multiplies two matrices, each optionally transposed first."""
+    """Return a function that multiplies two matrices, each optionally transposed first."""
     flip_a, flip_b = node.bool("transpose_a", False), node.bool("transpose_b", False)
     multiply = product(node.type("T"))
 
@@ -54,13 +54,16 @@ def product(type: DataType) -> Product:
 
 @operator("BatchMatMul", "BatchMatMulV2", types=NUMBERS)
 def batch_matmul(node: FlexNode) -> Step:
-    """Step that multiplies batches of matrices; only version 2 and later broadcast the batches."""
+    """Return a function that multiplies batches of matrices.
+
+    Only version 2 and later broadcast the batches.
+    """
     return _batch_matmul(node, product(node.type("T")), node.op != "BatchMatMul")
 
 
 @operator("BatchMatMulV3")
 def batch_matmul_v3(node: FlexNode) -> Step:
-    """Step that multiplies batches of matrices, converted to the result type first."""
+    """Return a function that multiplies batches of matrices, converted to the result type first."""
     type = node.type("Tout")
     dtype, multiply = type.dtype, product(type)
 

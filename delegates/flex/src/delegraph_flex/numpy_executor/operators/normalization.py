@@ -22,25 +22,25 @@ Array = NDArray[Any]
 
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
 def fused_batch_norm(node: FlexNode) -> Step:
-    """Step of version 1 of batch normalization, which returns results, means and variances."""
+    """Function of version 1 of batch normalization, which returns results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
 @operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_v2(node: FlexNode) -> Step:
-    """Step of version 2 of batch normalization, which returns results, means and variances."""
+    """Function of version 2 of batch normalization, which returns results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
 @operator("FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_v3(node: FlexNode) -> Step:
-    """Step of version 3 of batch normalization, which also takes 3D images."""
+    """Return a function of version 3 of batch normalization, which also takes 3D images."""
     formats = ("NHWC", "NCHW", "NDHWC", "NCDHW")
     return _batch_norm(node, formats, has_third_reserve=True)
 
 
 def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the step of a batch normalization in one of the data *formats*.
+    """Return the function of a batch normalization in one of the data *formats*.
 
     The reserved outputs 3 and 4 are mean and variance. Without training, they are computed as in
     version 1. *has_third_reserve* says whether the node has another reserved output.
@@ -99,7 +99,7 @@ def _statistics(
 
 @operator("LRN", types=(DataType.FLOAT32, DataType.FLOAT16))
 def local_response_normalization(node: FlexNode) -> Step:
-    """Step that divides values by a power of the sum of squares in neighbouring channels."""
+    """Function that divides values by a power of the sum of squares in neighbouring channels."""
     radius = node.int("depth_radius", 5)
     bias, alpha = (np.float32(node.float(name, 1.0)) for name in ("bias", "alpha"))
     beta = np.float32(node.float("beta", 0.5))
@@ -121,7 +121,7 @@ def local_response_normalization(node: FlexNode) -> Step:
 
 @operator("BiasAdd", types=NUMBERS)
 def bias_add(node: FlexNode) -> Step:
-    """Step that adds input 1 to each channel."""
+    """Return a function that adds input 1 to each channel."""
     if node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC":
         return _add_bias
 
@@ -137,7 +137,7 @@ def bias_add(node: FlexNode) -> Step:
 
 @operator("BiasAddV1", types=NUMBERS)
 def bias_add_v1(node: FlexNode) -> Step:
-    """Step that adds input 1 to each channel, which is the last axis."""
+    """Return a function that adds input 1 to each channel, which is the last axis."""
     return _add_bias
 
 
@@ -151,7 +151,7 @@ def _add_bias(x: Array, bias: Array) -> Array:
 
 @operator("Softmax", "LogSoftmax", types=FLOATS)
 def softmax(node: FlexNode) -> Step:
-    """Step that computes the softmax over the last axis, or its logarithm."""
+    """Return a function that computes the softmax over the last axis, or its logarithm."""
     is_logarithm = node.op == "LogSoftmax"
 
     def run(logits: Array) -> Array:
@@ -170,7 +170,7 @@ def _require_classes(logits: Array) -> None:
 
 @operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
 def softmax_cross_entropy(node: FlexNode) -> Step:
-    """Step that computes the softmax cross entropy with label rows, and its gradient."""
+    """Function that computes the softmax cross entropy with label rows, and its gradient."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.ndim != 2:
@@ -190,7 +190,7 @@ def softmax_cross_entropy(node: FlexNode) -> Step:
 
 @operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
 def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
-    """Step that computes the softmax cross entropy with one label per row, and its gradient."""
+    """Function that computes the softmax cross entropy with one label per row, and its gradient."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.shape != logits.shape[:1]:

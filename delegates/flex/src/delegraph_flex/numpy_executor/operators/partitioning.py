@@ -16,7 +16,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("DynamicPartition")
 def dynamic_partition(node: FlexNode) -> Step:
-    """Step that distributes slices over several tensors, by their partition numbers."""
+    """Function that distributes slices over several tensors, by their partition numbers."""
     count = node.int("num_partitions")
     if count < 1:
         raise Unsupported(f"num_partitions is {count}, expected at least 1")
@@ -35,7 +35,7 @@ def dynamic_partition(node: FlexNode) -> Step:
 
 @operator("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: FlexNode) -> Step:
-    """Step that merges slices at their indices; the last write wins, unwritten places are 0."""
+    """Function that merges slices at their indices; the last write wins, unwritten places are 0."""
     count = node.int("N")
 
     def run(*inputs: NDArray[Any]) -> NDArray[Any]:

@@ -28,7 +28,7 @@ _3D = frozenset({DataType.FLOAT32, DataType.BFLOAT16})
 
 @operator("MaxPool", types=_POOLED)
 def max_pool(node: FlexNode) -> Step:
-    """Step for the maximum of each window, over height and width or over channels."""
+    """Return a function for the maximum of each window, over height and width or over channels."""
     kernel, strides = node.ints("ksize"), node.ints("strides")
     if len(kernel) == 4 and kernel[3] != 1:
         return _max_of_channels(kernel, strides)
@@ -37,7 +37,7 @@ def max_pool(node: FlexNode) -> Step:
 
 @operator("MaxPoolV2", types=_POOLED)
 def max_pool_v2(node: FlexNode) -> Step:
-    """Step for the maximum of each window; window sizes and strides are inputs."""
+    """Return a function for the maximum of each window; window sizes and strides are inputs."""
     node.choice("data_format", ("NHWC",), "NHWC")
     padding = node.choice("padding", ("SAME", "VALID"))
 
@@ -51,19 +51,19 @@ def max_pool_v2(node: FlexNode) -> Step:
 
 @operator("MaxPool3D", types=_3D)
 def max_pool_3d(node: FlexNode) -> Step:
-    """Step that computes the maximum of each 3D window."""
+    """Return a function that computes the maximum of each 3D window."""
     return _max_pool(node, 5, "NDHWC")
 
 
 @operator("AvgPool", types=FLOATS)
 def average_pool(node: FlexNode) -> Step:
-    """Step that computes the mean of each window; padding is not counted."""
+    """Return a function that computes the mean of each window; padding is not counted."""
     return _average_pool(node, 4, "NHWC")
 
 
 @operator("AvgPool3D", types=_3D)
 def average_pool_3d(node: FlexNode) -> Step:
-    """Step that computes the mean of each 3D window; padding is not counted."""
+    """Return a function that computes the mean of each 3D window; padding is not counted."""
     return _average_pool(node, 5, "NDHWC")
 
 
@@ -169,7 +169,7 @@ def inputs_of_windows(window: Window) -> NDArray[np.int64]:
 
 @operator("MaxPoolWithArgmax", types=REAL)
 def max_pool_with_argmax(node: FlexNode) -> Step:
-    """Step that returns the maximum of each window, and the flat index of its first maximum."""
+    """Function that returns the maximum of each window, and the flat index of its first maximum."""
     sliding = Sliding.of(node, 4)
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
     index_dtype = node.type("Targmax", DataType.INT64).dtype
@@ -211,7 +211,7 @@ def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tupl
 
 @operator("Dilation2D", types=REAL)
 def dilation2d(node: FlexNode) -> Step:
-    """Step that adds a filter ``[KH, KW, C]`` to each window and takes the maximum."""
+    """Return a function that adds a filter ``[KH, KW, C]`` to each window and takes the maximum."""
     sliding = Sliding.of(node, 4, dilations="rates")
     lowest = _lowest(node.type("T").dtype)
 
@@ -235,7 +235,7 @@ def dilation2d(node: FlexNode) -> Step:
 
 @operator("ExtractImagePatches", types=REAL | COMPLEX)
 def extract_image_patches(node: FlexNode) -> Step:
-    """Step that collects each window's values: ``[N, OH, OW, KH * KW * C]``."""
+    """Return a function that collects each window's values: ``[N, OH, OW, KH * KW * C]``."""
     sliding = Sliding.of(node, 4, dilations="rates")
     kernel = spatial(node, "ksizes", node.ints("ksizes"), 4)
 

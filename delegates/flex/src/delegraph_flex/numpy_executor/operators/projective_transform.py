@@ -26,14 +26,17 @@ _ONE = np.float32(1)
 
 @operator("ImageProjectiveTransformV2")
 def image_projective_transform_v2(node: FlexNode) -> Step:
-    """Step that transforms images by 8 numbers each; pixels outside are 0 or set by the mode."""
+    """Return a function that transforms images by 8 numbers each.
+
+    Pixels outside are 0 or set by the mode.
+    """
     transform = _transform(node)
     return lambda images, transforms, size: transform(images, transforms, size, 0)
 
 
 @operator("ImageProjectiveTransformV3")
 def image_projective_transform_v3(node: FlexNode) -> Step:
-    """Step that transforms images by 8 numbers each; pixels outside have a fill value."""
+    """Function that transforms images by 8 numbers each; pixels outside have a fill value."""
     return _transform(node)
 
 

@@ -29,7 +29,7 @@ _HALF = np.float32(0.5)
 
 @operator("QuantizeV2", types=_TYPES)
 def quantize(node: FlexNode) -> Step:
-    """Step that quantizes floats within a range, and returns the range that was used."""
+    """Function that quantizes floats within a range, and returns the range that was used."""
     mode = node.choice("mode", _MODES, "MIN_COMBINED")
     rounding = node.choice(
         "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"), "HALF_AWAY_FROM_ZERO"
@@ -60,7 +60,7 @@ def quantize(node: FlexNode) -> Step:
 
 @operator("Dequantize", types=_TYPES)
 def dequantize(node: FlexNode) -> Step:
-    """Step that dequantizes integers of a range to floats."""
+    """Return a function that dequantizes integers of a range to floats."""
     mode = node.choice("mode", _MODES, "MIN_COMBINED")
     axis, dtype = node.int("axis", -1), node.type("dtype", DataType.FLOAT32).dtype
     if dtype != np.float32 and mode != "MIN_COMBINED":

@@ -53,7 +53,7 @@ def _within(lengths: NDArray[Any]) -> NDArray[Any]:
 
 @operator("RaggedRange", types=_RANGES)
 def ragged_range(node: FlexNode) -> Step:
-    """Step that makes rows of numbers from start to limit: row splits and values."""
+    """Return a function that makes rows of numbers from start to limit: row splits and values."""
     dtype, splits_dtype = node.type("T").dtype, node.type("Tsplits", DataType.INT64).dtype
 
     def run(*bounds: NDArray[Any]) -> list[NDArray[Any]]:
@@ -98,7 +98,7 @@ def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -
 
 @operator("RaggedGather")
 def ragged_gather(node: FlexNode) -> Step:
-    """Step that returns rows of a ragged tensor by index, as row splits and values."""
+    """Return a function that returns rows of a ragged tensor by index, as row splits and values."""
     rank, out_rank = node.int("PARAMS_RAGGED_RANK"), node.int("OUTPUT_RAGGED_RANK")
     if rank < 1:
         raise Unsupported(f"PARAMS_RAGGED_RANK is {rank}, expected at least 1")
@@ -131,7 +131,10 @@ def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @operator("RaggedTensorToSparse")
 def ragged_tensor_to_sparse(node: FlexNode) -> Step:
-    """Step that converts a ragged tensor to the indices, values and shape of a sparse tensor."""
+    """Return a function that converts a ragged tensor to a sparse one.
+
+    The outputs are indices, values and shape.
+    """
     rank = node.int("RAGGED_RANK")
     if rank < 1:
         raise Unsupported(f"RAGGED_RANK is {rank}, expected at least 1")
@@ -158,7 +161,10 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
 
 @operator("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(node: FlexNode) -> Step:
-    """Step that converts a ragged tensor to a dense one; rows are cut or filled with a default."""
+    """Return a function that converts a ragged tensor to a dense one.
+
+    Rows are cut or filled with a default.
+    """
     kinds = [kind.decode(errors="replace") for kind in node.strings("row_partition_types")]
     has_size = kinds[:1] == ["FIRST_DIM_SIZE"]
     for kind in kinds[has_size:]:

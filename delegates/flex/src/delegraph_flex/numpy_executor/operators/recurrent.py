@@ -36,7 +36,7 @@ _TYPES = frozenset({DataType.FLOAT16, DataType.FLOAT32})
 
 @operator("LSTMBlockCell", types=_TYPES)
 def lstm_cell(node: FlexNode) -> Step:
-    """Step for one time step of an LSTM: gates, states and outputs, ``[batch, cell]`` each."""
+    """Function for one time step of an LSTM: gates, states and outputs, ``[batch, cell]`` each."""
     cell = _lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0)
 
     def run(x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
@@ -48,18 +48,18 @@ def lstm_cell(node: FlexNode) -> Step:
 
 @operator("BlockLSTM", types=_TYPES)
 def block_lstm(node: FlexNode) -> Step:
-    """Step for an LSTM over a sequence: seven outputs, ``[time, batch, cell]`` each."""
+    """Function for an LSTM over a sequence: seven outputs, ``[time, batch, cell]`` each."""
     return _block_lstm(_lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0))
 
 
 @operator("BlockLSTMV2", types=_TYPES)
 def block_lstm_v2(node: FlexNode) -> Step:
-    """Step for an LSTM over a sequence, with another gate order and no forget bias."""
+    """Return a function for an LSTM over a sequence, with another gate order and no forget bias."""
     return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
 
 
 def _block_lstm(cell: Cell) -> Step:
-    """Return the step of an LSTM over a sequence, by *cell*, the function of one time step.
+    """Return the function of an LSTM over a sequence, by *cell*, the function of one time step.
 
     Times after ``seq_len_max`` give zeros.
     """
@@ -139,7 +139,7 @@ def _check_shapes(names: str, arrays: list[Array], expected: list[tuple[int, ...
 
 @operator("GRUBlockCell", types=[DataType.FLOAT32])
 def gru_cell(node: FlexNode) -> Step:
-    """Step for one time step of a GRU: reset, update, candidate, state ``[batch, cell]``."""
+    """Function for one time step of a GRU: reset, update, candidate, state ``[batch, cell]``."""
 
     def run(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
         if x.ndim != 2 or h.ndim != 2:

@@ -28,7 +28,7 @@ Reduce = Callable[[Array, Axes, bool], Any]
 
 @operator("Sum", types=NUMBERS)
 def total(node: FlexNode) -> Step:
-    """Step for the sum over axes; integers wrap around, 16-bit floats use float32."""
+    """Return a function for the sum over axes; integers wrap around, 16-bit floats use float32."""
     type = node.type("T")
     dtype = type.dtype
     add: Any = np.add.reduce
@@ -39,7 +39,7 @@ def total(node: FlexNode) -> Step:
 
 @operator("Prod", types=NUMBERS)
 def product(node: FlexNode) -> Step:
-    """Step for the product over axes; integers wrap around."""
+    """Return a function for the product over axes; integers wrap around."""
     dtype = node.type("T").dtype
     multiply: Any = np.multiply.reduce
     return _reduction(lambda x, axes, keep: multiply(x, axes, dtype, None, keep), node)
@@ -47,7 +47,7 @@ def product(node: FlexNode) -> Step:
 
 @operator("Mean", types=NUMBERS)
 def mean(node: FlexNode) -> Step:
-    """Step that computes the mean over axes.
+    """Return a function that computes the mean over axes.
 
     Integers are summed with 64 bits, and the division truncates towards 0; 16-bit floats are summed
     as float32.
@@ -67,33 +67,39 @@ def mean(node: FlexNode) -> Step:
 
 @operator("Max", types=REAL)
 def largest(node: FlexNode) -> Step:
-    """Step for the maximum over axes; NaN if there is a NaN; the lowest value for no elements."""
+    """Return a function for the maximum over axes.
+
+    NaN if there is a NaN; the lowest value for no elements.
+    """
     return _extreme(np.maximum, _lowest(node.type("T")), node)
 
 
 @operator("Min", types=REAL)
 def smallest(node: FlexNode) -> Step:
-    """Step for the minimum over axes; NaN if there is a NaN; the highest value for no elements."""
+    """Return a function for the minimum over axes.
+
+    NaN if there is a NaN; the highest value for no elements.
+    """
     return _extreme(np.minimum, _highest(node.type("T")), node)
 
 
 @operator("All")
 def all_true(node: FlexNode) -> Step:
-    """Step that computes whether all values over axes are true."""
+    """Return a function that computes whether all values over axes are true."""
     every: Any = np.logical_and.reduce
     return _reduction(lambda x, axes, keep: every(x, axes, np.bool_, None, keep), node)
 
 
 @operator("Any")
 def any_true(node: FlexNode) -> Step:
-    """Step that computes whether any value over axes is true."""
+    """Return a function that computes whether any value over axes is true."""
     some: Any = np.logical_or.reduce
     return _reduction(lambda x, axes, keep: some(x, axes, np.bool_, None, keep), node)
 
 
 @operator("EuclideanNorm", types=NUMBERS)
 def euclidean_norm(node: FlexNode) -> Step:
-    """Step that computes the square root of the sum of squares over axes."""
+    """Return a function that computes the square root of the sum of squares over axes."""
     type = node.type("T")
     add: Any = np.add.reduce
     if type in COMPLEX:
@@ -112,7 +118,7 @@ def euclidean_norm(node: FlexNode) -> Step:
 
 @operator("L2Loss", types=FLOATS)
 def half_the_squares(node: FlexNode) -> Step:
-    """Step that computes half the sum of all squares; 16-bit floats use float32."""
+    """Return a function that computes half the sum of all squares; 16-bit floats use float32."""
     dtype = node.type("T").dtype
     wide = np.result_type(dtype, np.float32)
 
@@ -124,18 +130,18 @@ def half_the_squares(node: FlexNode) -> Step:
 
 @operator("ArgMax", types=REAL | {DataType.BOOL})
 def index_of_largest(node: FlexNode) -> Step:
-    """Step for the index of the first largest value along an axis; NaN is ignored."""
+    """Return a function for the index of the first largest value along an axis; NaN is ignored."""
     return _index(np.argmax, -np.inf, node)
 
 
 @operator("ArgMin", types=REAL | {DataType.BOOL})
 def index_of_smallest(node: FlexNode) -> Step:
-    """Step for the index of the first smallest value along an axis; NaN is ignored."""
+    """Return a function for the index of the first smallest value along an axis; NaN is ignored."""
     return _index(np.argmin, np.inf, node)
 
 
 def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = None) -> Step:
-    """Return a step from values and axes that calls *reduce*, and converts to *dtype* if given."""
+    """Return a function of values and axes that calls *reduce*; it converts to *dtype* if given."""
     keep = node.bool("keep_dims", False)
 
     def run(x: Array, axes: Array) -> Any:

@@ -104,7 +104,7 @@ def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArr
 
 @operator("RegexReplace")
 def replace(node: FlexNode) -> Step:
-    r"""Step that replaces matches of a pattern in strings; ``\1`` in the replacement is a group."""
+    r"""Function that replaces matches of a pattern; ``\1`` in the replacement is a group."""
     globally = node.bool("replace_global", True)
 
     def run(x: Strings, pattern: NDArray[Any], rewrite: NDArray[Any]) -> NDArray[Any]:
@@ -115,7 +115,7 @@ def replace(node: FlexNode) -> Step:
 
 @operator("StaticRegexReplace")
 def replace_constant(node: FlexNode) -> Step:
-    """Step that replaces matches; pattern and replacement are attributes."""
+    """Return a function that replaces matches; pattern and replacement are attributes."""
     pattern, rewrite = _constant(node), node.bytes("rewrite")
     globally = node.bool("replace_global", True)
     return lambda x: _replaced(x, pattern, rewrite, globally)
@@ -127,11 +127,11 @@ def _matched(pattern: Any) -> Step:
 
 @operator("RegexFullMatch")
 def full_match(node: FlexNode) -> Step:
-    """Step that computes whether a whole string matches a pattern."""
+    """Return a function that computes whether a whole string matches a pattern."""
     return lambda x, pattern: _matched(_compiled(pattern.item()))(x)
 
 
 @operator("StaticRegexFullMatch")
 def full_match_constant(node: FlexNode) -> Step:
-    """Step that tests for a match of the whole string; the pattern is an attribute."""
+    """Return a function that tests for a match of the whole string; the pattern is an attribute."""
     return _matched(_constant(node))

@@ -36,7 +36,7 @@ class Taps(NamedTuple):
 
 @operator("ResizeBilinear", types=_RESIZED)
 def resize_bilinear(node: FlexNode) -> Step:
-    """Step that resizes images by bilinear interpolation."""
+    """Return a function that resizes images by bilinear interpolation."""
     align, half = _corners(node)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
@@ -50,7 +50,7 @@ def resize_bilinear(node: FlexNode) -> Step:
 
 @operator("ResizeNearestNeighbor", types=_RESIZED)
 def resize_nearest_neighbor(node: FlexNode) -> Step:
-    """Step that resizes images; each new pixel is a copy of the nearest old one."""
+    """Return a function that resizes images; each new pixel is a copy of the nearest old one."""
     align, half = _corners(node)
 
     def index(old: int, new: int) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ def resize_nearest_neighbor(node: FlexNode) -> Step:
 
 @operator("ResizeBicubic", types=_RESIZED)
 def resize_bicubic(node: FlexNode) -> Step:
-    """Step that resizes images by bicubic interpolation."""
+    """Return a function that resizes images by bicubic interpolation."""
     align, half = _corners(node)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
@@ -88,7 +88,7 @@ def resize_bicubic(node: FlexNode) -> Step:
 
 @operator("ResizeArea", types=_RESIZED)
 def resize_area(node: FlexNode) -> Step:
-    """Step that resizes images; each new pixel is the mean of the area it covers."""
+    """Return a function that resizes images; each new pixel is the mean of the area it covers."""
     align = node.bool("align_corners", False)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
@@ -233,7 +233,10 @@ def _cubic_taps(
 
 @operator("CropAndResize", types=_RESIZED - {DataType.BFLOAT16})
 def crop_and_resize(node: FlexNode) -> Step:
-    """Step that cuts boxes out of images and resizes them; pixels outside have a fixed value."""
+    """Return a function that cuts boxes out of images and resizes them.
+
+    Pixels outside have a fixed value.
+    """
     is_bilinear = node.choice("method", ("bilinear", "nearest"), "bilinear") == "bilinear"
     outside_value = np.float32(node.float("extrapolation_value", 0.0))
     crop = _bilinear_crop if is_bilinear else _nearest_crop

@@ -18,7 +18,7 @@ Scan = Callable[[NDArray[Any], int], NDArray[Any]]
 
 @operator("Cumsum", "Cumprod", types=NUMBERS)
 def cumulate(node: FlexNode) -> Step:
-    """Step that computes cumulative sums or products along an axis."""
+    """Return a function that computes cumulative sums or products along an axis."""
     ufunc, start = (np.add, 0) if node.op == "Cumsum" else (np.multiply, 1)
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -29,7 +29,7 @@ def cumulate(node: FlexNode) -> Step:
 
 @operator("CumulativeLogsumexp", types=FLOATS)
 def cumulative_logsumexp(node: FlexNode) -> Step:
-    """Step that computes the cumulative log-sum-exp along an axis."""
+    """Return a function that computes the cumulative log-sum-exp along an axis."""
     dtype = node.type("T").dtype
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -40,7 +40,7 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
 
 
 def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
-    """Return the step of a cumulative function, with attributes ``exclusive`` and ``reverse``.
+    """Return the function of a cumulative function, with attributes ``exclusive`` and ``reverse``.
 
     *scan* computes it along an axis; *start* is the value before the first element.
     """
@@ -66,7 +66,7 @@ def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
 
 @operator("Roll")
 def roll(node: FlexNode) -> Step:
-    """Step that shifts elements along axes; elements beyond one end appear at the other end."""
+    """Function that shifts elements along axes; elements beyond one end appear at the other end."""
 
     def run(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
         shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)
@@ -90,7 +90,7 @@ def _rolled(x: NDArray[Any], by: int, axis: int) -> NDArray[Any]:
 
 @operator("Cross")
 def cross(node: FlexNode) -> Step:
-    """Step that computes the cross products of vectors, ``[..., 3]``."""
+    """Return a function that computes the cross products of vectors, ``[..., 3]``."""
 
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         if a.shape != b.shape or a.shape[-1:] != (3,):

@@ -32,7 +32,7 @@ _UPDATES = {
 
 @operator("ScatterNd")
 def scatter_nd(node: FlexNode) -> Step:
-    """Step that adds updates at indices to zeros of a shape."""
+    """Return a function that adds updates at indices to zeros of a shape."""
     ignores = ignores_bad_indices(node)
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
@@ -46,7 +46,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """Step that returns a copy of a tensor with updates applied at indices, such as added."""
+    """Function that returns a copy of a tensor with updates applied at indices, such as added."""
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -57,7 +57,10 @@ def tensor_scatter(node: FlexNode) -> Step:
 
 @operator("TensorScatterUpdate")
 def tensor_scatter_update(node: FlexNode) -> Step:
-    """Step that returns a copy of a tensor with slices replaced; the last of equal indices wins."""
+    """Return a function that returns a copy of a tensor with slices replaced.
+
+    The last of equal indices wins.
+    """
     ignores = ignores_bad_indices(node)
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -112,7 +115,7 @@ def _scatter(
 
 @operator("InplaceUpdate", "InplaceAdd", "InplaceSub")
 def inplace(node: FlexNode) -> Step:
-    """Step that sets, increases or decreases rows in a copy; indices wrap around."""
+    """Return a function that sets, increases or decreases rows in a copy; indices wrap around."""
     combine = {"InplaceAdd": np.add, "InplaceSub": np.subtract}.get(node.op)
 
     def run(x: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
@@ -137,7 +140,7 @@ def inplace(node: FlexNode) -> Step:
 
 @operator("InvertPermutation")
 def invert_permutation(node: FlexNode) -> Step:
-    """Step that inverts a permutation."""
+    """Return a function that inverts a permutation."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         check_rank(x, 1, "the permutation")

@@ -30,7 +30,7 @@ _MANY = 1 << 14
 @operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)
 @operator("SegmentMax", "SegmentMin", types=REAL)
 def segment(node: FlexNode) -> Step:
-    """Step that reduces each segment, a run of rows with equal ascending ids."""
+    """Return a function that reduces each segment, a run of rows with equal ascending ids."""
     kind = node.op.removeprefix("Segment")
     reduce = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
     is_mean, empty = kind == "Mean", 1 if kind == "Prod" else 0
@@ -109,7 +109,7 @@ def _divided(sums: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
 @operator("UnsortedSegmentSum", "UnsortedSegmentProd", types=NUMBERS)
 @operator("UnsortedSegmentMax", "UnsortedSegmentMin", types=REAL)
 def unsorted_segment(node: FlexNode) -> Step:
-    """Step that reduces the rows of each segment; rows with a negative segment are dropped."""
+    """Function that reduces the rows of each segment; rows with a negative segment are dropped."""
     kind, dtype = node.op.removeprefix("UnsortedSegment"), node.type("T").dtype
     combine, start = {
         "Sum": (np.add, 0),
@@ -147,7 +147,7 @@ def unsorted_segment(node: FlexNode) -> Step:
 
 @operator("UnsortedSegmentJoin")
 def unsorted_segment_join(node: FlexNode) -> Step:
-    """Step that joins the strings of each segment, in order."""
+    """Return a function that joins the strings of each segment, in order."""
     separator = node.bytes("separator", b"")
 
     def run(data: NDArray[Any], ids: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:
@@ -187,7 +187,7 @@ def _extreme(dtype: np.dtype[Any], which: str) -> Any:
     *(f"SparseSegment{kind}{ending}" for kind in _SCALES for ending in ("", "WithNumSegments"))
 )
 def sparse_segment(node: FlexNode) -> Step:
-    """Step that sums or averages selected rows per segment, or divides sums by sqrt(n)."""
+    """Function that sums or averages selected rows per segment, or divides sums by sqrt(n)."""
     kind = node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     scale = _SCALES[kind]
 
@@ -224,7 +224,7 @@ def _precise(rows: NDArray[Any]) -> NDArray[Any]:
 
 @operator(*(f"SparseSegment{kind}Grad" for kind in _SCALES))
 def sparse_segment_gradient(node: FlexNode) -> Step:
-    """Step for the gradient of a sparse segment reduction with respect to its data."""
+    """Return a function for the gradient of a sparse segment reduction with respect to its data."""
     scale = _SCALES[node.op.removeprefix("SparseSegment").removesuffix("Grad")]
 
     def run(

@@ -41,7 +41,7 @@ def _model(handle: Any) -> Any:
 
 @operator("SentencepieceOp")
 def handle(node: FlexNode) -> Step:
-    """Step that returns the handle of the SentencePiece model in the attribute ``model``."""
+    """Function that returns the handle of the SentencePiece model in the attribute ``model``."""
     serialised = node.bytes("model", b"")
     model = shared(node, "sentencepiece", lambda name: SentencePieceModel(serialised))
     return lambda: model
@@ -49,7 +49,7 @@ def handle(node: FlexNode) -> Step:
 
 @operator("SentencepieceTokenizeOp")
 def tokenize(node: FlexNode) -> Step:
-    """Step that splits strings into pieces, as numbers or text, and returns the row splits."""
+    """Function that splits strings into pieces, as numbers or text, and returns the row splits."""
     if node.bool("return_nbest", False):
         raise Unsupported("return_nbest is true, expected false")
     type = node.type("out_type", DataType.INT32)
@@ -74,7 +74,7 @@ def tokenize(node: FlexNode) -> Step:
 
 @operator("SentencepieceDetokenizeOp")
 def detokenize(node: FlexNode) -> Step:
-    """Step that joins pieces to strings."""
+    """Return a function that joins pieces to strings."""
     if node.type("T", DataType.INT32) is not DataType.INT32:
         raise Unsupported(f"pieces are {node.type('T').name}, expected INT32", "dtype")
 
@@ -93,5 +93,5 @@ def detokenize(node: FlexNode) -> Step:
 
 @operator("SentencepieceVocabSizeOp")
 def vocabulary_size(node: FlexNode) -> Step:
-    """Step that returns the number of pieces in the model."""
+    """Return a function that returns the number of pieces in the model."""
     return lambda handle: np.array(_model(handle).get_piece_size(), np.int32)

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @operator("Range")
 def range_(node: FlexNode) -> Step:
-    """Step that returns start, start + delta, start + 2 delta, ... before limit."""
+    """Return a function that returns start, start + delta, start + 2 delta, ... before limit."""
     dtype = node.type("Tidx", DataType.INT32).dtype
 
     def run(start: Array, limit: Array, delta: Array) -> Any:
@@ -43,7 +43,7 @@ def range_(node: FlexNode) -> Step:
 
 @operator("LinSpace", types=FLOATS)
 def linspace(node: FlexNode) -> Step:
-    """Step that returns equally spaced numbers from start to stop, both included."""
+    """Return a function that returns equally spaced numbers from start to stop, both included."""
     dtype = node.type("T").dtype
 
     def run(start: Array, stop: Array, num: Array) -> Any:
@@ -65,7 +65,7 @@ def linspace(node: FlexNode) -> Step:
 
 @operator("OneHot")
 def one_hot(node: FlexNode) -> Step:
-    """Step that makes one-hot vectors along a new axis, with values for on and off."""
+    """Return a function that makes one-hot vectors along a new axis, with values for on and off."""
     axis = node.int("axis", -1)
     if axis < -1:
         raise Unsupported(f"attribute 'axis' is {axis}, expected -1 or more")
@@ -87,7 +87,7 @@ def one_hot(node: FlexNode) -> Step:
 
 @operator("Bucketize")
 def bucketize(node: FlexNode) -> Step:
-    """Step that returns the number of boundaries not above each value, as int32."""
+    """Return a function that returns the number of boundaries not above each value, as int32."""
     boundaries = np.array(node.floats("boundaries"), np.float32)
     if (boundaries[1:] < boundaries[:-1]).any():
         raise Unsupported("attribute 'boundaries' is not sorted")

@@ -19,7 +19,7 @@ from delegraph_flex.numpy_executor.registry import ALL, operator
 
 @operator("SerializeTensor", types=ALL)
 def serialize_tensor(node: FlexNode) -> Step:
-    """Step that encodes an array as a protobuf message with type, shape and elements."""
+    """Function that encodes an array as a protobuf message with type, shape and elements."""
     type = node.type("T")
 
     def run(x: NDArray[Any]) -> NDArray[Any]:

@@ -28,7 +28,10 @@ Rows = list[set[Any]]
 
 @operator("DenseToDenseSetOperation", "DenseToSparseSetOperation", "SparseToSparseSetOperation")
 def set_operation(node: FlexNode) -> Step:
-    """Step that computes a set operation along the last dimension; the result is sparse, sorted."""
+    """Return a function that computes a set operation along the last dimension.
+
+    The result is sparse, sorted.
+    """
     combine = _OPERATIONS[node.choice("set_operation", sorted(_OPERATIONS))]
     validates = node.bool("validate_indices", True)
     split = 1 if node.op.startswith("Dense") else 3
@@ -46,7 +49,7 @@ def set_operation(node: FlexNode) -> Step:
 
 @operator("SetSize")
 def set_size(node: FlexNode) -> Step:
-    """Step that returns the number of different elements in each set of a sparse tensor."""
+    """Function that returns the number of different elements in each set of a sparse tensor."""
     validates = node.bool("validate_indices", True)
 
     def run(*inputs: NDArray[Any]) -> NDArray[Any]:

@@ -32,19 +32,19 @@ _I32 = DataType.INT32
     "StopGradient",
 )
 def identity(node: FlexNode) -> Step:
-    """Step that returns its input."""
+    """Return a function that returns its input."""
     return _itself
 
 
 @operator("IdentityN")
 def identities(node: FlexNode) -> Step:
-    """Step that returns its inputs."""
+    """Return a function that returns its inputs."""
     return lambda *values: values
 
 
 @operator("EnsureShape")
 def ensure_shape(node: FlexNode) -> Step:
-    """Step that returns its input, after a check of its shape against the attribute."""
+    """Function that returns its input, after a check of its shape against the attribute."""
     expected = node.shape("shape")
     if expected is None:
         return _itself
@@ -62,34 +62,34 @@ def ensure_shape(node: FlexNode) -> Step:
 
 @operator("Shape")
 def shape(node: FlexNode) -> Step:
-    """Step that returns the shape of its input, as a vector."""
+    """Return a function that returns the shape of its input, as a vector."""
     dtype, array = node.type("out_type", DataType.INT32).dtype, np.array
     return lambda x: array(x.shape, dtype)
 
 
 @operator("ShapeN")
 def shapes(node: FlexNode) -> Step:
-    """Step that returns the shape of each input."""
+    """Return a function that returns the shape of each input."""
     dtype = node.type("out_type", DataType.INT32).dtype
     return lambda *values: [np.array(x.shape, dtype) for x in values]
 
 
 @operator("Size")
 def size(node: FlexNode) -> Step:
-    """Step that returns the number of elements."""
+    """Return a function that returns the number of elements."""
     number = node.type("out_type", DataType.INT32).dtype.type
     return lambda x: number(x.size)
 
 
 @operator("Rank")
 def rank(node: FlexNode) -> Step:
-    """Step that returns the number of dimensions."""
+    """Return a function that returns the number of dimensions."""
     return lambda x: np.int32(x.ndim)
 
 
 @operator("Reshape")
 def reshape(node: FlexNode) -> Step:
-    """Step that changes the shape; one dimension may be -1, and is then computed."""
+    """Return a function that changes the shape; one dimension may be -1, and is then computed."""
 
     def run(x: Array, dims: Array) -> Array:
         shape = dims.ravel().tolist()
@@ -102,7 +102,7 @@ def reshape(node: FlexNode) -> Step:
 
 @operator("Squeeze")
 def squeeze(node: FlexNode) -> Step:
-    """Step that removes dimensions of size 1: the axes in the attribute, or all."""
+    """Return a function that removes dimensions of size 1: the axes in the attribute, or all."""
     axes = node.ints("squeeze_dims", ())
     if not axes:
         return lambda x: x.reshape([dim for dim in x.shape if dim != 1])
@@ -111,7 +111,7 @@ def squeeze(node: FlexNode) -> Step:
 
 @operator("ExpandDims")
 def expand_dims(node: FlexNode) -> Step:
-    """Step that inserts a dimension of size 1."""
+    """Return a function that inserts a dimension of size 1."""
 
     def run(x: Array, axis: Array) -> Array:
         shape = x.shape
@@ -123,13 +123,13 @@ def expand_dims(node: FlexNode) -> Step:
 
 @operator("Transpose")
 def transpose(node: FlexNode) -> Step:
-    """Step that permutes the axes."""
+    """Return a function that permutes the axes."""
     return _transposed
 
 
 @operator("ConjugateTranspose")
 def conjugate_transpose(node: FlexNode) -> Step:
-    """Step that permutes the axes and takes complex conjugates."""
+    """Return a function that permutes the axes and takes complex conjugates."""
     if node.type("T") not in COMPLEX:
         return _transposed
     return lambda x, order: np.conjugate(_transposed(x, order))
@@ -137,7 +137,7 @@ def conjugate_transpose(node: FlexNode) -> Step:
 
 @operator("DataFormatDimMap")
 def map_data_format_axes(node: FlexNode) -> Step:
-    """Step that converts axes of one data format (``NHWC``) to axes of another (``NCHW``)."""
+    """Function that converts axes of one data format (``NHWC``) to axes of another (``NCHW``)."""
     source, target = _data_formats(node)
     places = np.array([target.index(letter) for letter in source], node.type("T", _I32).dtype)
 
@@ -152,7 +152,7 @@ def map_data_format_axes(node: FlexNode) -> Step:
 
 @operator("DataFormatVecPermute")
 def permute_data_format(node: FlexNode) -> Step:
-    """Step that permutes a vector, or a matrix's rows, from one data format to another."""
+    """Function that permutes a vector, or a matrix's rows, from one data format to another."""
     source, target = _data_formats(node)
 
     def run(x: Array) -> Array:
@@ -168,7 +168,7 @@ def permute_data_format(node: FlexNode) -> Step:
 
 @operator("BroadcastArgs")
 def broadcast_shapes(node: FlexNode) -> Step:
-    """Step that computes the shape to which two shapes broadcast."""
+    """Return a function that computes the shape to which two shapes broadcast."""
 
     def run(x: Array, y: Array) -> Array:
         return np.array(np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist())), x.dtype)
@@ -178,7 +178,7 @@ def broadcast_shapes(node: FlexNode) -> Step:
 
 @operator("BroadcastGradientArgs")
 def broadcast_axes(node: FlexNode) -> Step:
-    """Step that returns the axes over which each gradient of a broadcast operator is summed."""
+    """Function that returns the axes over which each gradient of a broadcast operator is summed."""
 
     def run(x: Array, y: Array) -> list[Array]:
         shape = np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
@@ -193,7 +193,7 @@ def broadcast_axes(node: FlexNode) -> Step:
 
 @operator("Bitcast")
 def bitcast(node: FlexNode) -> Step:
-    """Step that reinterprets bytes as elements of another type.
+    """Return a function that reinterprets bytes as elements of another type.
 
     Smaller elements add a last dimension. For larger elements, the last dimension must equal the
     ratio of the sizes, and is removed.

@@ -20,7 +20,7 @@ Index = tuple[slice | int | EllipsisType | None, ...]
 
 @operator("Slice")
 def slice_(node: FlexNode) -> Step:
-    """Step that returns a block, given its start and size; a size of -1 extends to the end."""
+    """Function that returns a block, given its start and size; a size of -1 extends to the end."""
 
     def run(x: Array, begin: Array, size: Array) -> Array:
         if not len(begin) == len(size) == x.ndim:
@@ -42,7 +42,7 @@ def slice_(node: FlexNode) -> Step:
 
 @operator("StridedSlice")
 def strided_slice(node: FlexNode) -> Step:
-    """Step that computes ``x[begin:end:stride, ...]``, with new and removed axes by masks."""
+    """Function that computes ``x[begin:end:stride, ...]``, with new and removed axes by masks."""
     make_index = StridedIndex(node)
 
     def run(x: Array, begin: Array, end: Array, strides: Array) -> Array:
@@ -53,7 +53,7 @@ def strided_slice(node: FlexNode) -> Step:
 
 @operator("StridedSliceGrad")
 def strided_slice_gradient(node: FlexNode) -> Step:
-    """Step that returns zeros with the gradient at a strided slice."""
+    """Return a function that returns zeros with the gradient at a strided slice."""
     make_index = StridedIndex(node)
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
@@ -66,7 +66,7 @@ def strided_slice_gradient(node: FlexNode) -> Step:
 
 @operator("TensorStridedSliceUpdate")
 def strided_slice_update(node: FlexNode) -> Step:
-    """Step that returns the input with the elements of a strided slice replaced."""
+    """Return a function that returns the input with the elements of a strided slice replaced."""
     make_index = StridedIndex(node)
 
     def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
@@ -79,7 +79,7 @@ def strided_slice_update(node: FlexNode) -> Step:
 
 @operator("Split")
 def split(node: FlexNode) -> Step:
-    """Step that splits an array into equal parts along an axis."""
+    """Return a function that splits an array into equal parts along an axis."""
     count = node.int("num_split")
     if count < 1:
         raise Unsupported(f"attribute 'num_split' is {count}, expected at least 1")
@@ -97,7 +97,10 @@ def split(node: FlexNode) -> Step:
 
 @operator("SplitV")
 def split_by_sizes(node: FlexNode) -> Step:
-    """Step that splits an array into parts of given sizes; one size may be -1, and is computed."""
+    """Return a function that splits an array into parts of given sizes.
+
+    One size may be -1, and is computed.
+    """
     count = node.int("num_split")
 
     def run(x: Array, sizes: Array, axis: Array) -> list[Array]:
@@ -118,7 +121,7 @@ def split_by_sizes(node: FlexNode) -> Step:
 
 @operator("Unpack")
 def unpack(node: FlexNode) -> Step:
-    """Step that returns the slices along an axis, without the axis."""
+    """Return a function that returns the slices along an axis, without the axis."""
     axis, count = node.int("axis", 0), node.int("num")
 
     def run(x: Array) -> list[Array]:
@@ -133,7 +136,7 @@ def unpack(node: FlexNode) -> Step:
 
 @operator("ReverseV2")
 def reverse_axes(node: FlexNode) -> Step:
-    """Step that reverses elements along some axes."""
+    """Return a function that reverses elements along some axes."""
 
     def run(x: Array, axes: Array) -> Array:
         index: list[slice] = [slice(None)] * x.ndim
@@ -149,7 +152,7 @@ def reverse_axes(node: FlexNode) -> Step:
 
 @operator("Reverse")
 def reverse_flagged(node: FlexNode) -> Step:
-    """Step that reverses the elements along the axes whose flag is true."""
+    """Return a function that reverses the elements along the axes whose flag is true."""
 
     def run(x: Array, flags: Array) -> Array:
         if flags.shape != (x.ndim,):
@@ -162,7 +165,7 @@ def reverse_flagged(node: FlexNode) -> Step:
 
 @operator("ReverseSequence")
 def reverse_sequence(node: FlexNode) -> Step:
-    """Step that reverses the first ``lengths[i]`` elements along one axis, for each batch i."""
+    """Function that reverses the first ``lengths[i]`` elements along one axis, for each batch i."""
     seq_axis, batch_axis = node.int("seq_dim"), node.int("batch_dim", 0)
 
     def run(x: Array, lengths: Array) -> Array:

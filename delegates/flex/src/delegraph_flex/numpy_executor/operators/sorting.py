@@ -17,7 +17,7 @@ from delegraph_flex.numpy_executor.registry import REAL, operator
 
 @operator("TopK", types=REAL)
 def top_k(node: FlexNode) -> Step:
-    """Step that returns the k largest numbers of each row, descending, and their positions.
+    """Function that returns the k largest numbers of each row, descending, and their positions.
 
     Equal numbers keep their order.
     """
@@ -27,7 +27,7 @@ def top_k(node: FlexNode) -> Step:
 
 @operator("TopKV2", types=REAL)
 def top_k_v2(node: FlexNode) -> Step:
-    """Step that returns the k largest numbers of each row and their positions; k is an input.
+    """Function that returns the k largest numbers of each row and their positions; k is an input.
 
     The order is descending, even with ``sorted`` false, for which TensorFlow defines no order.
     """
@@ -75,7 +75,7 @@ def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
 
 @operator("NthElement", types=REAL)
 def nth_element(node: FlexNode) -> Step:
-    """Step that returns the n-th smallest or n-th largest number of each row."""
+    """Return a function that returns the n-th smallest or n-th largest number of each row."""
     is_reverse = node.bool("reverse", False)
 
     def run(x: NDArray[Any], n: NDArray[Any]) -> NDArray[Any]:
@@ -90,14 +90,20 @@ def nth_element(node: FlexNode) -> Step:
 
 @operator("InTopK")
 def in_top_k(node: FlexNode) -> Step:
-    """Step that tests whether fewer than k predictions of a row exceed the target's prediction."""
+    """Return a function that tells whether a row's target is among its k best predictions.
+
+    That is so if fewer than k predictions of the row exceed the target's.
+    """
     k = node.int("k")
     return lambda predictions, targets: _is_among(predictions, targets, k)
 
 
 @operator("InTopKV2")
 def in_top_k_v2(node: FlexNode) -> Step:
-    """Step that tests whether fewer than k predictions of a row exceed the target's prediction."""
+    """Return a function that tells whether a row's target is among its k best predictions.
+
+    That is so if fewer than k predictions of the row exceed the target's.
+    """
     return lambda predictions, targets, k: _is_among(predictions, targets, scalar(k, "k"))
 
 
@@ -122,7 +128,10 @@ def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArr
 
 @operator("LowerBound", "UpperBound")
 def bound(node: FlexNode) -> Step:
-    """Step that finds the insertion positions of values in sorted rows, before or after ties."""
+    """Return a function that finds the insertion positions of values in sorted rows.
+
+    They are before or after equal numbers, depending on the operator.
+    """
     side: Any = "left" if node.op == "LowerBound" else "right"
     dtype = node.type("out_type", DataType.INT32).dtype
 
@@ -141,7 +150,10 @@ def bound(node: FlexNode) -> Step:
 
 @operator("IsotonicRegression")
 def isotonic_regression(node: FlexNode) -> Step:
-    """Step for the nonincreasing numbers nearest to each row by squared distance, and their runs.
+    """Return a function for the nonincreasing numbers nearest to each row.
+
+    Nearest means the smallest sum of squared differences. The second output is the run of equal
+    numbers that each one belongs to.
 
     Source: core/kernels/isotonic_regression_op.cc.
     """

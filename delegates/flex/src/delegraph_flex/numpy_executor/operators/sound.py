@@ -40,7 +40,10 @@ _CHUNKS_BEFORE_FORMAT = (
 
 @operator("AudioSpectrogram")
 def audio_spectrogram(node: FlexNode) -> Step:
-    """Step that computes spectra of overlapping windows: ``[channels, windows, frequencies]``."""
+    """Return a function that computes spectra of overlapping windows.
+
+    The outputs are ``[channels, windows, frequencies]``.
+    """
     size, stride = node.int("window_size"), node.int("stride")
     if size < 2 or stride < 1 or size > 1 << 24:
         raise Unsupported(f"attributes 'window_size' and 'stride' are {size} and {stride}")
@@ -63,7 +66,7 @@ def audio_spectrogram(node: FlexNode) -> Step:
 
 @operator("Mfcc")
 def mfcc(node: FlexNode) -> Step:
-    """Step that computes cepstral coefficients of spectra: ``[channels, windows, count]``."""
+    """Function that computes cepstral coefficients of spectra: ``[channels, windows, count]``."""
     upper = node.float("upper_frequency_limit", 4000.0)
     lower = node.float("lower_frequency_limit", 20.0)
     bands = node.int("filterbank_channel_count", 40)
@@ -124,7 +127,7 @@ def _mel(hertz: Any) -> Any:
 
 @operator("DecodeWav")
 def decode_wav(node: FlexNode) -> Step:
-    """Step that decodes a 16-bit WAV file to samples in [-1, 1), ``[samples, channels]``."""
+    """Function that decodes a 16-bit WAV file to samples in [-1, 1), ``[samples, channels]``."""
     channels, samples = (node.int(f"desired_{name}", -1) for name in ("channels", "samples"))
     if min(channels, samples) < -1:
         raise Unsupported(f"{channels} channels and {samples} samples are wanted")
@@ -198,7 +201,7 @@ def _chunks(data: bytes) -> Any:
 
 @operator("EncodeWav")
 def encode_wav(node: FlexNode) -> Step:
-    """Step that encodes samples ``[samples, channels]`` and a rate as a 16-bit WAV file."""
+    """Function that encodes samples ``[samples, channels]`` and a rate as a 16-bit WAV file."""
 
     def run(sound: Floats, rate: NDArray[Any]) -> NDArray[Any]:
         if sound.ndim != 2 or not 1 <= sound.shape[1] < 1 << 16 or np.ndim(rate) or rate < 1:

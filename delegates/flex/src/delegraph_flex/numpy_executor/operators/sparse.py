@@ -27,7 +27,7 @@ from delegraph_flex.numpy_executor.sparse_parts import (
 
 @operator("SparseToDense")
 def sparse_to_dense(node: FlexNode) -> Step:
-    """Step that makes a dense tensor from values at indices and a default."""
+    """Return a function that makes a dense tensor from values at indices and a default."""
     validates = node.bool("validate_indices", True)
 
     def run(
@@ -49,7 +49,7 @@ def sparse_to_dense(node: FlexNode) -> Step:
 
 @operator("SparseReshape")
 def sparse_reshape(node: FlexNode) -> Step:
-    """Step that converts indices of a sparse tensor to a new shape; one dimension may be -1."""
+    """Function that converts indices of a sparse tensor to a new shape; one dimension may be -1."""
 
     def run(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
         check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
@@ -82,7 +82,7 @@ def _resolved(dims: list[int], count: int) -> list[int]:
 
 @operator("SparseFillEmptyRows")
 def sparse_fill_empty_rows(node: FlexNode) -> Step:
-    """Step that adds a default element to each empty row.
+    """Return a function that adds a default element to each empty row.
 
     It returns indices, values, a flag for each empty row, and the new position of each element.
     """
@@ -112,7 +112,10 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
 
 @operator("SparseFillEmptyRowsGrad", types=NUMBERS)
 def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
-    """Step that computes the gradients of the values and of the default, for filled empty rows."""
+    """Return a function for the gradients of a sparse tensor's values and of the default.
+
+    The default has filled empty rows.
+    """
 
     def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
         check_rank(grad, 1, "gradient")
@@ -127,7 +130,7 @@ def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
 
 @operator("SparseReorder")
 def sparse_reorder(node: FlexNode) -> Step:
-    """Step that sorts indices and values by row."""
+    """Return a function that sorts indices and values by row."""
 
     def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> list[NDArray[Any]]:
         check(indices, values, shape)
@@ -139,7 +142,10 @@ def sparse_reorder(node: FlexNode) -> Step:
 
 @operator("SparseSlice")
 def sparse_slice(node: FlexNode) -> Step:
-    """Step that returns a block of a sparse tensor, by start and size, up to the tensor's end."""
+    """Return a function that returns a block of a sparse tensor, by start and size.
+
+    The block is cut off at the tensor's end.
+    """
 
     def run(
         indices: NDArray[Any],
@@ -160,7 +166,7 @@ def sparse_slice(node: FlexNode) -> Step:
 
 @operator("SparseConcat", types=ALL)
 def sparse_concat(node: FlexNode) -> Step:
-    """Step that concatenates sparse tensors, sorted by index; equal indices keep their order.
+    """Function that concatenates sparse tensors, sorted by index; equal indices keep their order.
 
     Source:
         SparseConcatOp, core/kernels/sparse_concat_op.cc.

@@ -26,7 +26,7 @@ _ADDED = SIGNED | COMPLEX | {DataType.FLOAT32, DataType.FLOAT64}
 
 @operator("SparseAdd", types=_ADDED)
 def sparse_add(node: FlexNode) -> Step:
-    """Step that adds two sparse tensors; sums smaller than a threshold are dropped.
+    """Return a function that adds two sparse tensors; sums smaller than a threshold are dropped.
 
     Source:
         SparseAddOp, core/kernels/sparse_add_op.cc.
@@ -103,7 +103,7 @@ def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
 
 @operator("SparseSoftmax", types={DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64})
 def sparse_softmax(node: FlexNode) -> Step:
-    """Step that computes the softmax over the stored elements of each row of a sparse tensor.
+    """Function that computes the softmax over the stored elements of each row of a sparse tensor.
 
     Source:
         SparseSoftmaxOp, core/kernels/sparse_softmax_op.cc.
@@ -130,7 +130,10 @@ def sparse_softmax(node: FlexNode) -> Step:
 
 @operator("SparseTensorDenseMatMul")
 def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
-    """Step that multiplies a sparse by a dense matrix; either may be replaced by its adjoint."""
+    """Return a function that multiplies a sparse by a dense matrix.
+
+    Either may be replaced by its adjoint.
+    """
     adjoint_a, adjoint_b = node.bool("adjoint_a", False), node.bool("adjoint_b", False)
 
     def run(
@@ -157,7 +160,7 @@ def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
 
 @operator("SparseReduceSum", types=NUMBERS - {DataType.BFLOAT16, DataType.FLOAT16})
 def sparse_reduce_sum(node: FlexNode) -> Step:
-    """Step that sums a sparse tensor over some axes; the result is dense."""
+    """Return a function that sums a sparse tensor over some axes; the result is dense."""
     keeps = node.bool("keep_dims", False)
 
     def run(

@@ -123,7 +123,7 @@ def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @operator(*_FUNCTIONS, types=FLOATS, broadcasts=True)
 def special_function(node: FlexNode) -> Step:
-    """Step that computes a special function of each element; 16-bit floats use float32."""
+    """Function that computes a special function of each element; 16-bit floats use float32."""
     return _of_type(_FUNCTIONS[node.op], node.type("T"))
 
 
@@ -131,7 +131,7 @@ def special_function(node: FlexNode) -> Step:
     "Zeta", "Betainc", "Polygamma", types={DataType.FLOAT32, DataType.FLOAT64}, broadcasts=True
 )
 def special_function_of_several(node: FlexNode) -> Step:
-    """Step that computes a special function of several tensors' elements."""
+    """Return a function that computes a special function of several tensors' elements."""
     functions: dict[str, Step] = {
         "Zeta": special.zeta,
         "Betainc": _but(special.betainc, (lambda a, b, x: (a <= 0) | (b <= 0), np.nan)),

@@ -68,14 +68,14 @@ _DISTRIBUTIONS = {
 
 @operator(*_DISTRIBUTIONS)
 def random_floats(node: FlexNode) -> Step:
-    """Step that draws floats of a distribution, of a given shape."""
+    """Return a function that draws floats of a distribution, of a given shape."""
     dtype = result_type(node, "dtype", DataType.FLOAT32, FLOATS)
     return _drawn(node, partial(_DISTRIBUTIONS[node.op], dtype=dtype))
 
 
 @operator("RandomUniformInt")
 def random_uniform_int(node: FlexNode) -> Step:
-    """Step that draws integers between two limits, of a given shape."""
+    """Return a function that draws integers between two limits, of a given shape."""
     result_type(node, "Tout", DataType.INT64, (DataType.INT32, DataType.INT64))
     stream = stream_of(node)
 
@@ -89,7 +89,7 @@ def random_uniform_int(node: FlexNode) -> Step:
 
 @operator("Multinomial")
 def multinomial(node: FlexNode) -> Step:
-    """Step that draws classes by the logits in each row."""
+    """Return a function that draws classes by the logits in each row."""
     dtype = result_type(node, "output_dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
     stream = stream_of(node)
     return lambda logits, count: draw_classes(logits, count, stream.reserve_outputs, dtype)
@@ -97,7 +97,7 @@ def multinomial(node: FlexNode) -> Step:
 
 @operator("RandomShuffle")
 def random_shuffle(node: FlexNode) -> Step:
-    """Step that shuffles slices along the first axis."""
+    """Return a function that shuffles slices along the first axis."""
     stream = stream_of(node)
 
     def run(values: NDArray[Any]) -> NDArray[Any]:

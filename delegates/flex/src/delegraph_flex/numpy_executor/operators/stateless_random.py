@@ -100,13 +100,13 @@ def _floats(node: FlexNode) -> Draw:
 
 @operator(*_DISTRIBUTIONS)
 def floats_of_seed(node: FlexNode) -> Step:
-    """Step that draws floats from a seed."""
+    """Return a function that draws floats from a seed."""
     return _seeded(_floats(node))
 
 
 @operator(*(f"{name}V2" for name in _DISTRIBUTIONS))
 def floats_of_place(node: FlexNode) -> Step:
-    """Step that draws floats from key, counter and algorithm."""
+    """Return a function that draws floats from key, counter and algorithm."""
     return _placed(_floats(node))
 
 
@@ -141,21 +141,21 @@ def integers_between(
 
 @operator("StatelessRandomUniformFullInt")
 def stateless_random_uniform_full_int(node: FlexNode) -> Step:
-    """Step that draws integers with all bits random, from a seed."""
+    """Return a function that draws integers with all bits random, from a seed."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _seeded(partial(integers, dtype=dtype))
 
 
 @operator("StatelessRandomUniformFullIntV2")
 def stateless_random_uniform_full_int_v2(node: FlexNode) -> Step:
-    """Step that draws integers with all bits random, from key, counter and algorithm."""
+    """Function that draws integers with all bits random, from key, counter and algorithm."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _placed(partial(integers, dtype=dtype))
 
 
 @operator("StatelessRandomUniformInt")
 def stateless_random_uniform_int(node: FlexNode) -> Step:
-    """Step that draws integers between two limits from a seed."""
+    """Return a function that draws integers between two limits from a seed."""
     result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(shape: NDArray[Any], seed: NDArray[Any], low: Any, high: Any) -> Any:
@@ -166,7 +166,7 @@ def stateless_random_uniform_int(node: FlexNode) -> Step:
 
 @operator("StatelessRandomUniformIntV2")
 def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
-    """Step that draws integers between two limits from key, counter and algorithm."""
+    """Return a function that draws integers between two limits from key, counter and algorithm."""
     result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(shape: Any, key: Any, counter: Any, alg: Any, low: Any, high: Any) -> Any:
@@ -177,7 +177,7 @@ def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGetKeyCounter")
 def stateless_random_get_key_counter(node: FlexNode) -> Step:
-    """Step that computes key and counter from a seed."""
+    """Return a function that computes key and counter from a seed."""
 
     def run(seed: NDArray[Any]) -> list[NDArray[Any]]:
         random = Philox.of_stateless_seed(seed)
@@ -189,20 +189,20 @@ def stateless_random_get_key_counter(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGetAlg")
 def stateless_random_get_alg(node: FlexNode) -> Step:
-    """Step that returns the number of the random algorithm, Philox."""
+    """Return a function that returns the number of the random algorithm, Philox."""
     return lambda: np.array(_PHILOX, np.int32)
 
 
 @operator("StatelessRandomGetKeyCounterAlg")
 def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
-    """Step that computes key and counter from a seed, and returns the algorithm's number."""
+    """Function that computes key and counter from a seed, and returns the algorithm's number."""
     key_counter = stateless_random_get_key_counter(node)
     return lambda seed: [*key_counter(seed), np.array(_PHILOX, np.int32)]
 
 
 @operator("StatelessMultinomial")
 def stateless_multinomial(node: FlexNode) -> Step:
-    """Step that draws classes by the logits in each row, from a seed."""
+    """Return a function that draws classes by the logits in each row, from a seed."""
     dtype = result_type(node, "output_dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(logits: NDArray[Any], count: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:

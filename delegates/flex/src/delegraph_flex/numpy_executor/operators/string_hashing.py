@@ -26,7 +26,7 @@ def _buckets(node: FlexNode) -> int:
 
 @operator("StringToHashBucketFast")
 def fast_bucket(node: FlexNode) -> Step:
-    """Step that assigns each string to a bucket by FarmHash."""
+    """Return a function that assigns each string to a bucket by FarmHash."""
     count = _buckets(node)
 
     def one(value: bytes) -> int:
@@ -38,7 +38,7 @@ def fast_bucket(node: FlexNode) -> Step:
 
 @operator("Fingerprint")
 def fingerprint(node: FlexNode) -> Step:
-    """Step that returns the 8-byte FarmHash of each item along the first axis.
+    """Return a function that returns the 8-byte FarmHash of each item along the first axis.
 
     Strings are hashed first. Source: core/kernels/fingerprint_op.cc.
     """
@@ -66,7 +66,7 @@ def _hashes(strings: NDArray[Any]) -> NDArray[np.uint64]:
 
 @operator("StringToHashBucketStrong")
 def strong_bucket(node: FlexNode) -> Step:
-    """Step that assigns each string to a bucket by SipHash with a key."""
+    """Return a function that assigns each string to a bucket by SipHash with a key."""
     count, key = _buckets(node), node.ints("key")
     if len(key) != 2:
         raise Unsupported(f"key has {len(key)} numbers, expected 2")
@@ -75,7 +75,7 @@ def strong_bucket(node: FlexNode) -> Step:
 
 @operator("StringToHashBucket")
 def bucket(node: FlexNode) -> Step:
-    """Step that assigns each string to a bucket by TensorFlow's own hash."""
+    """Return a function that assigns each string to a bucket by TensorFlow's own hash."""
     count = _buckets(node)
 
     def run(x: NDArray[Any]) -> NDArray[Any]:

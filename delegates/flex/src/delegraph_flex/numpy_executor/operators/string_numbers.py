@@ -24,7 +24,7 @@ _PRINTED_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
 
 @operator("AsString")
 def as_string(node: FlexNode) -> Step:
-    """Step that converts numbers to text, in the formats of C's ``printf``."""
+    """Return a function that converts numbers to text, in the formats of C's ``printf``."""
     type = node.type("T")
     if type is DataType.BOOL:
         return _each_number(lambda value: b"true" if value else b"false")
@@ -56,7 +56,7 @@ def _float_letter(node: FlexNode) -> str:
 
 
 def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
-    """Return the step that converts numbers to text by *function*.
+    """Return the function that converts numbers to text by *function*.
 
     *longest* is the length in bytes that the options alone require, for the memory check.
     """
@@ -74,7 +74,7 @@ def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
 
 @operator("StringToNumber")
 def to_number(node: FlexNode) -> Step:
-    """Step that converts text to numbers."""
+    """Return a function that converts text to numbers."""
     type = node.type("out_type", DataType.FLOAT32)
     if type not in PARSED:
         raise Unsupported(f"StringToNumber to {type.name}", "dtype")
@@ -93,7 +93,7 @@ def to_number(node: FlexNode) -> Step:
 
 @operator("EncodeBase64")
 def encode_base64(node: FlexNode) -> Step:
-    """Step that encodes strings in URL-safe base 64, optionally padded with ``=``."""
+    """Return a function that encodes strings in URL-safe base 64, optionally padded with ``=``."""
     if node.bool("pad", False):
         return each(base64.urlsafe_b64encode)
     return each(lambda value: base64.urlsafe_b64encode(value).rstrip(b"="))
@@ -104,7 +104,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}")
 
 @operator("DecodeBase64")
 def decode_base64(node: FlexNode) -> Step:
-    """Step that decodes strings in URL-safe base 64, padded or not."""
+    """Return a function that decodes strings in URL-safe base 64, padded or not."""
 
     def one(value: bytes) -> bytes:
         text = value.rstrip(b"=")

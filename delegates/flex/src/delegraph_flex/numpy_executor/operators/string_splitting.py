@@ -17,7 +17,7 @@ Strings = NDArray[np.object_]
 
 @operator("StringSplit")
 def split_at_any(node: FlexNode) -> Step:
-    """Step that splits strings at any of several bytes: indices, values, shape."""
+    """Return a function that splits strings at any of several bytes: indices, values, shape."""
     skip_empty = node.bool("skip_empty", True)
 
     def parts(value: bytes, delimiters: bytes) -> Iterator[bytes]:
@@ -40,7 +40,7 @@ def split_at_any(node: FlexNode) -> Step:
 
 @operator("StringSplitV2")
 def split(node: FlexNode) -> Step:
-    """Step that splits strings at separators or blanks: indices, values, shape."""
+    """Return a function that splits strings at separators or blanks: indices, values, shape."""
     most = node.int("maxsplit", -1)
 
     def run(x: Strings, separator: NDArray[Any]) -> list[NDArray[Any]]:

@@ -44,19 +44,19 @@ def _by_encoding(
 
 @operator("StringLower")
 def lower(node: FlexNode) -> Step:
-    """Step that converts strings to lower case, ASCII letters only or all letters."""
+    """Return a function that converts strings to lower case, ASCII letters only or all letters."""
     return _by_encoding(node, str.lower, bytes.lower)
 
 
 @operator("StringUpper")
 def upper(node: FlexNode) -> Step:
-    """Step that converts strings to upper case, ASCII letters only or all letters."""
+    """Return a function that converts strings to upper case, ASCII letters only or all letters."""
     return _by_encoding(node, str.upper, bytes.upper)
 
 
 @operator("StringStrip")
 def strip(node: FlexNode) -> Step:
-    """Step that removes blanks at both ends of strings."""
+    """Return a function that removes blanks at both ends of strings."""
     return each(lambda value: value.strip(b" \t\n\v\f\r"))
 
 
@@ -71,7 +71,7 @@ def character_starts(value: bytes) -> list[int]:
 
 @operator("StringLength")
 def length(node: FlexNode) -> Step:
-    """Step that returns the lengths of strings, in bytes or UTF-8 characters."""
+    """Return a function that returns the lengths of strings, in bytes or UTF-8 characters."""
     if _unit(node) == "BYTE":
         return each(len, np.int32)
     return each(lambda value: len(character_starts(value)), np.int32)
@@ -93,7 +93,7 @@ def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
 
 @operator("StringJoin")
 def join(node: FlexNode) -> Step:
-    """Step that joins strings of several arrays element by element; scalars are repeated."""
+    """Function that joins strings of several arrays element by element; scalars are repeated."""
     separator = node.bytes("separator", b"")
 
     def run(*parts: Strings) -> Strings:
@@ -114,7 +114,7 @@ def join(node: FlexNode) -> Step:
 
 @operator("ReduceJoin")
 def reduce_join(node: FlexNode) -> Step:
-    """Step that joins the strings along some dimensions into one string."""
+    """Return a function that joins the strings along some dimensions into one string."""
     separator, keep = node.bytes("separator", b""), node.bool("keep_dims", False)
 
     def run(x: Strings, axes: NDArray[Any]) -> Strings:
@@ -146,7 +146,7 @@ def _axis(axis: int, rank: int) -> int:
 
 @operator("Substr")
 def substring(node: FlexNode) -> Step:
-    """Step that returns substrings, by position and length in bytes or UTF-8 characters."""
+    """Function that returns substrings, by position and length in bytes or UTF-8 characters."""
     in_bytes = _unit(node) == "BYTE"
 
     def one(value: bytes, position: int, count: int) -> bytes:

@@ -80,25 +80,25 @@ def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
 
 @operator("HashTableV2")
 def hash_table(node: FlexNode) -> Step:
-    """Step that returns the handle of a table which is filled only once."""
+    """Return a function that returns the handle of a table which is filled only once."""
     return _handle(node, (), is_mutable=False)
 
 
 @operator("MutableHashTableV2")
 def mutable_hash_table(node: FlexNode) -> Step:
-    """Step that returns the handle of a table which can be changed."""
+    """Return a function that returns the handle of a table which can be changed."""
     return _handle(node, (), is_mutable=True)
 
 
 @operator("MutableHashTableOfTensorsV2")
 def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
-    """Step that returns the handle of a table of tensors which can be changed."""
+    """Return a function that returns the handle of a table of tensors which can be changed."""
     return _handle(node, node.shape("value_shape") or (), is_mutable=True)
 
 
 @operator("LookupTableFindV2")
 def find(node: FlexNode) -> Step:
-    """Step that looks up the values of keys; missing keys get a default."""
+    """Return a function that looks up the values of keys; missing keys get a default."""
 
     def run(handle: Any, keys: Array, default: Array) -> Array:
         table = _table(handle)
@@ -133,7 +133,7 @@ functions(
 
 @operator("LookupTableRemoveV2")
 def remove(node: FlexNode) -> Step:
-    """Step that removes keys from a table; it has no output."""
+    """Return a function that removes keys from a table; it has no output."""
 
     def run(handle: Any, keys: Array) -> tuple[()]:
         items = _table(handle).contents()
@@ -146,13 +146,13 @@ def remove(node: FlexNode) -> Step:
 
 @operator("LookupTableSizeV2")
 def size(node: FlexNode) -> Step:
-    """Step that returns the number of keys in a table."""
+    """Return a function that returns the number of keys in a table."""
     return lambda handle: np.array(len(_table(handle).contents()), np.int64)
 
 
 @operator("LookupTableExportV2")
 def export(node: FlexNode) -> Step:
-    """Step that returns all keys and values of a table."""
+    """Return a function that returns all keys and values of a table."""
 
     def run(handle: Any) -> list[Array]:
         table = _table(handle)

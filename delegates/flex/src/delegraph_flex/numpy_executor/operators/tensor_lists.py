@@ -122,21 +122,21 @@ def _type(node: FlexNode) -> DataType:
 
 @operator("EmptyTensorList")
 def empty(node: FlexNode) -> Step:
-    """Step that makes an empty list."""
+    """Return a function that makes an empty list."""
     type = _type(node)
     return lambda shape, most: TensorList(type, _shape(shape), (), int(most))
 
 
 @operator("TensorListReserve")
 def reserve(node: FlexNode) -> Step:
-    """Step that makes a list of elements that are not set."""
+    """Return a function that makes a list of elements that are not set."""
     type = _type(node)
     return lambda shape, count: TensorList(type, _shape(shape), (None,) * _count(count))
 
 
 @operator("TensorListPushBack")
 def push_back(node: FlexNode) -> Step:
-    """Step that appends an element to a list."""
+    """Return a function that appends an element to a list."""
     type = _type(node)
 
     def run(handle: Any, tensor: Array) -> TensorList:
@@ -148,7 +148,10 @@ def push_back(node: FlexNode) -> Step:
 
 @operator("TensorListPopBack")
 def pop_back(node: FlexNode) -> Step:
-    """Step that removes the last element of a list, and returns the new list and the element."""
+    """Return a function that removes the last element of a list.
+
+    The outputs are the new list and the element.
+    """
     type = _type(node)
 
     def run(handle: Any, shape: Array) -> list[Any]:
@@ -163,27 +166,27 @@ def pop_back(node: FlexNode) -> Step:
 
 @operator("TensorListLength")
 def length(node: FlexNode) -> Step:
-    """Step that returns the number of elements of a list."""
+    """Return a function that returns the number of elements of a list."""
     return lambda handle: np.array(len(handle.items), np.int32)
 
 
 @operator("TensorListElementShape")
 def element_shape(node: FlexNode) -> Step:
-    """Step that returns the shape of a list's elements; the scalar -1 if it is unknown."""
+    """Function that returns the shape of a list's elements; the scalar -1 if it is unknown."""
     dtype = node.type("shape_type").dtype
     return lambda handle: np.array(-1 if handle.shape is None else handle.shape, dtype)
 
 
 @operator("TensorListGetItem")
 def get_item(node: FlexNode) -> Step:
-    """Step that returns the element at an index."""
+    """Return a function that returns the element at an index."""
     type = _type(node)
     return lambda handle, index, shape: _list(handle, type).item(int(index), _shape(shape))
 
 
 @operator("TensorListSetItem")
 def set_item(node: FlexNode) -> Step:
-    """Step that replaces the element at an index."""
+    """Return a function that replaces the element at an index."""
     type, resize = _type(node), node.bool("resize_if_index_out_of_bounds", False)
 
     def run(handle: Any, index: Array, tensor: Array) -> TensorList:
@@ -202,7 +205,7 @@ def set_item(node: FlexNode) -> Step:
 
 @operator("TensorListResize")
 def resize(node: FlexNode) -> Step:
-    """Step that shortens a list, or extends it by elements that are not set."""
+    """Return a function that shortens a list, or extends it by elements that are not set."""
 
     def run(handle: Any, size: Array) -> TensorList:
         found: TensorList = _list(handle, handle.type)
@@ -234,7 +237,7 @@ def _stacked(items: list[Array], type: DataType, shape: Shape) -> Array:
 
 @operator("TensorListStack")
 def stack(node: FlexNode) -> Step:
-    """Step that stacks all elements of a list into one tensor."""
+    """Return a function that stacks all elements of a list into one tensor."""
     type, count = _type(node), node.int("num_elements", -1)
 
     def run(handle: Any, shape: Array) -> Array:
@@ -250,7 +253,7 @@ def stack(node: FlexNode) -> Step:
 
 @operator("TensorListGather")
 def gather(node: FlexNode) -> Step:
-    """Step that stacks the elements at some indices into one tensor."""
+    """Return a function that stacks the elements at some indices into one tensor."""
     type = _type(node)
 
     def run(handle: Any, indices: Array, shape: Array) -> Array:
@@ -263,7 +266,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("TensorListFromTensor")
 def from_tensor(node: FlexNode) -> Step:
-    """Step that makes a list of a tensor's rows."""
+    """Return a function that makes a list of a tensor's rows."""
     type = _type(node)
 
     def run(tensor: Array, shape: Array) -> TensorList:
@@ -295,7 +298,7 @@ def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0
 
 @operator("TensorListScatter")
 def scatter(node: FlexNode) -> Step:
-    """Step that makes a list from the rows of a tensor, at given indices."""
+    """Return a function that makes a list from the rows of a tensor, at given indices."""
     type = _type(node)
 
     def run(tensor: Array, indices: Array, shape: Array) -> TensorList:
@@ -306,7 +309,10 @@ def scatter(node: FlexNode) -> Step:
 
 @operator("TensorListScatterV2")
 def scatter_to_length(node: FlexNode) -> Step:
-    """Step that makes a list from the rows of a tensor at given indices, with a minimum length."""
+    """Return a function that makes a list from a tensor's rows at given indices.
+
+    An input gives the smallest length of the list.
+    """
     type = _type(node)
 
     def run(tensor: Array, indices: Array, shape: Array, count: Array) -> TensorList:
@@ -320,14 +326,14 @@ def scatter_to_length(node: FlexNode) -> Step:
 
 @operator("TensorListScatterIntoExistingList")
 def scatter_into(node: FlexNode) -> Step:
-    """Step that replaces some elements of a list by rows of a tensor."""
+    """Return a function that replaces some elements of a list by rows of a tensor."""
     type = _type(node)
     return lambda handle, tensor, indices: _scattered(_list(handle, type), tensor, indices)
 
 
 @operator("TensorListConcat", "TensorListConcatV2")
 def concatenate(node: FlexNode) -> Step:
-    """Step that concatenates all elements on their first dimension, and returns the lengths."""
+    """Function that concatenates all elements on their first dimension, and returns the lengths."""
     type = _type(node)
     declared = node.shape("element_shape") if node.op == "TensorListConcat" else None
 
@@ -349,7 +355,7 @@ def concatenate(node: FlexNode) -> Step:
 
 @operator("TensorListSplit")
 def split(node: FlexNode) -> Step:
-    """Step that cuts a tensor along its first dimension into the elements of a list."""
+    """Function that cuts a tensor along its first dimension into the elements of a list."""
     type = _type(node)
 
     def run(tensor: Array, shape: Array, lengths: Array) -> TensorList:
@@ -365,7 +371,7 @@ def split(node: FlexNode) -> Step:
 
 @operator("TensorListConcatLists")
 def concatenate_lists(node: FlexNode) -> Step:
-    """Step that concatenates two lists."""
+    """Return a function that concatenates two lists."""
     type = _type(node)
 
     def run(a: Any, b: Any) -> TensorList:

@@ -31,7 +31,10 @@ Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
 def conv2d_backprop_input(node: FlexNode) -> Step:
-    """Step for a transposed convolution with filters ``[KH, KW, C, O]``; input 0 is the size."""
+    """Return a function for a transposed convolution with filters ``[KH, KW, C, O]``.
+
+    Input 0 is the size.
+    """
     sliding = Sliding.of(node, 4, data_format="NHWC")
     require_no_dilations(sliding)
     return _sized(node, sliding)
@@ -39,7 +42,7 @@ def conv2d_backprop_input(node: FlexNode) -> Step:
 
 @operator("Conv3DBackpropInputV2", types=FLOATS)
 def conv3d_backprop_input(node: FlexNode) -> Step:
-    """Step for a transposed 3D convolution, with filters ``[KD, KH, KW, C, O]``."""
+    """Return a function for a transposed 3D convolution, with filters ``[KD, KH, KW, C, O]``."""
     sliding = Sliding.of(node, 5, data_format="NDHWC")
     require_no_dilations(sliding)
     return _sized(node, sliding)
@@ -47,7 +50,7 @@ def conv3d_backprop_input(node: FlexNode) -> Step:
 
 @operator("DepthwiseConv2dNativeBackpropInput", types=FLOATS)
 def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
-    """Step for a transposed depthwise convolution, with filters ``[KH, KW, C, multiplier]``."""
+    """Function for a transposed depthwise convolution, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
     spread = _gradient(node, sliding, lambda dy, tap: (dy * tap).sum(axis=-1))
 
@@ -83,7 +86,7 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
 def _gradient(
     node: FlexNode, sliding: Sliding, spread: Spread
 ) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
-    """Return the step of the gradient, from the input's shape, filters and output gradient.
+    """Return the function of the gradient, from the input's shape, filters and output gradient.
 
     *sliding* is the geometry of the windows; *spread* computes a tap's contribution to the input.
     """

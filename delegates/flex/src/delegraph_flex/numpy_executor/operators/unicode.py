@@ -85,21 +85,21 @@ def _decode_all(
 
 @operator("UnicodeDecode")
 def decode(node: FlexNode) -> Step:
-    """Step that decodes strings to code points, and returns the row splits."""
+    """Return a function that decodes strings to code points, and returns the row splits."""
     convert = _decoder(node, _codec(node))
     return lambda x: _decode_all(node, x, convert)[:2]
 
 
 @operator("UnicodeDecodeWithOffsets")
 def decode_with_offsets(node: FlexNode) -> Step:
-    """Step that decodes strings to code points, with row splits and byte positions."""
+    """Return a function that decodes strings to code points, with row splits and byte positions."""
     convert = _decoder(node, _codec(node))
     return lambda x: _decode_all(node, x, convert)
 
 
 @operator("UnicodeEncode")
 def encode(node: FlexNode) -> Step:
-    """Step that encodes code points, divided by row splits, as strings."""
+    """Return a function that encodes code points, divided by row splits, as strings."""
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)
@@ -138,7 +138,7 @@ def _check_splits(bounds: list[int], count: int) -> None:
 
 @operator("UnicodeTranscode")
 def transcode(node: FlexNode) -> Step:
-    """Step that converts strings to another encoding."""
+    """Return a function that converts strings to another encoding."""
     convert = _decoder(node, _codec(node))
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     return each(lambda value: "".join(chr(point) for point, _ in convert(value)).encode(codec))
@@ -146,7 +146,7 @@ def transcode(node: FlexNode) -> Step:
 
 @operator("UnicodeScript")
 def script(node: FlexNode) -> Step:
-    """Step that returns the script of each code point, as ICU's number; -1 if unknown."""
+    """Function that returns the script of each code point, as ICU's number; -1 if unknown."""
     starts, numbers = _scripts()
     return lambda points: numbers[np.searchsorted(starts, points, "right")]
 
@@ -162,7 +162,7 @@ def _scripts() -> tuple[Array, Array]:
 
 @operator("WhitespaceTokenizeWithOffsets")
 def whitespace_tokenize(node: FlexNode) -> Step:
-    """Step that splits code points into words at blanks.
+    """Return a function that splits code points into words at blanks.
 
     Its outputs: code points, splits, starts and limits of the words, splits of the strings.
 

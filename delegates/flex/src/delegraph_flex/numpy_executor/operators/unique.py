@@ -20,7 +20,10 @@ Parts = tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]
 
 @operator("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(node: FlexNode) -> Step:
-    """Step that returns distinct values or slices in order of occurrence, indices, and counts."""
+    """Return a function that returns distinct values or slices in order of occurrence.
+
+    Further outputs are indices and counts.
+    """
     dtype = node.type("out_idx", DataType.INT32).dtype
     has_counts = "Counts" in node.op
 
@@ -65,7 +68,7 @@ def _parts_of_keys(x: NDArray[Any]) -> Parts:
 
 @operator("ListDiff")
 def list_diff(node: FlexNode) -> Step:
-    """Step that returns the elements of a list that a second list lacks, and their positions."""
+    """Return a function that returns the elements that a second list lacks, and positions."""
     dtype = node.type("out_idx", DataType.INT32).dtype
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[Any]]:

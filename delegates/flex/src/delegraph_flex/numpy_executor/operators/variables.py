@@ -77,7 +77,7 @@ def _variable(handle: Any) -> Variable:
 
 @operator("VarHandleOp")
 def handle(node: FlexNode) -> Step:
-    """Step that returns the handle of the variable with the node's name."""
+    """Return a function that returns the handle of the variable with the node's name."""
     type, shape = node.type("dtype"), node.shape("shape")
     if type in (DataType.RESOURCE, DataType.VARIANT):
         raise Unsupported(f"a variable of {type.name}", "dtype")
@@ -89,13 +89,13 @@ def handle(node: FlexNode) -> Step:
 
 @operator("ReadVariableOp")
 def read(node: FlexNode) -> Step:
-    """Step that returns the value of a variable."""
+    """Return a function that returns the value of a variable."""
     return lambda handle: _variable(handle).read()
 
 
 @operator("AssignVariableOp")
 def assign(node: FlexNode) -> Step:
-    """Step that sets the value of a variable; it has no output."""
+    """Return a function that sets the value of a variable; it has no output."""
 
     def run(handle: Any, value: Array) -> tuple[()]:
         _variable(handle).assign(value)
@@ -121,20 +121,20 @@ functions({"AssignAddVariableOp": _updating(np.add), "AssignSubVariableOp": _upd
 
 @operator("VarIsInitializedOp")
 def is_initialized(node: FlexNode) -> Step:
-    """Step that returns whether a variable has a value."""
+    """Return a function that returns whether a variable has a value."""
     return lambda handle: np.array(_variable(handle).value is not None)
 
 
 @operator("VariableShape")
 def variable_shape(node: FlexNode) -> Step:
-    """Step that returns the shape of a variable's value."""
+    """Return a function that returns the shape of a variable's value."""
     dtype = node.type("out_type", DataType.INT32).dtype
     return lambda handle: np.array(_variable(handle).read().shape, dtype)
 
 
 @operator("DestroyResourceOp")
 def destroy(node: FlexNode) -> Step:
-    """Step that removes the value of a variable; it has no output."""
+    """Return a function that removes the value of a variable; it has no output."""
 
     def run(handle: Any) -> tuple[()]:
         if isinstance(handle, Variable):
@@ -146,7 +146,7 @@ def destroy(node: FlexNode) -> Step:
 
 @operator("ResourceGather")
 def resource_gather(node: FlexNode) -> Step:
-    """Step that returns rows of a variable's value, by index."""
+    """Return a function that returns rows of a variable's value, by index."""
     if node.int("batch_dims", 0) != 0:
         raise Unsupported("batch_dims other than 0")
 
