@@ -20,6 +20,7 @@ from delegraph_numba_cpu.program.run_time_estimate import (
     BRIEF,
     GAIN,
     LONG,
+    NEXT_TRIALS,
     ORDER,
     SHARED_TRIALS,
     SHORT,
@@ -299,6 +300,32 @@ def test_short_programs_take_workers_if_they_gain(gains: bool, alone: float) -> 
         run_time.observe(alone)
     is_brief = not gains and alone < BRIEF
     assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, is_brief, gains)
+
+
+def test_programs_that_run_alone_are_tried_again_some_times() -> None:
+    run_time, counts = RunTimeEstimate(), []
+    while True:
+        for takes_workers in ORDER:
+            assert (run_time.is_known, run_time.takes_workers) == (False, takes_workers)
+            run_time.observe((TINY + BRIEF) / 2, has_workers=takes_workers)
+        assert (run_time.is_brief, run_time.takes_workers) == (True, False)
+        counts.append(run_time.runs_until_trial)
+        if not counts[-1]:
+            break
+        for _ in range(counts[-1]):
+            assert run_time.is_known
+            run_time.count_run()
+    assert counts == [*reversed(NEXT_TRIALS), 0]
+
+
+def test_a_later_trial_finds_that_workers_gain() -> None:
+    run_time = RunTimeEstimate()
+    for together in (BRIEF, TINY / 2):
+        for takes_workers in ORDER:
+            run_time.observe(together if takes_workers else TINY * 2, has_workers=takes_workers)
+        for _ in range(run_time.runs_until_trial):
+            run_time.count_run()
+    assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, True)
 
 
 def test_workers_have_begun_before_the_first_run_with_them(

@@ -70,6 +70,7 @@ class Pacing:
     is_brief: bool = False
     is_known: bool = True
     takes_workers: bool = True
+    runs_until_trial: int = 0
     observed: list[tuple[float, bool]] = field(default_factory=list)
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:

@@ -104,6 +104,8 @@ class Pool:
             library: the compiled kernels that the program calls.
         """
         run_time = program.run_time
+        if run_time.runs_until_trial:
+            run_time.count_run()
         if run_time.is_brief:
             library.run_briefly(program.table)
             return

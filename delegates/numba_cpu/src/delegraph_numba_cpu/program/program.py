@@ -21,6 +21,7 @@ from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+from delegraph_numba_cpu.library.cpu import usable_processors
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
@@ -105,7 +106,7 @@ class Program:
         self.rows = tuple(rows)
         self.workers = workers
         self.tiles = max((row.tiles for row in rows), default=1)
-        self.run_time = RunTimeEstimate(may_take_workers=workers > 1 and self.tiles > 1)
+        self.run_time = RunTimeEstimate(min(workers, self.tiles, usable_processors()) > 1)
         starts = np.cumsum([0, *(len(row.instruction.names) for row in rows)])
         self._words = _words(int(starts[-1]))
         if known is not None:
@@ -269,6 +270,8 @@ class Program:
                     otherwise()
                     return
             if run_time.is_brief:
+                if run_time.runs_until_trial:
+                    run_time.count_run()
                 run_briefly(table)
             else:
                 pool.run(self, library)

@@ -29,6 +29,13 @@ GAIN = 0.95
 """Largest share of the time in one thread that a run with workers must take to be worth them."""
 
 
+NEXT_TRIALS = (100_000, 10_000, 1_000)
+"""Numbers of runs in one thread after which both ways are tried again, the last number first.
+
+First runs often happen while other threads start, and then workers seem to gain nothing.
+"""
+
+
 class RunTimeEstimate:
     """Estimate, from first runs, of a program's time and of whether workers make it faster.
 
@@ -36,20 +43,26 @@ class RunTimeEstimate:
         may_take_workers: whether a run can use workers.
 
     Attributes:
-        is_known: whether the estimate is final; until then, runs are timed.
+        is_known: whether the estimate is made; until then, runs are timed.
         is_brief: whether a run is very short and takes no workers; False while unknown.
         takes_workers: whether the next run should use workers.
+        runs_until_trial: number of calls of :meth:`count_run` until both ways are tried again; 0
+            if they are not.
     """
 
     __slots__ = (
-        "_alone", "_may_take_workers", "_runs", "_together", "is_brief", "is_known",
-        "takes_workers",
+        "_alone", "_may_take_workers", "_next_trials", "_runs", "_together", "is_brief",
+        "is_known", "runs_until_trial", "takes_workers",
     )  # fmt: skip
 
     def __init__(self, may_take_workers: bool = True) -> None:
-        self.is_known = self.is_brief = self.takes_workers = False
         self._may_take_workers = may_take_workers
-        self._alone, self._together, self._runs = inf, inf, 0
+        self._next_trials = [*NEXT_TRIALS] if may_take_workers else []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.is_known = self.is_brief = self.takes_workers = False
+        self._alone, self._together, self._runs, self.runs_until_trial = inf, inf, 0, 0
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
         """Record the duration of a run, and decide once enough runs are known.
@@ -72,8 +85,16 @@ class RunTimeEstimate:
             self._decide(self._may_take_workers)
         elif self._runs >= len(ORDER):
             self._decide(self._together < GAIN * alone)
+            if not self.takes_workers and self._next_trials:
+                self.runs_until_trial = self._next_trials.pop()
         elif self._may_take_workers:
             self.takes_workers = ORDER[self._runs]
+
+    def count_run(self) -> None:
+        """Count a run of known time, unless :attr:`runs_until_trial` is 0."""
+        self.runs_until_trial -= 1
+        if not self.runs_until_trial:
+            self._begin()
 
     def _decide(self, takes_workers: bool) -> None:
         self.takes_workers = takes_workers
