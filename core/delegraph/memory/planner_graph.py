@@ -69,7 +69,7 @@ class PlannerGraph(Protocol):
         """Return the number of bytes that tensor *index* needs now."""
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return the present owner of the memory of tensor *index*."""
+        """Return who owns the memory of tensor *index* now: one of the two arenas, or others."""
 
 
 class LastReads:

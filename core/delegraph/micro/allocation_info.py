@@ -114,7 +114,17 @@ class _Builder:
         return [self.infos[first + i] for i in indices if i >= 0]
 
     def walk(self, index: int, step: int) -> int:
-        """Count the steps of subgraph *index*, beginning at *step*; return the last step."""
+        """Record in which steps the tensors of subgraph *index* are written and read.
+
+        A step is the run of one operator; operators of called subgraphs count, too.
+
+        Args:
+            index: number of the subgraph.
+            step: number of steps before its first operator.
+
+        Returns:
+            The number of its last step.
+        """
         if index in self._active or not 0 <= index < len(self._model.subgraphs):
             problem = "calls itself" if index in self._active else "does not exist"
             raise MalformedModelError(f"subgraph {index} is called, and {problem}")

@@ -63,7 +63,11 @@ def pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _descriptor(life: str) -> int:
-    """Return the file descriptor of the parent's pipe; on Windows, *life* is a handle."""
+    """Return the file descriptor of the pipe that closes when the parent process ends.
+
+    Args:
+        life: number of the pipe: its file descriptor, or on Windows its handle.
+    """
     if sys.platform != "win32":
         os.set_inheritable(int(life), False)
         return int(life)

@@ -333,7 +333,7 @@ def _are_equal(rows: NDArray[Any]) -> bool:
 
 
 def _are_apart(starts: Positions) -> bool:
-    """Whether no two vectors begin at the same of *starts*, as in most files."""
+    """Whether all *starts* differ, so that no two vectors share bytes; true for most files."""
     steps = np.diff(starts)
     if (steps < 0).all() or (steps > 0).all():
         return True

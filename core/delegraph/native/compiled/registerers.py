@@ -136,7 +136,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Takes the place of a delegate when a compiled kernel belongs to a custom operator."""
+    """Owner of the compiled kernels of a custom operator, with the methods of a delegate."""
 
     address = 0
 

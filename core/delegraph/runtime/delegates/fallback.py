@@ -263,7 +263,7 @@ class Guard:
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
-        """Whether Delegraph has kernels that take the original nodes."""
+        """Whether Delegraph's own kernels can compute all nodes that the delegate replaced."""
         if self._obstacle is None:
             try:
                 self._originals.work_out_shapes()

@@ -115,18 +115,21 @@ WITNESS = Witness()
 
 
 def check_begins(note: Mapping[str, Any]) -> None:
-    """Report to the receiver that a check begins; *note* has its name and the delegate's."""
+    """Report to the parent process that a check begins.
+
+    *note* has the name of the check as ``check`` and that of the delegate as ``delegate``.
+    """
     WITNESS.case = None
     WITNESS.tell(CheckBegins(note))
 
 
 def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
-    """Report to the receiver that a phase begins; see :class:`PhaseBegins` for the arguments."""
+    """Report to the parent process that a phase begins; see :class:`PhaseBegins` for the arguments."""
     WITNESS.tell(PhaseBegins(delegate, phase, imports))
 
 
 def model_begins(case: OperatorCase) -> None:
-    """Report to the receiver that a delegate is about to get the model of *case*."""
+    """Report to the parent process that a delegate is about to get the model of *case*."""
     WITNESS.case = case
     WITNESS.tell(ModelBegins(case, WITNESS.key))
 

@@ -278,7 +278,10 @@ class Chain:
         return records
 
     def _encoded(self) -> tuple[NDArray[np.uint8], int]:
-        """Return steps and tables as the bytes that kernels read, and the number of registers."""
+        """Return the chain's code for the kernel, and the number of registers that it uses.
+
+        The code is the encoded steps (one element-wise operation each), then lookup tables.
+        """
         code = np.zeros((len(self._steps), STEP_WORDS), np.int64)
         slots = self._slots()
         tables: list[NDArray[np.uint8]] = []
