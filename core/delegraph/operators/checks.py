@@ -168,10 +168,10 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
 
     Raises:
-        OperatorError: only one of the two types is a string or a resource. LiteRT then writes into
-            memory that it has planned for numbers, and crashes.
+        OperatorError: the operator computes strings or resources, and the output is declared as
+            numbers. LiteRT then writes into memory that it has planned for numbers, and crashes.
     """
-    if (type_ in OBJECT_TYPES) != (output.type in OBJECT_TYPES):
+    if type_ in OBJECT_TYPES and output.type not in OBJECT_TYPES:
         raise OperatorError(f"output is {output.type.name}, expected {type_.name}")
     output.adopt_type(type_)
 

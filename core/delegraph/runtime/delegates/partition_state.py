@@ -101,7 +101,13 @@ def _calls_any(nodes: Iterable[tuple[Node, Registration]]) -> bool:
 
 
 class Before(NamedTuple):
-    """What is saved before a delegate's node runs: variables, output arrays, expected outputs."""
+    """State before a delegate's node runs, from which it can be undone and its outputs judged.
+
+    Attributes:
+        saved: copies of the variables that it may change; None if they need not be restored.
+        arrays: each output tensor, with its shape and array.
+        expected: what the policy ``validate`` checks each output against; empty without it.
+    """
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]

@@ -265,10 +265,10 @@ class _Attempts:
         return {demand for claim in self.claims for demand in shown(claim, trial)}
 
     def _worth_trying(self, case: OperatorCase) -> Trial | None:
-        """Return *case* with its right results if it should be run on the delegate, else None.
+        """Return *case* with its expected outputs; None if it need not be run on the delegate.
 
-        It should not if no claim covers its types, version and activation, and an equal one was
-        tried.
+        That is so if none of the delegate's claims covers the case's types, version and activation,
+        and another case with the same three was run before.
         """
         form = case.input_form()
         if any(claim.misfit(form) is None for claim in self.claims):

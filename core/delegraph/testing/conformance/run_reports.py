@@ -124,7 +124,10 @@ def check_begins(note: Mapping[str, Any]) -> None:
 
 
 def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
-    """Report to the parent process that a phase begins; see :class:`PhaseBegins` for the arguments."""
+    """Report to the parent process that a phase begins.
+
+    See :class:`PhaseBegins` for the arguments.
+    """
     WITNESS.tell(PhaseBegins(delegate, phase, imports))
 
 

@@ -76,7 +76,7 @@ class OutputDifference(JsonRecord):
 
     @property
     def worst_run(self) -> int:
-        """Index of the run with the largest difference; a run that cannot be compared counts as worst."""
+        """Index of the run with the largest difference, or of one that cannot be compared."""
         return max(range(len(self.runs)), key=lambda run: _badness(self.runs[run]))
 
     @property

@@ -145,7 +145,7 @@ class ProbeWork:
         return ComparedRun(str(run), names, run.values, expected)
 
     def found(self) -> list[tuple[str, Array]]:
-        """Return the outputs of the last tested run, each with its name."""
+        """Return names and values of the outputs of the last run of the tested set-up."""
         return self._found
 
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:

@@ -223,8 +223,8 @@ def _finisher(prepare):
 def _finisher_64(prepare):
     """Return an intrinsic that converts accumulators of 64 outputs at a time to bytes.
 
-    They are in the order of ``dot_products.zipped``. *prepare* is a function that prepares the
-    rescaling, from :func:`_all_of`.
+    The accumulators are interleaved, in the order of ``dot_products.zipped``. *prepare*, made by
+    :func:`_all_of`, loads multipliers and shifts, and returns the function that rescales.
     """
 
     @intrinsic

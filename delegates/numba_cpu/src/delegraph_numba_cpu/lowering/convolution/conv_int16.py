@@ -327,7 +327,9 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the operands of the kernel for a product's weights, headers and scaling, by name.
+    """Return the kernel's operands for the constants of a matrix product, by name.
+
+    They are the packed weights, headers (bias and scaling of each group of outputs), and counts.
 
     Args:
         builder: builder of the program, which stores the constants.
