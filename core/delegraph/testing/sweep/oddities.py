@@ -161,7 +161,10 @@ def absent_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with one tensor as two inputs of a node that *chance* chooses."""
+    """Return the test model *draft* with one tensor as two inputs of a node.
+
+    The random generator *chance* chooses the node. None if it has no two inputs of one type.
+    """
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     inputs = list((draft.main.operators or ())[at].inputs or ())
     pairs = [

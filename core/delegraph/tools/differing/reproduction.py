@@ -184,7 +184,11 @@ class Reproducer:
     # -- the whole model ---------------------------------------------------------------------------
 
     def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
-        """Write the whole model's inputs in run *number*, and rules that exclude other nodes."""
+        """Write files that reproduce *fault* with the whole model.
+
+        They are the inputs of run *number*, and placement rules by which the delegate gets the
+        faulty nodes only. Their names begin with *stem*.
+        """
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)

@@ -46,8 +46,9 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
 
     Raises:
-        ArgumentError: the device or the twin does not exist.
-        PluginError: the delegate of ``via`` is not installed.
+        ArgumentError: the simulated device, or the file of the option ``twin`` (the model before
+            compilation), does not exist.
+        PluginError: the delegate of the option ``via``, which computes the nodes, is not installed.
     """
 
     def __init__(self, options: EdgeTpuOptions | None = None) -> None:

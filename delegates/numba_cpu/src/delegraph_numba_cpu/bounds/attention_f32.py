@@ -10,7 +10,7 @@ from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 
 @rule(ATTENTION)
 def attention(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``ATTENTION`` reads and writes."""
+    """Declare, for the bounds check, the bytes that the kernel ``ATTENTION`` reads and writes."""
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
     row.require(not row.has("slopes"), "results have no slopes")

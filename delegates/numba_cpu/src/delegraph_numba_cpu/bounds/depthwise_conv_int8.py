@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 @rule(instructions.DEPTHWISE)
 def depthwise(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``DEPTHWISE`` reads and writes."""
+    """Declare, for the bounds check, the bytes that the kernel ``DEPTHWISE`` reads and writes."""
     windows, taps = row.record("windows"), row.record("taps")
     row.read("x", depthwise_input(row, windows))
     row.write("y", row["rows"] * windows["out_width"] * windows["channels"])
@@ -55,6 +55,6 @@ def _line_columns(windows: Touched) -> int:
 
 @rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``REPEAT`` reads and writes."""
+    """Declare, for the bounds check, the bytes that the kernel ``REPEAT`` reads and writes."""
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

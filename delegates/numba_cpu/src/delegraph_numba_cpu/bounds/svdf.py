@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions import svdf
 
 @rule(svdf.INTEGER)
 def svdf_integer(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``INTEGER`` reads and writes."""
+    """Declare, for the bounds check, the bytes that the kernel ``INTEGER`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
     row.require(window > 0, "a filter keeps a result")
     row.read("source", batch * row["inputs"])
@@ -22,7 +22,7 @@ def svdf_integer(row: Touched) -> None:
 
 @rule(svdf.FLOAT)
 def svdf_float(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``FLOAT`` reads and writes."""
+    """Declare, for the bounds check, the bytes that the kernel ``FLOAT`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
     row.require(window > 0, "a filter keeps a result")
     row.read("products", 4 * batch * filters)

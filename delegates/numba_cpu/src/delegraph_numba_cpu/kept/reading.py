@@ -236,7 +236,7 @@ class _Reader:
         return Memory(size, address, array=array[:size])
 
     def _require_constants(self) -> None:
-        """Check the size of large constants, as the builder does."""
+        """Raise an error if copies of constants exceed the interpreter's memory limit."""
         copies = (m for m in self._memories if m.is_constant and not m.is_in_place)
         sizes = (m.size for m in copies if m.size >= LEAST)
         self._host.working_memory.limit.require_copies(sum(sizes), "what kernels keep of constants")
