@@ -146,7 +146,7 @@ def _is_accepted(
 
 
 def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
-    """Return what the claims *claimed* must add to cover the node in *question*, or None."""
+    """Return the addition to the claims that would cover the node in *question*, or None."""
     return _LIFTS[question.rejection.constraint](question, claimed)
 
 

@@ -53,7 +53,7 @@ def print_author_metadata(out: Console, metadata: ModelMetadata) -> None:
 
 
 def _facts(tensor: TensorMetadata) -> str:
-    """Return what the author says about a tensor, as text of one line."""
+    """Return the metadata that the author gave a tensor, as text of one line."""
     facts = []
     if tensor.size:
         facts.append("{} x {}".format(*tensor.size))

@@ -19,7 +19,7 @@ class Cell(Protocol):
     """Arithmetic of one layer for one time step, with the layer's weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
-        """Return what the inputs contribute to the cell, for all time steps at once.
+        """Return the products of inputs and input weights, for all time steps at once.
 
         Args:
             x: the inputs of all time steps, ``[T, B, I]``.
@@ -155,7 +155,7 @@ def bidirectional_eval(
 def stacked_inputs(
     x: Tensor, aux_input: Tensor | None, *, has_aux_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return what a stacked bidirectional layer reads: backward input and auxiliary input.
+    """Return the backward input and the auxiliary input of a stacked bidirectional layer.
 
     *x* is the layer's input; *aux_input* is its second input, if any. Layers are stacked in one of
     two ways. With *has_aux_weights*, both passes read both inputs. Otherwise the backward pass

@@ -81,7 +81,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
-    """Return what the delegates say by their ``note`` methods: the text by delegate name.
+    """Return the texts of the delegates' ``note`` methods, by delegate name.
 
     Args:
         delegates: the delegates of the model.

@@ -54,7 +54,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return what the model of *trial* shows of the things that *claim* lists.
+    """Return the demands of *claim*, such as a type or feature, that the model of *trial* meets.
 
     The result is empty if the claim does not cover the model.
     """

@@ -168,9 +168,7 @@ class Comparison:
         return _difference(right, mine, promised, case.is_random, others)
 
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
-        """Return what is wrong with *error*, raised on the tested side; None if it is expected.
-
-        The result is None if *error* is no fault.
+        """Return the fault in *error*, raised on the tested side; None if it is expected.
 
         Args:
             error: error of the tested side.

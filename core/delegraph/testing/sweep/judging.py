@@ -108,7 +108,7 @@ BARE = re.compile(
 
 
 def error_fault(error: BaseException) -> Fault | None:
-    """Return what is wrong with an error: its class or its text; None for a proper error."""
+    """Return the fault of an error, in its class or its text; None for a proper error."""
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):

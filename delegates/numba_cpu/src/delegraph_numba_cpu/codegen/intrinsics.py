@@ -125,7 +125,7 @@ def atomic_add(context: Any, address: Any, value: Any) -> Any:
 def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
     """Write *new* if the int64 at *address* is *old*, in one step for all threads.
 
-    Return what it was.
+    Return the int64 that was there before.
     """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -169,7 +169,7 @@ class KeptClaims:
                 return
 
     def known(self, node: int) -> bool | Rejection | None:
-        """Return what is stored about a node: True if it is claimed, or its rejection.
+        """Return the stored answer for a node: True if it is claimed, or its rejection.
 
         The result is None if nothing is stored.
 

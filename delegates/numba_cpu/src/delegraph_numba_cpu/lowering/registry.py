@@ -119,7 +119,7 @@ class Operator:
             return Rejection("not-well-formed", str(error))
 
     def claims(self, name: str) -> list[Claim]:
-        """Return what this delegate declares to support of the operator: types and features.
+        """Return the delegate's claims for the operator: supported types and features.
 
         Args:
             name: name of the operator.

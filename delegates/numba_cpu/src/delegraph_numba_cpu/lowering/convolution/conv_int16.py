@@ -368,9 +368,7 @@ def _by_channels(weight: Weights) -> Array:
 
 
 def _headers(product: Product) -> Array:
-    """Return what kernels apply to the sums of each 16 outputs: ``[blocks, 4, 16], int64``.
-
-    They are bias, multiplier and two shifts.
+    """Return bias, multiplier and two shifts of each 16 outputs: ``[blocks, 4, 16], int64``.
 
     Args:
         product: the constants of all outputs.
