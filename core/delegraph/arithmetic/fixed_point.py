@@ -155,10 +155,17 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
     Source:
         SaturatingRoundingDoublingHighMul, gemmlowp/fixedpoint/fixedpoint.h.
     """
-    product = a.astype(np.int64) * b
+    return _rounding_doubling_high_mul(a, b).astype(np.int32)
+
+
+def _rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDArray[np.int64]:
+    """Return a new array with the result of :func:`saturating_rounding_doubling_high_mul`."""
+    product: NDArray[np.int64] = np.asarray(np.multiply(a, b, dtype=np.int64))
     product += 1 << 30
     product >>= 31
-    return product.clip(None, INT32_MAX).astype(np.int32)  # only MIN * MIN is too large
+    if np.min(b, initial=0) < 0:
+        np.minimum(product, INT32_MAX, out=product)  # only MIN * MIN is too large
+    return product
 
 
 def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
@@ -209,7 +216,12 @@ def multiply_by_quantized_multiplier(
     """
     wide = np.asarray(shift, np.int64)
     high, right = _doubling_high_mul(x, multiplier, np.where(wide > 0, wide & 31, wide))
-    return rounding_divide_by_pot(high, right)
+    is_below = high >> 63  # -1 below 0, where halves are rounded down
+    is_below *= np.minimum(right, 1)
+    high += is_below
+    high += (np.int64(1) << right) >> 1
+    high >>= right
+    return high.astype(np.int32)
 
 
 def multiply_by_quantized_multiplier_gemm(
@@ -226,8 +238,9 @@ def multiply_by_quantized_multiplier_gemm(
     """
     multiplier = multiplier * (np.asarray(shift) <= _LARGEST_SHIFT)
     high, right = _doubling_high_mul(x, multiplier, shift)
-    half = (np.int64(1) << right) >> 1
-    return ((high + half) >> right).astype(np.int32)
+    high += (np.int64(1) << right) >> 1
+    high >>= right
+    return high.astype(np.int32)
 
 
 def multiply_by_quantized_multiplier_int64(
@@ -266,15 +279,17 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return *x* shifted left and multiplied by the mantissa, and the right shift that remains.
 
-    *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`.
+    *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`. The product is a
+    new array of int32 values.
     """
     shift = np.asarray(shift, np.int64)
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    shifted = (x.astype(np.int64) << left).astype(np.int32)  # wraps like the C code
-    return saturating_rounding_doubling_high_mul(shifted, np.asarray(multiplier)), right
+    if shift.max(initial=0) > 0:
+        x = x.astype(np.int64) << np.maximum(shift, 0)
+    shifted = x.astype(np.int32, copy=False)  # wraps like the C code
+    return _rounding_doubling_high_mul(shifted, multiplier), np.maximum(-shift, 0)
 
 
 def power_of_two(scale: float) -> int | None:
