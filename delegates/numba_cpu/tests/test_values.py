@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from delegated import delegate, levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
+from delegraph.graph import NUMPY_DTYPES
 from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
 from delegraph.schema.tables import Buffer
@@ -204,6 +205,34 @@ def test_rows_with_nan_have_the_positions_of_the_core(op: str, length: int) -> N
         given = [fed(x), constant(np.array([axis], np.int32))]
         case = operator_case(op, given, [tensor((size,), "INT32")], ARG_OPTIONS[op])
         assert_as_the_core(case)
+
+
+@levels
+@pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8"])
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_rows_of_any_length_have_the_positions_of_the_core(op: str, type: str, level: str) -> None:
+    for length in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 70):
+        random = np.random.default_rng(length)
+        extremes = [-np.inf, np.inf, -1, 0] if type == "FLOAT32" else [-128, 127, 0, 255]
+        few = np.array(extremes).astype(NUMPY_DTYPES[TensorType[type]])
+        x = np.concatenate([np.tile(few[:, None], length), random.choice(few, (30, length))])
+        given = [fed(x, type), constant(np.array([1], np.int32))]
+        case = operator_case(op, given, [tensor((len(x),), "INT32")], ARG_OPTIONS[op])
+        assert_as_the_core(case, level=level)
+
+
+@levels
+@pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8"])
+def test_pixels_of_any_width_are_resized_as_by_the_core(type: str, level: str) -> None:
+    size, options = np.array([5, 11], np.int32), o.ResizeBilinearOptions(half_pixel_centers=True)
+    for channels in (1, 2, 7, 8, 9, 15, 16, 17, 40):
+        random = np.random.default_rng(channels)
+        x = random.integers(0, 256, (2, 3, 4, channels)).astype(NUMPY_DTYPES[TensorType[type]])
+        quantization = {} if type == "FLOAT32" else {"scale": 0.5, "zero_point": 3}
+        y = tensor((2, 5, 11, channels), type, **quantization)
+        given = [fed(x, type, **quantization), constant(size)]
+        case = operator_case("RESIZE_BILINEAR", given, [y], options, version=3)
+        assert_as_the_core(case, level=level, tolerance=1e-6 if type == "FLOAT32" else 0)
 
 
 @levels

@@ -73,6 +73,16 @@ def filler(vector):
 floats, ints, signed, unsigned = map(filler, (FLOATS, INTS, SIGNED, UNSIGNED))
 
 
+@intrinsic
+def lanes_down(context):
+    """Return the vector 0, -1, -2, ... of int32."""
+
+    def generate(lowering, builder, signature, arguments):
+        return ir.Constant(INTS.ir, [-lane for lane in range(LANES)])
+
+    return INTS(), generate
+
+
 def unary(vector, function, result=None):
     """Return an intrinsic that applies *function*, written with :class:`Lanes`, to one vector.
 

@@ -57,83 +57,121 @@ find_f32, find_s8 = searcher(load_f32, 4), searcher(load_i8, 1)
 find_u8, find_i32 = searcher(load_u8, 1), searcher(load_i32, 4)
 
 
-def row_searcher(load, size, fill, start, turned, larger, fold, cut):
-    """Return a function that finds a row's first largest or smallest element, by vectors.
+LOWEST = np.float32("-inf")
+largest_float = r.folder(r.FLOATS, r.larger)
+
+
+load_floats = r.whole_loader(r.FLOATS)
+
+
+@jit
+def row_f32(source, length, smallest):
+    """Return the position of the first largest or smallest float of a row."""
+    sign = r.floats(np.float32(-1.0) if smallest else np.float32(1.0))
+    if length < r.LANES:
+        none = r.floats(LOWEST)
+        piece = r.multiply_floats(r.load_floats(source, length, none), sign)
+        piece = r.larger_floats(r.cut_floats(piece, length, none), none)
+        lane = r.first_equal(piece, r.floats(largest_float(piece)))
+        return lane if lane < length else 0
+    last = length - r.LANES  # the last piece may overlap the one before
+    best = r.floats(LOWEST)
+    for i in range(0, length, r.LANES):
+        piece = r.multiply_floats(load_floats(source + 4 * min(i, last)), sign)
+        best = r.larger_floats(piece, best)
+    best = r.floats(largest_float(best))
+    for i in range(0, length, r.LANES):
+        first = min(i, last)
+        piece = r.multiply_floats(load_floats(source + 4 * first), sign)
+        lane = r.first_equal(piece, best)
+        if lane < r.LANES:
+            return first + lane
+    return 0
+
+
+POSITION_BITS = 22
+LONGEST = 1 << POSITION_BITS
+"""Number of bytes of a row whose positions fit the low bits of a lane."""
+
+lanes_of_bytes = r.binary(r.INTS, lambda value, behind: (value << POSITION_BITS) + behind)
+largest_lane = r.folder(r.INTS, r.larger)
+
+
+def byte_row_searcher(load, load_some):
+    """Return a function that finds the first largest or smallest byte of a row, by vectors.
+
+    The high bits of a lane are a byte, and the low bits the number of possible positions behind it.
+    So the largest lane is the first of the largest bytes.
 
     Args:
-        load: function that loads a vector of elements at an address.
-        size: number of bytes of an element.
-        fill: function that makes a vector of copies of a number.
-        start: lower bound of all elements and of all turned elements.
-        turned: function ``(vector, is_turned)`` that changes elements so that the smallest becomes
-            the largest, if *is_turned*.
-        larger: function that returns the larger elements of two vectors; the second vector's where
-            one is NaN.
-        fold: function that returns the largest element of a vector.
-        cut: function that keeps the first lanes of a vector.
+        load: function that loads a vector of bytes at an address.
+        load_some: function that loads the first elements of a vector; see ``registers.loader``.
 
     Returns:
-        ``find(source, length, smallest) -> position``.
+        ``find(source, length, smallest) -> position``, for at most LONGEST bytes.
     """
 
     @jit
-    def piece(source, rest, smallest, none):
-        return cut(turned(load(source, rest, none), smallest), rest, none)
+    def lanes_from(source, first, flipped):
+        value = r.flip_ints(load(source + first), flipped)
+        return lanes_of_bytes(value, r.add_ints(r.ints(LONGEST - 1 - first), r.lanes_down()))
 
     @jit
     def find(source, length, smallest):
-        none = fill(start)
-        best = none
-        for i in range(0, length, r.LANES):
-            best = larger(piece(source + i * size, length - i, smallest, none), best)
-        best = fill(fold(best))
-        for i in range(0, length, r.LANES):
-            lane = r.first_equal(piece(source + i * size, length - i, smallest, none), best)
-            if lane < min(r.LANES, length - i):  # other lanes are not elements
-                return i + lane
-        return 0
+        flipped = r.ints(-1 if smallest else 0)
+        if length < r.LANES:
+            none = r.ints(-256)
+            value = r.cut_ints(r.flip_ints(load_some(source, length, none), flipped), length, none)
+            best = lanes_of_bytes(value, r.add_ints(r.ints(LONGEST - 1), r.lanes_down()))
+            return LONGEST - 1 - (largest_lane(best) & (LONGEST - 1))
+        last = length - r.LANES  # the last piece may overlap the one before
+        best = lanes_from(source, last, flipped)
+        for i in range(0, last, r.LANES):
+            best = r.larger_ints(lanes_from(source, i, flipped), best)
+        return LONGEST - 1 - (largest_lane(best) & (LONGEST - 1))
 
     return find
 
 
-@jit
-def turned_floats(vector, is_turned):
-    """Return *vector*, negated if *is_turned*, so that its smallest float becomes its largest."""
-    return r.multiply_floats(vector, r.floats(np.float32(-1.0))) if is_turned else vector
-
-
-@jit
-def turned_ints(vector, is_turned):
-    """Return *vector*, inverted bit by bit if *is_turned*, so that its smallest becomes largest."""
-    return r.flip_ints(vector, r.ints(-1)) if is_turned else vector
-
-
-row_f32 = row_searcher(
-    r.load_floats, 4, r.floats, np.float32("-inf"), turned_floats, r.larger_floats,
-    r.folder(r.FLOATS, r.larger), r.cut_floats,
-)  # fmt: skip
-
 row_s8, row_u8 = (
-    row_searcher(
-        load, 1, r.ints, -256, turned_ints, r.larger_ints, r.folder(r.INTS, r.larger), r.cut_ints
-    )
-    for load in (r.widen_signed, r.widen_unsigned)
+    byte_row_searcher(r.whole_loader(r.INTS, r.I8, is_signed), load_some)
+    for is_signed, load_some in ((True, r.widen_signed), (False, r.widen_unsigned))
 )
 
 
 @jit
-def found_in_row(source, length, kind, smallest):
-    """Return the position of the first largest or smallest element of a row.
+def found_in_row(source, first, length, kind, smallest):
+    """Return the position of the first largest or smallest element of a row, or -1.
+
+    It is -1 for int32, and for lengths that take less time element by element.
 
     Args:
-        source: address of the row.
-        length: number of elements.
-        kind: number of the element type; any but int32.
+        source: address of the tensor.
+        first: number of elements before the row.
+        length: number of elements of the row.
+        kind: number of the element type.
         smallest: whether the smallest element is found, not the largest.
     """
+    if kind == INT32:
+        return -1
     if kind == FLOAT32:
-        return row_f32(source, length, smallest)
-    return row_s8(source, length, smallest) if kind == INT8 else row_u8(source, length, smallest)
+        return row_f32(source + 4 * first, length, smallest)
+    if length > LONGEST:
+        return -1
+    row = source + first
+    return row_s8(row, length, smallest) if kind == INT8 else row_u8(row, length, smallest)
+
+
+@jit
+def found(source, first, length, step, kind, smallest):
+    """Return the position of the first largest or smallest of elements that are *step* apart."""
+    if kind == FLOAT32:
+        return find_f32(source + 4 * first, length, step, smallest)
+    if kind == INT8:
+        return find_s8(source + first, length, step, smallest)
+    if kind == UINT8:
+        return find_u8(source + first, length, step, smallest)
+    return find_i32(source + 4 * first, length, step, smallest)
 
 
 @kernel(instructions.ARG)
@@ -145,22 +183,18 @@ def arg(record, tile, worker):
     """
     length, inner, kind = word(record, LENGTH), word(record, INNER), word(record, KIND)
     outputs, tiles = word(record, OUTER) * inner, word(record, TILES)
-    smallest, source = word(record, SMALLEST), word(record, SOURCE)
-    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # shorter rows are faster without vectors
+    smallest, wide = word(record, SMALLEST) != 0, word(record, WIDE)
+    source, target = word(record, SOURCE), word(record, TARGET)
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
-        first = i // inner * length * inner + i % inner
-        if inner == 1 and kind != INT32 and length >= shortest:
-            size = 4 if kind == FLOAT32 else 1
-            position = found_in_row(source + size * first, length, kind, smallest)
-        elif kind == FLOAT32:
-            position = find_f32(source + 4 * first, length, inner, smallest)
-        elif kind == INT8:
-            position = find_s8(source + first, length, inner, smallest)
-        elif kind == UINT8:
-            position = find_u8(source + first, length, inner, smallest)
+        position = -1
+        if inner == 1:
+            first = i * length
+            position = found_in_row(source, first, length, kind, smallest)
         else:
-            position = find_i32(source + 4 * first, length, inner, smallest)
-        if word(record, WIDE):
-            store_i64(word(record, TARGET) + 8 * i, position)
+            first = i // inner * length * inner + i % inner
+        if position < 0:
+            position = found(source, first, length, inner, kind, smallest)
+        if wide:
+            store_i64(target + 8 * i, position)
         else:
-            store_i32(word(record, TARGET) + 4 * i, position)
+            store_i32(target + 4 * i, position)

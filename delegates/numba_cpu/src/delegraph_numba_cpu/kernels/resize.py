@@ -16,18 +16,54 @@ TAP_BYTES = 8 * instructions.TAP_WORDS
 ONE = 1 << 10
 
 
-def bilinear(instruction, itemsize, share_of, mix):
+def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62):
     """Define the kernel of a resizing instruction.
 
     Args:
         instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
         share_of: function that reads the second pixel's share of the result from a table entry.
-        mix: function ``(top, bottom, left, right, share_y, share_x, target, channels)`` that mixes
-            four pixels. *top* and *bottom* are addresses of rows, *left* and *right* byte offsets
-            in them.
+        load: function that loads a vector of a pixel's first channels as numbers to be weighted.
+        pair: function ``(top_left, top_right, bottom_left, bottom_right, share_y)`` that returns
+            the part of the result that does not depend on the column.
+        blend: function ``(target, part, share_y, share_x, count)`` that stores the first *count*
+            channels of the result.
+        narrow: largest number of channels for which pixels are kept in registers from one column to
+            the next. With more, weights are computed once for all channels of a column instead.
     """
 
+    @jit
+    def blend_row(target, top, bottom, share_y, across, width, count, step):
+        """Store the first *count* channels of a row's pixels, which are *step* bytes apart."""
+        known_left, known_right = -1, -1
+        none = load(top, 0)
+        part = pair(none, none, none, none, share_y)
+        for _ in range(width):
+            left, right = load_i64(across), load_i64(across + 8)
+            if left != known_left or right != known_right:
+                known_left, known_right = left, right
+                part = pair(
+                    load(top + left, count), load(top + right, count),
+                    load(bottom + left, count), load(bottom + right, count), share_y,
+                )  # fmt: skip
+            blend(target, part, share_y, share_of(across, 2), count)
+            across += TAP_BYTES
+            target += step
+
+    @jit
+    def blend_columns(target, top, bottom, share_y, across, width, channels):
+        """Store a row's pixels, of at least LANES channels."""
+        for _ in range(width):
+            left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
+            for i in range(0, channels, r.LANES):
+                first = min(i, channels - r.LANES) * itemsize
+                a, b = load(top + left + first, r.LANES), load(top + right + first, r.LANES)
+                c, d = load(bottom + left + first, r.LANES), load(bottom + right + first, r.LANES)
+                blend(target + first, pair(a, b, c, d, share_y), share_y, share_x, r.LANES)
+            across += TAP_BYTES
+            target += channels * itemsize
+
+    @kernel(instruction)
     def run(record, tile, worker):
         rows, tiles = word(record, ROWS), word(record, TILES)
         height, width, channels = (
@@ -35,74 +71,113 @@ def bilinear(instruction, itemsize, share_of, mix):
             word(record, OUT_WIDTH),
             word(record, CHANNELS),
         )
-        target = word(record, TARGET)
+        across, step = word(record, ACROSS), channels * itemsize
+        last = max(channels - r.LANES, 0)  # the last piece of a pixel may overlap the one before
         for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
             down = word(record, DOWN) + row % height * TAP_BYTES
             image = word(record, SOURCE) + row // height * word(record, IMAGE_BYTES)
             top, bottom = image + load_i64(down), image + load_i64(down + 8)
+            target = word(record, TARGET) + row * width * step
             share_y = share_of(down, 2)
-            place = target + row * width * channels * itemsize
-            for column in range(width):
-                across = word(record, ACROSS) + column * TAP_BYTES
-                left, right = load_i64(across), load_i64(across + 8)
-                mix(top, bottom, left, right, share_y, share_of(across, 2), place, channels)
-                place += channels * itemsize
-
-    kernel(instruction)(run)
+            if channels > narrow:
+                blend_columns(target, top, bottom, share_y, across, width, channels)
+                continue
+            for i in range(0, last, r.LANES):
+                first = i * itemsize
+                blend_row(
+                    target + first, top + first, bottom + first, share_y, across, width, r.LANES,
+                    step,
+                )  # fmt: skip
+            first = last * itemsize
+            blend_row(
+                target + first, top + first, bottom + first, share_y, across, width,
+                channels - last, step,
+            )  # fmt: skip
 
 
 @jit
-def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of float32; see *mix* of :func:`bilinear`."""
+def load_f32(address, count):
+    """Return a vector of *count* floats."""
+    return r.load_floats(address, count, r.floats(0.0))
+
+
+@jit
+def load_u8(address, count):
+    """Return a vector of *count* uint8 numbers, as floats."""
+    return r.to_floats(r.widen_unsigned(address, count, r.ints(0)))
+
+
+@jit
+def load_s8(address, count):
+    """Return a vector of *count* int8 numbers, as int32."""
+    return r.widen_signed(address, count, r.ints(0))
+
+
+@jit
+def all_four(a, b, c, d, share_y):
+    """Return four pixels of floats, whose products are rounded one by one."""
+    return a, b, c, d
+
+
+@jit
+def float_weights(share_y, share_x):
+    """Return vectors of the weights of the four pixels."""
     one = np.float32(1.0)
-    a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
-    c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
-    zero = r.floats(0.0)
-    for i in range(0, channels, r.LANES):
-        left_i, right_i, rest = left + 4 * i, right + 4 * i, channels - i
-        value = r.multiply_floats(r.load_floats(top + left_i, rest, zero), a)
-        value = r.add_product(r.load_floats(top + right_i, rest, zero), b, value)
-        value = r.add_product(r.load_floats(bottom + left_i, rest, zero), c, value)
-        value = r.add_product(r.load_floats(bottom + right_i, rest, zero), d, value)
-        r.store_floats(target + 4 * i, value, rest)
+    top, bottom = r.floats(one - share_y), r.floats(share_y)
+    left, right = r.floats(one - share_x), r.floats(share_x)
+    return (
+        r.multiply_floats(top, left),
+        r.multiply_floats(top, right),
+        r.multiply_floats(bottom, left),
+        r.multiply_floats(bottom, right),
+    )
 
 
 @jit
-def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
+def blend_f32(target, pixels, share_y, share_x, count):
+    """Store the weighted mean of four pixels of float32; see *blend* of :func:`bilinear`."""
+    a, b, c, d = pixels
+    weight_a, weight_b, weight_c, weight_d = float_weights(share_y, share_x)
+    value = r.add_product(b, weight_b, r.multiply_floats(a, weight_a))
+    value = r.add_product(d, weight_d, r.add_product(c, weight_c, value))
+    r.store_floats(target, value, count)
+
+
+@jit
+def blend_u8(target, pixels, share_y, share_x, count):
     """Store the weighted mean of four uint8 pixels, computed in float32; see :func:`bilinear`.
 
     Each product and each sum is rounded, as in the official kernel.
     """
-    one, zero, half = np.float32(1.0), r.ints(0), r.floats(0.5)
-    a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
-    c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
-    for i in range(0, channels, r.LANES):
-        left_i, right_i, rest = left + i, right + i, channels - i
-        value = r.multiply_floats(r.to_floats(r.widen_unsigned(top + left_i, rest, zero)), a)
-        product = r.multiply_floats(r.to_floats(r.widen_unsigned(top + right_i, rest, zero)), b)
-        value = r.add_floats(value, product)
-        product = r.multiply_floats(r.to_floats(r.widen_unsigned(bottom + left_i, rest, zero)), c)
-        value = r.add_floats(value, product)
-        product = r.multiply_floats(r.to_floats(r.widen_unsigned(bottom + right_i, rest, zero)), d)
-        value = r.add_floats(r.add_floats(value, product), half)
-        r.store_low_bytes(target + i, r.to_ints(value), rest)
+    a, b, c, d = pixels
+    weight_a, weight_b, weight_c, weight_d = float_weights(share_y, share_x)
+    value = r.add_floats(r.multiply_floats(a, weight_a), r.multiply_floats(b, weight_b))
+    value = r.add_floats(value, r.multiply_floats(c, weight_c))
+    value = r.add_floats(value, r.multiply_floats(d, weight_d))
+    r.store_low_bytes(target, r.to_ints(r.add_floats(value, r.floats(0.5))), count)
 
 
 @jit
-def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
+def start_and_slope(a, b, c, d, share_y):
+    """Return the mean of the left pixels and the slope to the right ones, in units of 2**-20.
+
+    Integers are exact in any order, so a column takes one product.
+    """
+    top, bottom = r.ints(ONE - share_y), r.ints(share_y)
+    left = r.add_ints(r.multiply_ints(a, top), r.multiply_ints(c, bottom))
+    right = r.add_ints(r.multiply_ints(b, top), r.multiply_ints(d, bottom))
+    slope = r.add_ints(right, r.multiply_ints(left, r.ints(-1)))
+    return r.multiply_ints(left, r.ints(ONE)), slope
+
+
+@jit
+def blend_s8(target, part, share_y, share_x, count):
     """Store the weighted mean of four int8 pixels, halves away from zero; see :func:`bilinear`."""
-    zero = r.ints(0)
-    a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
-    c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)
-    for i in range(0, channels, r.LANES):
-        left_i, right_i, rest = left + i, right + i, channels - i
-        value = r.multiply_ints(r.widen_signed(top + left_i, rest, zero), a)
-        value = r.add_ints(value, r.multiply_ints(r.widen_signed(top + right_i, rest, zero), b))
-        value = r.add_ints(value, r.multiply_ints(r.widen_signed(bottom + left_i, rest, zero), c))
-        value = r.add_ints(value, r.multiply_ints(r.widen_signed(bottom + right_i, rest, zero), d))
-        r.store_low_bytes(target + i, r.rounded_shift_20(value), rest)
+    start, slope = part
+    value = r.add_ints(start, r.multiply_ints(slope, r.ints(share_x)))
+    r.store_low_bytes(target, r.rounded_shift_20(value), count)
 
 
-bilinear(instructions.BILINEAR_F32, 4, real, mix_f32)
-bilinear(instructions.BILINEAR_U8, 1, real, mix_u8)
-bilinear(instructions.BILINEAR_S8, 1, word, mix_s8)
+bilinear(instructions.BILINEAR_F32, 4, real, load_f32, all_four, blend_f32, 2 * r.LANES)
+bilinear(instructions.BILINEAR_U8, 1, real, load_u8, all_four, blend_u8)
+bilinear(instructions.BILINEAR_S8, 1, word, load_s8, start_and_slope, blend_s8)
