@@ -60,6 +60,9 @@ _FORMULAS = {
 
 Parameters = tuple[float | NDArray[np.generic], ...]
 
+Positions = NDArray[np.intp]
+"""Positions of pairs in a table of 65,536: 256 times the bits of the first, plus the second's."""
+
 
 def tables(call: Call) -> PairTables:
     """Return a node's results for all pairs of 8-bit operands, as tables for the kernel.
@@ -152,22 +155,22 @@ def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | Non
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
     limits = y.zero_point, low, high
-    a, b = _every_pair(call.input(0).dtype)
+    dtype = call.input(0).dtype
     candidates = _products(call) if call.name == PRODUCT else _sums(call)
     apply = _product if call.name == PRODUCT else _sum
 
-    def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+    def real(candidate: Candidate, pairs: Positions | None) -> NDArray[np.float32]:
         """Return the real results of *candidate* for *pairs*, which the kernel truncates."""
         with np.errstate(all="ignore"):
-            found = apply(a[pairs], b[pairs], *candidate[0])
+            found = apply(*_operands(dtype, pairs), *candidate[0])
             return found + np.copysign(np.float32(candidate[1]), found)
 
-    def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+    def fails(candidate: Candidate, pairs: Positions | None) -> Positions:
         """Return the positions of those *pairs* for which *candidate* gives a wrong result."""
         found = real(candidate, pairs)
         has_integer = np.abs(found) < LARGEST
         whole = np.where(has_integer, found, 0).astype(np.int32)
-        is_right = (whole + y.zero_point).clip(low, high) == wanted[pairs]
+        is_right = (whole + y.zero_point).clip(low, high) == _results(wanted, pairs)
         return np.flatnonzero(~(has_integer & is_right))
 
     # Pairs that one candidate gets wrong are mostly wrong for the next ones.
@@ -176,11 +179,11 @@ def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | Non
         if exact:
             if len(fails(candidate, hard)):
                 continue
-            wrong = fails(candidate, slice(None))
+            wrong = fails(candidate, None)
             if len(wrong):
                 hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
                 continue
-        elif not (np.abs(real(candidate, slice(None))) < LARGEST).all():
+        elif not (np.abs(real(candidate, None)) < LARGEST).all():
             continue
         return (*candidate[0], candidate[1], *limits)
     return None
@@ -201,12 +204,14 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
         return None
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
-    a, b = _every_pair(call.input(0).dtype)
+    dtype = call.input(0).dtype
 
-    def fails(factors: Sequence[np.float32], pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+    def fails(factors: Sequence[np.float32], pairs: Positions | None) -> Positions:
         """Return the positions of *pairs* for which the sum gives a wrong result."""
-        sums = [add(a[pairs], b[pairs], *factors) for add in (_rounded_sum, _fused_sum)]
-        is_right = [np.rint(found).clip(low, high) == wanted[pairs] for found in sums]
+        a, b = _operands(dtype, pairs)
+        results = _results(wanted, pairs)
+        sums = [add(a, b, *factors) for add in (_rounded_sum, _fused_sum)]
+        is_right = [np.rint(found).clip(low, high) == results for found in sums]
         return np.flatnonzero(~np.logical_and(*is_right))
 
     hard = np.empty(0, np.intp)
@@ -215,7 +220,7 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
         factors = [np.float32(x) for x in (a_factor, b_factor, offset + y.zero_point + bias)]
         if not _are_plain(*map(float, factors)) or (exact and len(fails(factors, hard))):
             continue
-        wrong = fails(factors, slice(None)) if exact else hard
+        wrong = fails(factors, None) if exact else hard
         if not len(wrong):
             return (*map(float, factors), low, high)
         hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
@@ -232,10 +237,24 @@ def _are_plain(a_factor: float, b_factor: float, offset: float) -> bool:
     return are_wide and (offset == 0 or 2.0**-19 <= abs(offset) <= 2.0**10)
 
 
+def _operands(
+    dtype: np.dtype[Any], pairs: Positions | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return both operands of *pairs*, or a column and a row that broadcast to all pairs."""
+    values = _values(dtype)
+    if pairs is None:
+        return values[:, None], values
+    return values[pairs >> 8], values[pairs & 0xFF]
+
+
 @cache
-def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    values = every_value(dtype).astype(np.float32)
-    return np.repeat(values, 256), np.tile(values, 256)
+def _values(dtype: np.dtype[Any]) -> NDArray[np.float32]:
+    return every_value(dtype).astype(np.float32)
+
+
+def _results(wanted: Table, pairs: Positions | None) -> Table:
+    """Return the right results of *pairs*; of all, one row for each first operand."""
+    return wanted.reshape(256, 256) if pairs is None else wanted[pairs]
 
 
 LARGEST = 2.0**30
