@@ -196,7 +196,7 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless activations are int16, and weights constant and symmetric.
+    """Check that activations are int16, and weights constant and symmetric, or return a rejection.
 
     Kernels must also be able to scale all sums exactly.
     """
@@ -222,7 +222,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Return a rejection if the convolution has several groups of channels."""
+    """Check that the convolution has one group and supported operands, or return a rejection."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 
@@ -233,7 +233,7 @@ def lower_conv(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_depthwise(call: Call) -> Rejection | None:
-    """Return a rejection unless there is one output per channel, or a single channel."""
+    """Check that each channel has one output, or there is one channel, or return a rejection."""
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -256,7 +256,7 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
+    """Check that the weights are ``[O, K]`` in the default order, or return a rejection."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
