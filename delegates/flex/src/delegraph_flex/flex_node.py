@@ -39,7 +39,7 @@ class FunctionSignature:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
-    """What the nodes of one interpreter share: resources, functions, threads, stop requests.
+    """Objects shared by the nodes of one interpreter: resources, functions, threads, stop requests.
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
