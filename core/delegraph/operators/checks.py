@@ -86,7 +86,7 @@ def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that the shape of *tensor* equals *shape*.
 
     Raises:
-        OperatorError: it has another shape.
+        OperatorError: the shape differs.
     """
     if tensor.shape != tuple(shape):
         raise OperatorError(

@@ -175,7 +175,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
-        TypeError: a hook returned something else than it should, or is not marked as a hook.
+        TypeError: a hook returned the wrong type, or is not marked as a hook.
         Exception: any error of the hooks.
     """
     import pluggy  # lazy import: the default delegate does without

@@ -33,7 +33,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 def check_f32(call: Call) -> Rejection | None:
     """Check that weights and output shape are constants, or return a rejection.
 
-    Windows must have no gaps between them.
+    The stride must not exceed the kernel, and the weights must be finite.
     """
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
@@ -70,7 +70,7 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """The outputs of one axis whose number has one remainder by the stride, as a convolution.
+    """Outputs of an axis whose numbers have the same remainder by the stride, as a convolution.
 
     Attributes:
         first: number of the first output; the others follow at the distance of the stride.
