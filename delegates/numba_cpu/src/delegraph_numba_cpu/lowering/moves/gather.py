@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_positions`.
+    """Check positions as :func:`check_positions` does, and that constant ones are in range.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -78,7 +78,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_positions`, or one of tuples that are too long.
+    """Check positions as :func:`check_positions` does, and the length of their tuples.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
