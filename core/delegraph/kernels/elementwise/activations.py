@@ -212,8 +212,6 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
     """Prepare HARD_SWISH: x * relu6(x + 3) / 6, on float32, uint8 and int8.
 
-    HARD_SWISH is x * min(max(x + 3, 0), 6) / 6.
-
     Source:
         HardSwishEval, tflite/kernels/activations.cc.
     """
