@@ -197,7 +197,7 @@ def test_connections_over_the_limit(served: Served) -> None:
 def test_what_clients_gave_up_is_not_computed(served: Served, gated: GatedModel) -> None:
     answered = 'delegraph_requests_total{model_name="neg",outcome="answered"}'
     computed = 'delegraph_batch_rows_sum{model_name="neg"}'
-    before = metrics(served)
+    before = served.metrics()
     gated.gate.touch()
     with ThreadPoolExecutor(1) as pool:
         kept = pool.submit(one, served, posted(asked(1)))
@@ -217,18 +217,13 @@ def test_what_clients_gave_up_is_not_computed(served: Served, gated: GatedModel)
         gated.gate.unlink()
         assert kept.result() == (200, "")
     assert one(served, posted(asked(1))) == (200, "")
-    after = metrics(served)
+    after = served.metrics()
     assert after[answered] - before.get(answered, 0) == 2
     assert after[computed] - before.get(computed, 0) == 2
 
 
-def metrics(served: Served) -> dict[str, float]:
-    lines = [line for line in served.text("metrics").splitlines() if not line.startswith("#")]
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
-
-
 def in_progress(served: Served) -> float:
-    return metrics(served).get('delegraph_requests_in_progress{model_name="neg"}', 0)
+    return served.metrics().get('delegraph_requests_in_progress{model_name="neg"}', 0)
 
 
 def test_large_json_delays_no_other_client(served: Served) -> None:
