@@ -174,7 +174,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node cannot work: the error names it.
-            UnresolvedOpError: custom operators without an implementation.
+            UnresolvedOpError: custom operators have no implementation.
             PlacementError: nodes are not where ``placement`` wants them.
         """
         self._views.require_none()

@@ -98,7 +98,7 @@ class Session(SharedState):
         Raises:
             DelegateError: a delegate cannot be applied to the new shapes.
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
-            UnresolvedOpError: custom operators without an implementation.
+            UnresolvedOpError: custom operators have no implementation.
         """
         if subgraph.is_allocated and not subgraph.plan.undone:
             return
