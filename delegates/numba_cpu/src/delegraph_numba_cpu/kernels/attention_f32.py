@@ -206,7 +206,7 @@ def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row,
 
 @jit
 def whole_columns(columns):
-    """Return the width of the register tile that computes the last *columns* columns."""
+    """Return how many columns the register tile has that computes the last *columns* columns."""
     if columns <= NARROW:
         return HALF if columns <= HALF else NARROW
     return MIDDLE if columns <= MIDDLE else WIDE
