@@ -124,7 +124,7 @@ class TimeLimitError(CallCancelledError, TimeoutError):
 
 
 class ArenaTooSmallError(DelegraphError, MemoryError):
-    """An arena of fixed size is too small for what a model needs.
+    """An arena of fixed size is smaller than a model needs.
 
     Attributes:
         missing: number of bytes that the failed request lacked; later requests are not counted.

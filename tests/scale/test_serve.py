@@ -168,20 +168,14 @@ def test_eight_clients_get_their_own_answers(digits: Served, expected: NDArray[A
                 np.testing.assert_array_equal(found, expected[start : start + rows])
         return 50
 
-    before = metrics(digits)
+    before = digits.metrics()
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(asked, range(8))) == 400
-    after = metrics(digits)
+    after = digits.metrics()
     answered = 'delegraph_requests_total{model_name="digits_int8",outcome="answered"}'
     batches = 'delegraph_batch_rows_count{model_name="digits_int8"}'
     assert after[answered] - before.get(answered, 0) == 400
     assert after[batches] - before.get(batches, 0) < 400  # several were computed together
-
-
-def metrics(served: Served) -> dict[str, float]:
-    """Return Prometheus's metrics by name with labels."""
-    lines = [line for line in served.text("metrics").splitlines() if not line.startswith("#")]
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -310,10 +304,10 @@ def test_who_comes_while_others_are_computed_is_computed_together(gated: GatedMo
         with ThreadPoolExecutor(10) as pool:
             for value in range(10):
                 asked.append(pool.submit(ask, served, "grpc", float(value)))
-                served.wait_until(lambda: metrics(served).get(waiting) == len(asked))
+                served.wait_until(lambda: served.metrics().get(waiting) == len(asked))
             gated.gate.unlink()
             assert [one.result() for one in asked] == [-value for value in range(10)]
-        assert metrics(served)['delegraph_batch_rows_count{model_name="neg"}'] <= 4
+        assert served.metrics()['delegraph_batch_rows_count{model_name="neg"}'] <= 4
 
 
 def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(

@@ -74,6 +74,11 @@ class Served:
         with urllib.request.urlopen(f"http://{self.http}/{path}", timeout=10) as answer:
             return str(answer.read().decode())
 
+    def metrics(self) -> dict[str, float]:
+        """Return Prometheus's metrics by name with labels."""
+        lines = [line for line in self.text("metrics").splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
     def wait_until(self, holds: Callable[[], Value]) -> Value:
         """Wait until *holds* is true and return its value; fail if the server ends before."""
         end = time.monotonic() + PATIENCE

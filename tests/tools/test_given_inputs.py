@@ -10,20 +10,9 @@ from delegraph.errors import ArgumentError
 from delegraph.tools.array_files import read_npy, read_npz, write_npz
 from delegraph.tools.given_inputs import GivenInput, given_inputs
 from delegraph.tools.model_inputs import input_values
+from support.tensor_details import details
 
-
-def details(name: str, dtype: type = np.float32, *shape: int) -> dict[str, Any]:
-    array = np.array(shape, np.int32)
-    return {
-        "name": name,
-        "dtype": dtype,
-        "shape": abs(array),
-        "shape_signature": array,
-        "quantization": (0.0, 0),
-    }
-
-
-TWO = [details("a", np.float32, 2), details("b", np.int32, 2)]
+TWO = [details(np.float32, 2, name="a"), details(np.int32, 2, name="b")]
 
 
 def given(
@@ -102,12 +91,12 @@ def test_two_archives_are_refused() -> None:
 
 
 def test_a_name_that_is_almost_right_is_suggested() -> None:
-    entries = [details("image", np.float32, 1), details("mask", np.float32, 1)]
+    entries = [details(np.float32, 1, name="image"), details(np.float32, 1, name="mask")]
     with pytest.raises(ArgumentError, match=r"'imgae=1' \(did you mean 'image'\?\) names none of"):
         given("imgae=1", entries=entries)
 
 
-STRING = details("text", np.bytes_, 1)
+STRING = details(np.bytes_, 1, name="text")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +117,7 @@ def test_a_text_is_one_string(word: str, expected: bytes) -> None:
 
 @pytest.mark.parametrize("shape", [(), (-1,), (1, 1)])
 def test_one_string_has_the_inputs_rank(shape: tuple[int, ...]) -> None:
-    (found,) = given("hello", entries=[details("text", np.bytes_, *shape)])
+    (found,) = given("hello", entries=[details(np.bytes_, *shape, name="text")])
     assert found.values.shape == (1,) * len(shape)
     assert found.values.reshape(-1).tolist() == [b"hello"]
 
@@ -136,7 +125,7 @@ def test_one_string_has_the_inputs_rank(shape: tuple[int, ...]) -> None:
 def test_lines_of_a_file_are_strings(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_bytes("one\ntwö\n".encode())
-    entry = details("text", np.bytes_, -1)
+    entry = details(np.bytes_, -1, name="text")
     assert values(given(str(path), entries=[entry])) == [[b"one", "twö".encode()]]
     with pytest.raises(ArgumentError, match=r"texts.txt' has shape \[2\], expected \[1\]"):
         given(str(path), entries=[STRING])
@@ -158,7 +147,7 @@ def test_a_text_that_does_not_fit_is_refused(
     word: str, shape: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
-        given(word, entries=[details("text", np.bytes_, *shape)])
+        given(word, entries=[details(np.bytes_, *shape, name="text")])
 
 
 def test_numbers_are_no_texts(tmp_path: Path) -> None:
@@ -188,7 +177,7 @@ def test_a_bfloat16_array_survives_a_file(tmp_path: Path) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     path = str(tmp_path / "x.npz")
     write_npz(path, ["x"], [np.array([1.5], ml_dtypes.bfloat16)])
-    (found,) = given(path, entries=[details("x", ml_dtypes.bfloat16, 1)])
+    (found,) = given(path, entries=[details(ml_dtypes.bfloat16, 1, name="x")])
     assert found.values.dtype == ml_dtypes.bfloat16
     assert found.values.tolist() == [1.5]
 

@@ -11,6 +11,7 @@ import pytest
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import TensorMetadata
 from delegraph.tools.pictures import PictureOptions, picture_as_input
+from support.tensor_details import details
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -23,11 +24,6 @@ def picture(tmp_path: Path) -> str:
     path = tmp_path / "picture.png"
     Image.fromarray(PIXELS).save(path)
     return str(path)
-
-
-def details(dtype: type, *shape: int) -> dict[str, Any]:
-    array = np.array(shape, np.int32)
-    return {"name": "x", "dtype": dtype, "shape": abs(array), "shape_signature": array}
 
 
 def test_a_uint8_input_gets_the_bytes(picture: str) -> None:

@@ -13,17 +13,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import TensorMetadata
 from delegraph.tools.sounds import sound_as_input
-
-
-def details(dtype: type, *shape: int, scale: float = 0.0, zero_point: int = 0) -> dict[str, Any]:
-    array = np.array(shape, np.int32)
-    return {
-        "name": "x",
-        "dtype": dtype,
-        "shape": abs(array),
-        "shape_signature": array,
-        "quantization": (scale, zero_point),
-    }
+from support.tensor_details import details
 
 
 def wav(

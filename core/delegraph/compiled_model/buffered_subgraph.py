@@ -123,7 +123,7 @@ class BufferedSubgraph:
 
         Raises:
             ArgumentTypeError: a dimension that is no int of 32 bits.
-            CompiledModelError: a shape that the input cannot have.
+            CompiledModelError: the input cannot have the shape.
         """
         shape = tuple(checked_c_int("a dimension", dim) for dim in dims)
         tensor = self.inputs[position]

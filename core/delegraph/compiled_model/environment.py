@@ -65,7 +65,7 @@ class Environment:
 
         Raises:
             ArgumentError: both options and other arguments are given.
-            ArgumentTypeError: a path that is no text.
+            ArgumentTypeError: a path is no text.
         """
         if isinstance(options, str):
             if runtime_path is not None:

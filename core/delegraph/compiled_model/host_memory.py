@@ -41,8 +41,8 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
     """Return *dtype* as a NumPy dtype, after checking that buffers support it.
 
     Raises:
-        ArgumentError: another dtype, such as int64, or one in the byte order of other machines.
-        TypeError: a value that cannot be hashed.
+        ArgumentError: buffers do not support the dtype, such as int64, or its byte order.
+        TypeError: the value cannot be hashed.
     """
     found: np.dtype[Any] | None = _KNOWN.get(dtype)
     return _looked_up(dtype) if found is None else found
@@ -219,7 +219,7 @@ class HostMemory:
         """Return a new array of *shape* with the first bytes of the memory.
 
         Raises:
-            ArgumentError: a dtype that buffers cannot be read as.
+            ArgumentError: buffers cannot be read as this dtype.
             CompiledModelError: the array has more bytes than the memory.
         """
         result = np.empty(shape, supported_dtype(dtype))

@@ -91,8 +91,8 @@ class LoadedModel:
             message: first line of the error.
 
         Raises:
-            ArgumentTypeError: no int.
-            CompiledModelError: no such signature.
+            ArgumentTypeError: the value is no int.
+            CompiledModelError: the model has no such signature.
         """
         signatures = self.signatures
         position = index if type(index) is int else checked_c_int("a signature index", index)
@@ -111,8 +111,8 @@ class LoadedModel:
         """Return the signature with a key; an empty key means the first signature.
 
         Raises:
-            ArgumentTypeError: no text.
-            CompiledModelError: no such signature.
+            ArgumentTypeError: the value is no text.
+            CompiledModelError: the model has no such signature.
         """
         text = checked_text("a signature key", key)
         index = self.index_of(text) if text else 0
@@ -126,7 +126,7 @@ def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
     """Return *index* as the position of an input or output; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
-        ArgumentTypeError: no int.
+        ArgumentTypeError: the value is no int.
         CompiledModelError: there are fewer.
     """
     position = checked_c_int(f"an {kind.lower()} index", index)
@@ -140,7 +140,7 @@ def position_of(kind: str, names: Sequence[str], name: Any) -> int:
     """Return the position of *name* in *names*; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
-        ArgumentTypeError: no text.
+        ArgumentTypeError: the value is no text.
         CompiledModelError: none has it.
     """
     text = checked_text(f"an {kind.lower()} name", name)

@@ -28,7 +28,7 @@ def loaded(
         additions: other keyword-only arguments of ``Interpreter``.
 
     Raises:
-        ArgumentTypeError: an argument of another type, or an unknown keyword.
+        ArgumentTypeError: an argument has the wrong type, or a keyword is unknown.
         CompiledModelError: no such file, no model, or no such accelerator.
         PlacementError: nodes without a delegate, and the CPU may compute none.
     """

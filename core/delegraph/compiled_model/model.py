@@ -76,7 +76,7 @@ class CompiledModel:
 
         Raises:
             ArgumentError: (ValueError) both options and an accelerator, or a closed environment.
-            ArgumentTypeError: (TypeError) an argument of another type.
+            ArgumentTypeError: (TypeError) an argument has the wrong type.
             CompiledModelError: (RuntimeError) no such file, no model, or no such accelerator.
             PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: (RuntimeError) a delegate failed.
@@ -150,7 +150,7 @@ class CompiledModel:
         """Return ``{"key": key, "inputs": names, "outputs": names}`` of the signature *index*.
 
         Raises:
-            CompiledModelError: no such signature.
+            CompiledModelError: the model has no such signature.
         """
         signature = self._loaded.at(index)
         return {"key": signature.key, **signature.names()}
@@ -168,7 +168,7 @@ class CompiledModel:
         """Return name, index, dtype and present shape of each input, by name.
 
         Raises:
-            CompiledModelError: an unknown key.
+            CompiledModelError: the key is unknown.
         """
         signature = self._loaded.named(signature_key)
         return details(signature.inputs, signature.subgraph.inputs)
@@ -190,7 +190,7 @@ class CompiledModel:
         """Return an input buffer's size and memory types: ``{"buffer_size", "supported_types"}``.
 
         Raises:
-            CompiledModelError: no such input or signature.
+            CompiledModelError: the input or signature does not exist.
         """
         tensors = self._loaded.at(signature_index).subgraph.inputs
         return _requirements(tensors[position_at("Input", tensors, input_index)])
@@ -201,7 +201,7 @@ class CompiledModel:
         """Return an output buffer's size and memory types: ``{"buffer_size", "supported_types"}``.
 
         Raises:
-            CompiledModelError: no such output or signature.
+            CompiledModelError: the output or signature does not exist.
         """
         model = self._loaded
         subgraph = model.at(signature_index).subgraph
@@ -231,7 +231,7 @@ class CompiledModel:
         """Return a new buffer for an input, filled with zeros.
 
         Raises:
-            CompiledModelError: an unknown key or name.
+            CompiledModelError: the key or name is unknown.
         """
         signature = self._loaded.named(signature_key)
         position = position_of("Input", signature.inputs, input_name)
@@ -241,7 +241,7 @@ class CompiledModel:
         """Return a new buffer for an output, filled with zeros.
 
         Raises:
-            CompiledModelError: an unknown key or name.
+            CompiledModelError: the key or name is unknown.
         """
         model = self._loaded
         signature = model.named(signature_key)
@@ -253,7 +253,7 @@ class CompiledModel:
         """Return a new buffer for each input, filled with zeros.
 
         Raises:
-            CompiledModelError: no such signature.
+            CompiledModelError: the model has no such signature.
         """
         subgraph = self._loaded.at(signature_index).subgraph
         return [self._buffer(subgraph.input_memory(i)) for i in range(len(subgraph.inputs))]
@@ -262,7 +262,7 @@ class CompiledModel:
         """Return a new buffer for each output, filled with zeros.
 
         Raises:
-            CompiledModelError: no such signature.
+            CompiledModelError: the model has no such signature.
         """
         model = self._loaded
         subgraph = model.at(signature_index).subgraph
@@ -308,8 +308,8 @@ class CompiledModel:
         """Set the shape of an input to *dims*; see :meth:`resize_input_tensor`.
 
         Raises:
-            ArgumentError: an unknown key or name.
-            CompiledModelError: a shape that the input cannot have.
+            ArgumentError: the key or name is unknown.
+            CompiledModelError: the input cannot have the shape.
         """
         model = self._loaded
         index = model.index_of(checked_text("a signature key", signature_key))
@@ -337,7 +337,7 @@ class CompiledModel:
             output_map: buffers of all outputs; other names are ignored.
 
         Raises:
-            ArgumentError: a destroyed buffer.
+            ArgumentError: a buffer was destroyed.
             ArgumentAttributeError: something that is no buffer.
             CompiledModelError: an unknown key, no buffer for an output, a buffer that does not fit,
                 or a node that failed.
@@ -365,7 +365,7 @@ class CompiledModel:
         """Run a signature on buffers of all inputs and outputs, in the graph's order.
 
         Raises:
-            ArgumentError: a destroyed buffer.
+            ArgumentError: a buffer was destroyed.
             ArgumentAttributeError: something that is no buffer.
             CompiledModelError: no such signature, another number of buffers, a buffer that does not
                 fit, or a node that failed.

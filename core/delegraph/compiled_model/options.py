@@ -75,8 +75,8 @@ class CpuOptions:
         """Return the arguments of ``Interpreter`` for these options.
 
         Raises:
-            ArgumentTypeError: a value of another type.
-            CompiledModelError: an unknown kernel mode.
+            ArgumentTypeError: a value has the wrong type.
+            CompiledModelError: the kernel mode is unknown.
         """
         threads = checked_c_int("num_threads", self.num_threads)
         mode = 0 if self.kernel_mode is None else int(self.kernel_mode)
@@ -185,8 +185,8 @@ class Options:
         """Return the arguments of ``Interpreter`` for these options.
 
         Raises:
-            ArgumentTypeError: an option of another type.
-            CompiledModelError: an accelerator that is not there, or an unknown kernel mode.
+            ArgumentTypeError: an option has the wrong type.
+            CompiledModelError: the accelerator does not exist here, or the kernel mode is unknown.
         """
         accelerators = checked_accelerators(int(self.hardware_accelerators))
         for group in (self._gpu_options, self._qualcomm_options, self._intel_openvino_options):

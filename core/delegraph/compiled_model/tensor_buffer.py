@@ -53,7 +53,7 @@ class TensorBuffer:
         An array that is not aligned to 64 bytes is copied.
 
         Raises:
-            ArgumentError: no array, gaps between its elements, or another dtype.
+            ArgumentError: the value is no array, has gaps between its elements, or the wrong dtype.
         """
         array = _checked_array(data_array)
         supported_dtype(array.dtype)
@@ -68,7 +68,7 @@ class TensorBuffer:
         """Copy the bytes of an array, of any shape, to the start of the buffer.
 
         Raises:
-            ArgumentError: no array, or another dtype.
+            ArgumentError: the value is no array, or has the wrong dtype.
             CompiledModelError: more bytes than the buffer has, read-only memory, or a destroyed
                 buffer.
         """
@@ -90,7 +90,7 @@ class TensorBuffer:
             output_dtype: dtype of the result.
 
         Raises:
-            ArgumentError: another dtype.
+            ArgumentError: the dtype is wrong.
             CompiledModelError: more bytes than the buffer has, or a destroyed buffer.
         """
         memory = self._capsule
@@ -108,7 +108,7 @@ class TensorBuffer:
         """Return ``{"dtype": text, "shape": list of int}``.
 
         Raises:
-            CompiledModelError: a destroyed buffer.
+            CompiledModelError: the buffer was destroyed.
         """
         memory = self._memory("GetTensorDetails")
         return {"dtype": type_name(memory.type), "shape": list(memory.shape)}

@@ -134,7 +134,7 @@ class QualcommOptions:
         """Raise an error if an option has the wrong type.
 
         Raises:
-            ArgumentTypeError: a value of another type.
+            ArgumentTypeError: a value has the wrong type.
             ValueError: text where a choice belongs.
         """
         for choice in (
@@ -190,7 +190,7 @@ class IntelOpenVinoOptions:
         """Raise an error if an option has the wrong type.
 
         Raises:
-            ArgumentTypeError: a value of another type.
+            ArgumentTypeError: a value has the wrong type.
             ValueError: text where a choice belongs.
         """
         for choice in (self.graph_backend, self.performance_mode):

@@ -57,7 +57,7 @@ class BlobCache:
         root: the argument *folder*.
 
     Raises:
-        ArgumentError: the namespace or the version has other characters or is too long.
+        ArgumentError: the namespace or the version has forbidden characters or is too long.
     """
 
     def __init__(

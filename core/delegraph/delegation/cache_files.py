@@ -63,7 +63,7 @@ class CacheFolder:
         """Real path of the folder, after following symbolic links.
 
         Raises:
-            FileNotFoundError: it is not there.
+            FileNotFoundError: the file does not exist.
             OSError: others may write it, or replace it.
         """
         place = _resolved(os.fspath(self.path))
@@ -164,7 +164,7 @@ def read_safe(path: AnyPath) -> bytes:
         path: the file; absolute.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: the file does not exist.
         OSError: it cannot be read, or others may have written it.
     """
     path = os.fspath(path)

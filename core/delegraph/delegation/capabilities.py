@@ -219,7 +219,7 @@ def _no_name(what: str, name: str, known: Iterable[str]) -> str:
 
 @cache
 def _warn_of_misspelling(name: str) -> None:
-    """Log, once, that a claimed operator which is no builtin one has nearly a builtin's name."""
+    """Log, once, that a claimed custom operator is named almost like a builtin operator."""
     close = close_names(name, BuiltinOperator.__members__, least=0.85)
     if close:
         logger.warning(

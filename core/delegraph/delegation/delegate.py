@@ -293,7 +293,7 @@ class DelegateContext(OpContext, Protocol):
             version: everything that the compiled partitions depend on besides their keys.
 
         Raises:
-            ArgumentError: other characters than letters, digits, ``.``, ``_`` and ``-``.
+            ArgumentError: a name has characters other than letters, digits, ``.``, ``_`` and ``-``.
         """
 
     def model_entries(self, namespace: str) -> ModelEntries:

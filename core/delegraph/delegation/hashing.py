@@ -126,7 +126,7 @@ def installation(package: str) -> tuple[str, int, int] | None:
 def files_state(roots: Iterable[str]) -> str:
     """Return a hash of path, size and time of all Python files in folders.
 
-    It is quick to compute, and differs for other contents unless somebody sets file times back.
+    It is quick to compute, and differs for other contents unless file times were set back.
     """
     found, folders = [], list(roots)
     while folders:

@@ -35,7 +35,7 @@ class ModelEntries:
         is_writing: whether the model is being compiled, so that :meth:`keep` writes to the file.
 
     Raises:
-        ArgumentError: the namespace has other characters or is too long.
+        ArgumentError: the namespace has forbidden characters or is too long.
     """
 
     def __init__(

@@ -134,7 +134,7 @@ class PlacementRules:
         return f"rule {position + 1}{where}"
 
     def quote(self, position: int) -> str:
-        """Name of the rule at *position* and what it says, for messages."""
+        """Name of the rule at *position* and its text, for messages."""
         return f"{self.label(position)} ({self.rules[position]})"
 
 

@@ -56,8 +56,8 @@ def read_rules(path: str) -> PlacementRules:
     """Return the rules in the TOML file *path*.
 
     Raises:
-        ArgumentError: it cannot be read, is not TOML, or holds something else than rules; the
-            message names the file and the rule.
+        ArgumentError: it cannot be read, is not TOML, or does not hold rules; the message
+            names the file and the rule.
     """
     tables = _tables(path)
     rules = tuple(_rule(table, f"{path}, rule {i + 1}") for i, table in enumerate(tables))

@@ -30,7 +30,7 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX")
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Return the function for ARG_MAX along an axis; among equal elements, the first wins.
+    """Prepare ARG_MAX: the position of the largest element along an axis; the first wins a tie.
 
     NaN is never the result; if all elements are NaN, the result is 0.
 
@@ -43,7 +43,7 @@ def prepare_arg_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("ARG_MIN")
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
-    """Return the function for ARG_MIN along an axis; ties and NaN are treated as in ARG_MAX."""
+    """Prepare ARG_MIN: the position of the smallest element; ties and NaN are as in ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 

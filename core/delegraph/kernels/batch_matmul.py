@@ -43,7 +43,7 @@ _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the ze
 
 @kernel("BATCH_MATMUL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that multiplies two stacks of matrices; a stack of one is broadcast.
+    """Prepare BATCH_MATMUL: products of two stacks of matrices; a stack of one is broadcast.
 
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.

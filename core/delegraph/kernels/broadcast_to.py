@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("BROADCAST_TO")
 def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
-    """Return the function for BROADCAST_TO: x repeated to a given shape; any type except strings.
+    """Prepare BROADCAST_TO: x repeated to a given shape; any type except strings.
 
     Source:
         tflite/kernels/broadcast_to.cc.
@@ -47,7 +47,7 @@ def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
 
 @kernel("BROADCAST_ARGS")
 def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
-    """Return the function for BROADCAST_ARGS: the common shape to which two shapes broadcast.
+    """Prepare BROADCAST_ARGS: the common shape to which two shapes broadcast.
 
     Source:
         tflite/kernels/broadcast_args.cc. It uses the lower 32 bits of int64.

@@ -26,7 +26,7 @@ _PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType
 
 @kernel("CAST")
 def prepare_cast(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes CAST between bools, integers, floats and complex64.
+    """Prepare CAST: elements in another type, among bools, integers, floats and complex64.
 
     Floats outside of an integer's range saturate, and NaN becomes the largest integer. Integers
     wrap. Complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to

@@ -22,7 +22,7 @@ _TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 UIN
 
 @kernel("CONCATENATION")
 def prepare_concatenation(context: OpContext, node: Node) -> Eval:
-    """Return the function for CONCATENATION: the inputs joined along an axis.
+    """Prepare CONCATENATION: the inputs joined along an axis.
 
     uint8 inputs whose scale or zero point differs from the output's are requantised by a table.
 

@@ -47,7 +47,7 @@ def size_outputs_like(
 
 @kernel("IF")
 def prepare_if(context: OpContext, node: Node) -> Eval:
-    """Return the function for IF, which runs one of two subgraphs; input 0 is the condition.
+    """Prepare IF: it runs one of two subgraphs, chosen by the condition in input 0.
 
     Source:
         tflite/kernels/if.cc.
@@ -69,7 +69,7 @@ def prepare_if(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CASE")
 def prepare_case(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_CASE: it runs the subgraph with the number in input 0.
+    """Prepare STABLEHLO_CASE: it runs the subgraph with the number in input 0.
 
     A number out of range means the last subgraph.
 
@@ -94,7 +94,7 @@ def prepare_case(context: OpContext, node: Node) -> Eval:
 def prepare_branches(
     context: OpContext, node: Node, branches: Mapping[str, Callee], choose: Callable[[], int]
 ) -> Eval:
-    """Return the evaluation that runs one of several subgraphs on the inputs after input 0.
+    """Prepare a node that runs one of several subgraphs on the inputs after input 0.
 
     At each invoke, *choose* returns the index of the branch in *branches*, which maps names for
     errors to subgraphs. The outputs are dynamic if a branch has dynamic outputs, or if the branches
@@ -122,9 +122,7 @@ def prepare_branches(
 @kernel("STABLEHLO_WHILE")
 @kernel("WHILE")
 def prepare_while(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes WHILE.
-
-    It runs the body subgraph as long as the condition subgraph returns true.
+    """Prepare WHILE: it runs the body subgraph as long as the condition subgraph returns true.
 
     The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
 
@@ -178,9 +176,7 @@ def _check_condition(condition: Callee) -> None:
 
 @kernel("CALL_ONCE")
 def prepare_call_once(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes CALL_ONCE.
-
-    It runs a subgraph only at the interpreter's first invoke.
+    """Prepare CALL_ONCE: it runs a subgraph only at the interpreter's first invoke.
 
     Source:
         tflite/kernels/call_once.cc.

@@ -87,7 +87,7 @@ class _Conv:
 
 @kernel("CONV_2D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for CONV_2D: windows of pictures, multiplied by filters and summed.
+    """Prepare CONV_2D: windows of pictures, multiplied by filters and summed.
 
     Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights of 8
     or 4 bits) and hybrid (float activations, integer weights) nodes, with groups, strides, dilation

@@ -32,7 +32,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("CONV_3D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes a float32 CONV_3D node.
+    """Prepare CONV_3D: windows of volumes, multiplied by filters and summed; all float32.
 
     Raises:
         OperatorError: the types are not supported, or the shapes do not fit.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @kernel("CONV_3D_TRANSPOSE", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes a float32 CONV_3D_TRANSPOSE node.
+    """Prepare CONV_3D_TRANSPOSE: each input voxel adds a scaled filter to the output; float32.
 
     Raises:
         OperatorError: the types are not supported, or the shapes do not fit.

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("CUMSUM")
 def prepare_cumsum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes CUMSUM along an axis, for float32, int32 and int64.
+    """Prepare CUMSUM: running sums along an axis, for float32, int32 and int64.
 
     Source:
         tflite/kernels/cumsum.cc.

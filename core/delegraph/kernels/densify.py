@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("DENSIFY", sparse_inputs=(0,))
 def prepare_densify(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes DENSIFY; a constant is expanded once, during prepare.
+    """Prepare DENSIFY: a sparse constant, expanded once during prepare.
 
     Supported types are float32, float16 and int8.
 

@@ -87,7 +87,7 @@ class _Depthwise:
 
 @kernel("DEPTHWISE_CONV_2D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for DEPTHWISE_CONV_2D: a convolution of each channel by its own filters.
+    """Prepare DEPTHWISE_CONV_2D: a convolution of each channel by its own filters.
 
     Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights) and
     hybrid (float activations, int8 weights) nodes, with strides, dilation, depth multiplier and a

@@ -29,9 +29,7 @@ _TYPES = tensor_types("INT2 INT4 UINT4 UINT8 INT8 INT16 FLOAT16")
 
 @kernel("DEQUANTIZE")
 def prepare_dequantize(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes DEQUANTIZE.
-
-    Results are ``scale * (q - zero_point)``, or float16 as float32.
+    """Prepare DEQUANTIZE: ``scale * (q - zero_point)`` of integers, or float16 as float32.
 
     Supported are 2-, 4- and 8-bit integers with scales per tensor, channel or block, and int16
     without zero point. The official kernel returns zeros for scales per block. Results that depend

@@ -14,7 +14,7 @@ from delegraph.operators.tensor import Shape
 
 @kernel("DILATE")
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Return the function for DILATE, which spreads the elements of the input apart.
+    """Prepare DILATE: the elements of the input, spread apart.
 
     Input 1 has the distances of the elements, input 2 the value between them.
 

@@ -22,7 +22,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("DYNAMIC_UPDATE_SLICE", inplace=InPlace.INPUT_0)
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
+    """Prepare DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
 
     Input 2 has the start of the block; the start is moved so that the block lies inside.
 

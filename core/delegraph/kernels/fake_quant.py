@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("FAKE_QUANT")
 def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
-    """Return the function for FAKE_QUANT: float32 rounded to the steps of a quantization.
+    """Prepare FAKE_QUANT: float32 rounded to the steps of a quantization.
 
     NaN becomes the smallest value.
 

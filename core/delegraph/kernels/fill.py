@@ -22,7 +22,7 @@ _NOT_FILLED = {TensorType.COMPLEX128, TensorType.RESOURCE, TensorType.VARIANT, *
 
 @kernel("FILL")
 def prepare_fill(context: OpContext, node: Node) -> Eval:
-    """Return the function for FILL: a tensor of given dimensions, filled with one value.
+    """Prepare FILL: a tensor of given dimensions, filled with one value.
 
     Types are strings, and numbers of 1, 2, 4 or 8 bytes.
 
@@ -66,7 +66,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
 
 @kernel("ZEROS_LIKE")
 def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
-    """Return the function for ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
+    """Prepare ZEROS_LIKE: zeros of the input's shape; float32, int32, int64, in TFLM int8 too.
 
     Source:
         tflite/kernels/zeros_like.cc.

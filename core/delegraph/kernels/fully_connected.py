@@ -89,7 +89,7 @@ class _FullyConnected:
 
 @kernel("FULLY_CONNECTED", uses_blas=True, sparse_inputs=(1,))
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for FULLY_CONNECTED: rows of input times weights, plus bias.
+    """Prepare FULLY_CONNECTED: rows of input times weights, plus bias.
 
     Supported are float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per
     tensor or channel) and hybrid (float input, integer weights, also with scales per block) nodes.

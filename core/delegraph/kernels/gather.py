@@ -33,7 +33,7 @@ _TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 BOO
 
 @kernel("GATHER")
 def prepare_gather(context: OpContext, node: Node) -> Eval:
-    """Return the function for GATHER: slices of input 0 along an axis, chosen by input 1.
+    """Prepare GATHER: slices of input 0 along an axis, chosen by input 1.
 
     With ``batch_dims = b``, the first *b* dimensions of both inputs are batch dimensions.
 
@@ -103,7 +103,7 @@ def _batched(
 
 @kernel("GATHER_ND")
 def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
-    """Return the function for GATHER_ND: the last dimension of input 1 holds index tuples.
+    """Prepare GATHER_ND: slices of input 0 at index tuples, the last dimension of input 1.
 
     Source:
         tflite/kernels/gather_nd.cc.

@@ -20,7 +20,7 @@ _EPSILON = np.float32(1e-6)
 
 @kernel("L2_NORMALIZATION")
 def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
-    """Return the function for L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
+    """Prepare L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
 
     Types are float32, uint8 and int8.
 

@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("LOCAL_RESPONSE_NORMALIZATION")
 def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval:
-    """Return the function for LOCAL_RESPONSE_NORMALIZATION on ``[N, H, W, C], float32``.
+    """Prepare LOCAL_RESPONSE_NORMALIZATION on ``[N, H, W, C], float32``.
 
     Every element is divided by (bias + alpha * the sum of squares of the channels up to ``radius``
     away) ** beta. The reference kernel omits the last of these channels.

@@ -19,7 +19,7 @@ _ZERO_POINTS = {TensorType.UINT8: 255, TensorType.INT8: 127}
 
 @kernel("LOG_SOFTMAX")
 def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
-    """Return the function for LOG_SOFTMAX over the last axis, on float32, uint8 and int8.
+    """Prepare LOG_SOFTMAX: logarithms of the softmax along the last axis, on 8 bits and float32.
 
     Raises:
         OperatorError: the input is a scalar, or a quantized output has not the scale 16/256 and the

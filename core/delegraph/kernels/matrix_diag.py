@@ -13,7 +13,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 
 @kernel("MATRIX_DIAG")
 def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
-    """Return the function for MATRIX_DIAG: square matrices, zero except for the diagonals.
+    """Prepare MATRIX_DIAG: square matrices, zero except for the diagonals.
 
     Source:
         tflite/kernels/matrix_diag.cc.
@@ -34,7 +34,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
 
 @kernel("MATRIX_SET_DIAG")
 def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
-    """Return the function for MATRIX_SET_DIAG: a copy of the input with new main diagonals.
+    """Prepare MATRIX_SET_DIAG: a copy of the input with new main diagonals.
 
     Source:
         tflite/kernels/matrix_set_diag.cc.

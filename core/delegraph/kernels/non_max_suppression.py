@@ -20,7 +20,7 @@ from delegraph.schema.enums import TensorType
 @kernel("NON_MAX_SUPPRESSION_V5")
 @kernel("NON_MAX_SUPPRESSION_V4")
 def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
-    """Return the function for both operators: the indices and the number of selected boxes.
+    """Prepare NON_MAX_SUPPRESSION_V4 or _V5: the indices and the number of selected boxes.
 
     Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the number of boxes to keep, the overlap
     above which a box is dropped, and the score below which it is dropped. A sixth input is sigma,

@@ -26,7 +26,7 @@ _TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64 BOOL")
 
 @kernel("ONE_HOT")
 def prepare_one_hot(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ONE_HOT along a new axis.
+    """Prepare ONE_HOT: each index becomes a vector along a new axis.
 
     The axis has the on value at the index and the off value elsewhere.
 

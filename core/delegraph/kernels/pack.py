@@ -24,7 +24,7 @@ _UNPACKED = _PACKED - {TensorType.INT64} | {
 
 @kernel("PACK")
 def prepare_pack(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes PACK: stacks inputs of one shape along a new axis.
+    """Prepare PACK: stacks inputs of one shape along a new axis.
 
     Source:
         tflite/kernels/pack.cc.
@@ -65,7 +65,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNPACK")
 def prepare_unpack(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes UNPACK: the slices of the input along an axis.
+    """Prepare UNPACK: the slices of the input along an axis.
 
     Source:
         tflite/kernels/unpack.cc.

@@ -43,7 +43,7 @@ _TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 BOO
 @kernel("PADV2")
 @kernel("PAD")
 def prepare_pad(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes PAD and PADV2.
+    """Prepare PAD or PADV2: the input with one value added around it.
 
     The padding value is input 2, or else the zero point of a quantized output, or else 0.
 
@@ -121,7 +121,9 @@ def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[
 
 @kernel("MIRROR_PAD")
 def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MIRROR_PAD; only SYMMETRIC repeats the edge element.
+    """Prepare MIRROR_PAD: the input with its reflection around it.
+
+    Only SYMMETRIC repeats the edge element.
 
     Source:
         tflite/kernels/mirror_pad.cc.

@@ -67,7 +67,7 @@ class _Pool:
 
 @kernel("AVERAGE_POOL_2D")
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes AVERAGE_POOL_2D.
+    """Prepare AVERAGE_POOL_2D: the mean of each window.
 
     Integer means are rounded half away from zero.
 
@@ -82,7 +82,7 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MAX_POOL_2D")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MAX_POOL_2D; NaN is ignored.
+    """Prepare MAX_POOL_2D: the largest element of each window; NaN is ignored.
 
     Raises:
         OperatorError: the type is not float32, uint8, int8 or int16, or a window is invalid.
@@ -103,7 +103,7 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("L2_POOL_2D")
 def prepare_l2(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes L2_POOL_2D: roots of the means of squares.
+    """Prepare L2_POOL_2D: the root of the mean square of each window.
 
     Raises:
         OperatorError: the type is not float32, or a window is invalid.

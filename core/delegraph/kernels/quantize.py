@@ -55,7 +55,7 @@ _BLOCK = 1 << 14  # floats handled at a time
 
 @kernel("QUANTIZE")
 def prepare_quantize(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes QUANTIZE.
+    """Prepare QUANTIZE: floats become integers, and integers get another scale or type.
 
     float32 is converted to uint8, int8, int16 and int4, per tensor or per channel. uint8 and int8
     are converted to each other and to int16, int16 to int8, int16 and int32, and int32 to int8 and

@@ -63,7 +63,7 @@ def _sign_extended(value: int) -> int:
 
 @kernel("RANDOM_UNIFORM")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RANDOM_UNIFORM: float32 numbers in [0, 1).
+    """Prepare RANDOM_UNIFORM: float32 numbers in [0, 1).
 
     Input 0 is the output's shape.
 
@@ -75,7 +75,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANDOM_STANDARD_NORMAL")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the function for RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
+    """Prepare RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
 
     Source:
         GenerateRandomStandardNormalNumbers, tflite/kernels/random_ops.cc.
@@ -128,7 +128,7 @@ def _normal(stream: _Stream, count: int) -> Floats:
 
 @kernel("MULTINOMIAL")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the function for MULTINOMIAL: classes drawn by the logits in each row of input 0.
+    """Prepare MULTINOMIAL: classes drawn by the logits in each row of input 0.
 
     Input 1 is the number of draws per row. Classes with logits that are not finite are never drawn.
 

@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("RANGE")
 def prepare_range(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RANGE: start, start + delta, ... before limit.
+    """Prepare RANGE: start, start + delta, ... before limit.
 
     With constant inputs, the output is computed in prepare.
 

@@ -58,7 +58,7 @@ _BODIES = {
 
 @kernel("REDUCE_WINDOW")
 def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the function for REDUCE_WINDOW: each window of input 0 reduced.
+    """Prepare REDUCE_WINDOW: each window of input 0, reduced to one element.
 
     Reductions start from the value in input 1.
 
@@ -86,7 +86,9 @@ def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_REDUCE_WINDOW")
 def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes STABLEHLO_REDUCE_WINDOW; reductions start from input 1.
+    """Prepare STABLEHLO_REDUCE_WINDOW: each window, reduced to one element.
+
+    Reductions start from input 1.
 
     Input 0 is dilated and padded with input 1. A subgraph with one operator is the reduction.
 

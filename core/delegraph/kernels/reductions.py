@@ -30,7 +30,7 @@ Build = Callable[[Reduction], Eval]
 
 @kernel("SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the function for SUM over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Prepare SUM: sums over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalSum, tflite/kernels/reduce.cc.
@@ -48,7 +48,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MEAN")
 def prepare_mean(context: OpContext, node: Node) -> Eval:
-    """Return the function for MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Prepare MEAN: means over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalMean, tflite/kernels/reduce.cc.
@@ -68,7 +68,7 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_PROD")
 def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes REDUCE_PROD; constant inputs are reduced during prepare.
+    """Prepare REDUCE_PROD: products over axes; constant inputs are reduced during prepare.
 
     Inputs are float32, int32 or int64, or integers of 8 or 16 bits. The product of int8 and int16
     with scales is requantized; without scales, the stored integers are multiplied.
@@ -93,7 +93,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MAX")
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
-    """Return the function for REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
+    """Prepare REDUCE_MAX: the largest over axes, on float32 and integers of 8 to 64 bits.
 
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
@@ -104,14 +104,14 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MIN")
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes REDUCE_MIN over axes; types as REDUCE_MAX."""
+    """Prepare REDUCE_MIN: the smallest over axes; types as REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
     return _prepare(context, node, _REDUCED, smallest.build)
 
 
 @kernel("REDUCE_ANY")
 def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes REDUCE_ANY over axes, on bool.
+    """Prepare REDUCE_ANY: whether any element along axes is true, on bool.
 
     Source: tflite/kernels/reduce.cc.
     """
@@ -120,7 +120,7 @@ def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_ALL")
 def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes REDUCE_ALL over axes, on bool.
+    """Prepare REDUCE_ALL: whether all elements along axes are true, on bool.
 
     Source: tflite/kernels/reduce.cc.
     """

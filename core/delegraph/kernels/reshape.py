@@ -36,7 +36,7 @@ SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED
 
 @kernel("RESHAPE", inplace=SAME_BYTES)
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
-    """Return the function for RESHAPE: the same elements with another shape.
+    """Prepare RESHAPE: the same elements with another shape.
 
     The shape comes from input 1 if that is an int32 vector, otherwise from the options.
 
@@ -103,7 +103,7 @@ def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
 
 @kernel("SQUEEZE", inplace=SAME_BYTES)
 def prepare_squeeze(context: OpContext, node: Node) -> Eval:
-    """Return the function for SQUEEZE: the same elements, without dimensions of size 1.
+    """Prepare SQUEEZE: the same elements, without dimensions of size 1.
 
     Source:
         tflite/kernels/squeeze.cc.
@@ -127,7 +127,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXPAND_DIMS", inplace=SAME_BYTES)
 def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
-    """Return the function for EXPAND_DIMS: the same elements, with a new dimension of size 1.
+    """Prepare EXPAND_DIMS: the same elements, with a new dimension of size 1.
 
     Source:
         tflite/kernels/expand_dims.cc.
@@ -151,7 +151,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
 
 @kernel("BITCAST", inplace=SAME_BYTES)
 def prepare_bitcast(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes BITCAST: the input's bytes, read as another type.
+    """Prepare BITCAST: the input's bytes, read as another type.
 
     A narrower element type adds a last dimension, a wider type removes it.
 

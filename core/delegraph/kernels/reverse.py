@@ -33,7 +33,7 @@ _TYPES = _SEQUENCE_TYPES | tensor_types("FLOAT16 BFLOAT16 INT8 BOOL")
 
 @kernel("REVERSE_V2")
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
-    """Return the function for REVERSE_V2, which reverses the order along the axes in input 1.
+    """Prepare REVERSE_V2: the input in reverse order along the axes in input 1.
 
     Source:
         tflite/kernels/reverse.cc.
@@ -64,7 +64,7 @@ def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
 
 @kernel("REVERSE_SEQUENCE")
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
-    """Return the function for REVERSE_SEQUENCE: it reverses the first elements of batch entries.
+    """Prepare REVERSE_SEQUENCE: it reverses the first elements of batch entries.
 
     Axes count from the front. Entries with a length below 1 stay unchanged.
 

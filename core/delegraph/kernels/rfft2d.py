@@ -26,7 +26,7 @@ _TAKES_OUT = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 
 @kernel("RFFT2D")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that transforms the last two axes, each to a power-of-two length.
+    """Prepare RFFT2D: the spectrum over the last two axes, each of a power-of-two length.
 
     Axes are cut, or padded with zeros. The transform is computed in double precision, like the
     official kernel, and rounded to complex64. The last axis keeps its first ``width // 2 + 1``

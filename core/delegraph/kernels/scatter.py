@@ -18,7 +18,7 @@ _TYPES = tensor_types("FLOAT32 BOOL UINT8 INT8 INT32 INT64")
 
 @kernel("SCATTER_ND")
 def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SCATTER_ND: zeros, with updates added at index tuples.
+    """Prepare SCATTER_ND: zeros, with updates added at index tuples.
 
     Types are float32, bool, uint8, int8, int32 and int64; indices are int32.
 

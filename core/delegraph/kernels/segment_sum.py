@@ -17,7 +17,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SEGMENT_SUM")
 def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
-    """Return the function for SEGMENT_SUM: sums of the rows that have the same segment id.
+    """Prepare SEGMENT_SUM: sums of the rows that have the same segment id.
 
     Types are float32 and int32. The ids in input 1, int32, start at 0; each id equals the previous
     id, or is larger by one.

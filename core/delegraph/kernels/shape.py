@@ -19,7 +19,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SHAPE")
 def prepare_shape(context: OpContext, node: Node) -> Eval:
-    """Return the function for SHAPE: dimensions as int32 or int64, computed while preparing.
+    """Prepare SHAPE: dimensions as int32 or int64, computed while preparing.
 
     Source:
         tflite/kernels/shape.cc.
@@ -37,7 +37,7 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANK")
 def prepare_rank(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RANK: the number of dimensions, int32.
+    """Prepare RANK: the number of dimensions, int32.
 
     The number is computed already in prepare.
 

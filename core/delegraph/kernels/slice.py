@@ -21,7 +21,7 @@ from delegraph.operators.tensor import Shape, Tensor, element_count
 
 @kernel("SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for SLICE: the block that starts at ``begin`` and has size ``size``.
+    """Prepare SLICE: the block that starts at ``begin`` and has size ``size``.
 
     A size of -1 extends to the end. Begin and size are int32 or int64 vectors.
 

@@ -38,7 +38,7 @@ _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 @kernel("SOFTMAX", inplace=InPlace.INPUT_0)
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
-    """Return the function for SOFTMAX: exp(beta * x), divided by the sum along the last axis.
+    """Prepare SOFTMAX: exp(beta * x), divided by the sum along the last axis.
 
     Types are float32, float16 and int16; uint8 or int8 gives the same type or int16.
 

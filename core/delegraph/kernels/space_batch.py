@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SPACE_TO_BATCH_ND")
 def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
-    """Return the function for SPACE_TO_BATCH_ND: it distributes padded pixels over images.
+    """Prepare SPACE_TO_BATCH_ND: it distributes padded pixels over images.
 
     The number of images is multiplied by the product of the block sizes.
 
@@ -55,7 +55,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
 
 @kernel("BATCH_TO_SPACE_ND")
 def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the function for BATCH_TO_SPACE_ND: SPACE_TO_BATCH_ND reversed, then cropping.
+    """Prepare BATCH_TO_SPACE_ND: SPACE_TO_BATCH_ND reversed, then cropping.
 
     Source:
         tflite/kernels/batch_to_space_nd.cc.

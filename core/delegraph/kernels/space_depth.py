@@ -26,7 +26,7 @@ def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
 
 @kernel("SPACE_TO_DEPTH")
 def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
-    """Return the function for SPACE_TO_DEPTH: a block of pixels becomes channels of one pixel.
+    """Prepare SPACE_TO_DEPTH: a block of pixels becomes channels of one pixel.
 
     Source:
         tflite/kernels/space_to_depth.cc.
@@ -51,7 +51,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
 
 @kernel("DEPTH_TO_SPACE")
 def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the function for DEPTH_TO_SPACE: each pixel's channels become a block of pixels.
+    """Prepare DEPTH_TO_SPACE: each pixel's channels become a block of pixels.
 
     Source:
         tflite/kernels/depth_to_space.cc.

@@ -17,7 +17,7 @@ _VALUES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 
 @kernel("SPARSE_TO_DENSE")
 def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
-    """Return the function for SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
+    """Prepare SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
 
     Inputs: indices ``[]``, ``[N]`` or ``[N, rank]``; the output's shape; values ``[]`` or ``[N]``;
     the default. A later value replaces an earlier one at the same place. Values are float32,

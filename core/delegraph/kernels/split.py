@@ -27,7 +27,7 @@ _TYPES = tensor_types("FLOAT32 INT8 UINT8 INT16 INT32 INT64")
 
 @kernel("SPLIT")
 def prepare_split(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SPLIT: equal parts along the axis in input 0.
+    """Prepare SPLIT: equal parts along the axis in input 0.
 
     Source:
         tflite/kernels/split.cc.
@@ -50,7 +50,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
 
 @kernel("SPLIT_V")
 def prepare_split_v(context: OpContext, node: Node) -> Eval:
-    """Return the function for SPLIT_V: parts with the sizes in input 1, one of which may be -1.
+    """Prepare SPLIT_V: parts with the sizes in input 1, one of which may be -1.
 
     Source:
         tflite/kernels/split_v.cc.

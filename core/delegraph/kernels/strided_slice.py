@@ -19,7 +19,7 @@ MAX_INDICES = 31  # bits of a mask
 
 @kernel("STRIDED_SLICE")
 def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for STRIDED_SLICE: elements from begin to end by steps, on each axis.
+    """Prepare STRIDED_SLICE: elements from begin to end by steps, on each axis.
 
     Source:
         tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. An

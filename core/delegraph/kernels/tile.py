@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Shape, element_count
 
 @kernel("TILE")
 def prepare_tile(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes TILE; input 1 has the repetitions of each dimension.
+    """Prepare TILE: the input repeated; input 1 has the repetitions of each dimension.
 
     Source:
         tflite/kernels/tile.cc.

@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("TRANSPOSE")
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes TRANSPOSE, whose input 1 is the permutation.
+    """Prepare TRANSPOSE: the axes in the order of input 1.
 
     Source:
         tflite/kernels/transpose.cc.

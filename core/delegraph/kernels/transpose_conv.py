@@ -111,7 +111,7 @@ class _TransposeConv:
 
 @kernel("TRANSPOSE_CONV", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for TRANSPOSE_CONV: each input pixel adds a scaled filter to the output.
+    """Prepare TRANSPOSE_CONV: each input pixel adds a scaled filter to the output.
 
     Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights) and
     hybrid (float activations, int8 weights) nodes, with an optional bias and a fused clamp. The

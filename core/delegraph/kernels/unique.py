@@ -16,7 +16,7 @@ _TYPES = tensor_types("FLOAT32 UINT8 INT8 INT16 INT32 INT64")
 
 @kernel("UNIQUE")
 def prepare_unique(context: OpContext, node: Node) -> Eval:
-    """Return the function for UNIQUE: distinct values, and the index of each element's value.
+    """Prepare UNIQUE: distinct values, and the index of each element's value.
 
     Types are float32, uint8, int8, int16, int32 and int64.
 

@@ -18,7 +18,7 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @kernel("UNSORTED_SEGMENT_SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the function for UNSORTED_SEGMENT_SUM: sums of the parts with equal segment ids.
+    """Prepare UNSORTED_SEGMENT_SUM: sums of the parts with equal segment ids.
 
     Negative ids and segments without parts are treated as described for :func:`_prepare`.
     """
@@ -27,7 +27,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNSORTED_SEGMENT_PROD")
 def prepare_prod(context: OpContext, node: Node) -> Eval:
-    """Return the function for UNSORTED_SEGMENT_PROD: products of parts with equal segment ids.
+    """Prepare UNSORTED_SEGMENT_PROD: products of parts with equal segment ids.
 
     Negative ids and segments without parts are treated as described for :func:`_prepare`.
     """
@@ -36,7 +36,7 @@ def prepare_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNSORTED_SEGMENT_MAX")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the function for UNSORTED_SEGMENT_MAX: maxima of parts with equal segment ids.
+    """Prepare UNSORTED_SEGMENT_MAX: maxima of parts with equal segment ids.
 
     Negative ids and segments without parts are treated as described for :func:`_prepare`.
     """
@@ -45,7 +45,7 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNSORTED_SEGMENT_MIN")
 def prepare_min(context: OpContext, node: Node) -> Eval:
-    """Return the function for UNSORTED_SEGMENT_MIN: minima of parts with equal segment ids.
+    """Prepare UNSORTED_SEGMENT_MIN: minima of parts with equal segment ids.
 
     Negative ids and segments without parts are treated as described for :func:`_prepare`.
     """

@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("VAR_HANDLE")
 def prepare_var_handle(context: OpContext, node: Node) -> Eval:
-    """Return the function for VAR_HANDLE, which writes the key of a variable to the output.
+    """Prepare VAR_HANDLE: the key of a variable.
 
     Source:
         tflite/kernels/var_handle.cc.
@@ -30,7 +30,7 @@ def prepare_var_handle(context: OpContext, node: Node) -> Eval:
 
 @kernel("ASSIGN_VARIABLE")
 def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
-    """Return the function for ASSIGN_VARIABLE: it copies input 1 to the variable of input 0.
+    """Prepare ASSIGN_VARIABLE: it copies input 1 to the variable of input 0.
 
     Source:
         tflite/kernels/assign_variable.cc.
@@ -51,7 +51,7 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
 
 @kernel("READ_VARIABLE")
 def prepare_read_variable(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes READ_VARIABLE, which copies a variable to the output.
+    """Prepare READ_VARIABLE: a copy of the variable's value.
 
     An output declared without dimensions gets the variable's shape during invoke. TFLM's variables
     are zero at first; LiteRT's have no value.

@@ -16,7 +16,7 @@ _TYPES = tensor_types("BOOL FLOAT32 INT8 INT32 INT64 UINT8 UINT32")
 
 @kernel("WHERE")
 def prepare_where(context: OpContext, node: Node) -> Eval:
-    """Return the function for WHERE: indices of nonzero elements, ``[count, rank], int64``.
+    """Prepare WHERE: indices of nonzero elements, ``[count, rank], int64``.
 
     Source:
         tflite/kernels/where.cc.

@@ -28,7 +28,7 @@ def usage_records(
 
     Args:
         graph: subgraph of an interpreter, with delegates applied, or a declared subgraph.
-        alignment: number of bytes to a multiple of which sizes are rounded up, so that tensors
+        alignment: sizes are rounded up to a multiple of this number of bytes, so that tensors
             packed without gaps are aligned.
         keep_inputs: whether graph inputs and unread tensors are in use to the end, as in TFLite.
         root_of: function that returns the tensor (root) whose memory a tensor uses, such as

@@ -368,7 +368,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of *size* aligned, persistent bytes for *count* items *what*."""
+        """Return the address of *size* aligned, persistent bytes for *count* items, *what* each."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:

@@ -86,7 +86,7 @@ def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that the shape of *tensor* equals *shape*.
 
     Raises:
-        OperatorError: it has another shape.
+        OperatorError: the shape differs.
     """
     if tensor.shape != tuple(shape):
         raise OperatorError(
@@ -123,7 +123,7 @@ def require_one_element(*tensors: Tensor) -> None:
     """Check that each of *tensors* has exactly one element, for any number of dimensions.
 
     Raises:
-        OperatorError: one has none, or several.
+        OperatorError: a tensor has no element, or several.
     """
     for tensor in tensors:
         if element_count(tensor.shape) != 1:
@@ -136,7 +136,7 @@ def require_one_scale(*tensors: Tensor) -> None:
     """Check that none of *tensors* has more than one quantization scale.
 
     Raises:
-        OperatorError: one has.
+        OperatorError: a tensor has several scales.
     """
     for tensor in tensors:
         if tensor.quantization is not None and len(tensor.quantization.scales) > 1:
@@ -193,7 +193,7 @@ def require_scales(*tensors: Tensor) -> None:
     """Check that each of *tensors* is quantized with a positive scale.
 
     Raises:
-        OperatorError: one has no scale, several, or a scale that is not positive.
+        OperatorError: a tensor has no scale, several, or one that is not positive.
     """
     require_one_scale(*tensors)
     for tensor in tensors:

@@ -145,7 +145,7 @@ def give_back(
         values: outputs of the subgraph.
 
     Raises:
-        OperatorError: an output that is not dynamic got a value of another shape.
+        OperatorError: the shape of an output that is not dynamic has changed.
     """
     for tensor, value in zip(outputs, values, strict=True):
         if tensor is None:

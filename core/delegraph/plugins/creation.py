@@ -103,7 +103,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
     """Return the implementation of the custom operator *spec*.
 
     Raises:
-        PluginLoadError: the provider's own code failed, or returned something else.
+        PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     from delegraph.operators.custom_op import as_registration
 
@@ -124,7 +124,7 @@ def describe_custom_op(
 
     Raises:
         DelegraphError: the options are damaged.
-        PluginLoadError: the provider's own code failed, or returned something else.
+        PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     if spec.describe is None:
         return {}
@@ -148,7 +148,7 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
     """Return the subcommand *spec* of the command line.
 
     Raises:
-        PluginLoadError: the provider's own code failed, or returned something else.
+        PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     import click
 
@@ -168,7 +168,7 @@ def compile_partition(
 
     Raises:
         PartitionRejected: the compiler does not compile this partition.
-        PluginLoadError: the provider's own code failed, or returned something else.
+        PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     blob: object = _called(spec, "compile_partition", provider, model, options)
     if not isinstance(blob, bytes | bytearray | memoryview):
@@ -187,7 +187,7 @@ def load_compiled(
 
     Raises:
         PartitionRejected: it does not take this one here.
-        PluginLoadError: the provider's own code failed, or returned something else.
+        PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
 
@@ -202,7 +202,7 @@ def compiler_version(spec: CompilerSpec, plugin: Plugin) -> str:
     """Version of the blobs that a plugin's compiler *spec* makes and loads.
 
     Raises:
-        PluginLoadError: the plugin's own code failed, or returned something else.
+        PluginLoadError: the plugin's own code failed, or returned the wrong type.
     """
     if spec.version is None:
         return plugin.version

@@ -168,7 +168,7 @@ def _options_class(make: Callable[..., Any], provider: str) -> type | None:
     """Return the options dataclass that the function *make* takes; None if it takes nothing.
 
     Raises:
-        PluginLoadError: it needs something else.
+        PluginLoadError: the function requires other arguments.
     """
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     parameters = [p for p in signature_of(make).parameters.values() if p.kind not in variadic]

@@ -171,11 +171,11 @@ def _loaded(value: str) -> Any:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Call the hooks of a plugin's *module*; return *plugin* with what it offers.
+    """Call the hooks of a plugin's *module*; return *plugin* with its offers.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
-        TypeError: a hook returned something else than it should, or is not marked as a hook.
+        TypeError: a hook returned the wrong type, or is not marked as a hook.
         Exception: any error of the hooks.
     """
     import pluggy  # lazy import: the default delegate does without
@@ -216,7 +216,7 @@ def _mark_implementations(module: object) -> None:
 
 
 def _require_marked(module: object, manager: pluggy.PluginManager) -> None:
-    """Raise if a function of *module* has the name of a hook and is not marked as one."""
+    """Raise an error if a function of *module* is named like a hook but not marked as a hook."""
     for name in hookspecs.NAMES:
         is_hook = bool(getattr(manager.hook, name).get_hookimpls())
         if callable(getattr(module, name, None)) and not is_hook:

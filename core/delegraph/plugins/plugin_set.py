@@ -207,7 +207,7 @@ class PluginSet:
 
         Raises:
             PluginError: several plugins offer it.
-            PluginLoadError: the plugin's own code failed, or returned something else.
+            PluginLoadError: the plugin's own code failed, or returned the wrong type.
         """
         providers = self.commands().get(name, [])
         if not providers:

@@ -34,7 +34,7 @@ def write(stream: BinaryIO, value: Any) -> None:
             numbers and dtypes, dataclasses, named tuples, enums and errors.
 
     Raises:
-        TypeError: *value* holds something else; nothing is written.
+        TypeError: *value* holds a value of an unsupported type; nothing is written.
         OSError: the other process has ended.
     """
     buffers: list[bytes | memoryview] = []

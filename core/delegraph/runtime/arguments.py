@@ -67,7 +67,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise an error if *value* of the argument called *name* is not one of *choices*.
 
     Raises:
-        ArgumentError: another value.
+        ArgumentError: *value* is not a choice.
     """
     if value not in choices:
         known = ", ".join(map(repr, choices))
@@ -111,7 +111,7 @@ def check_count(name: str, value: object) -> None:
     """Raise an error unless *value* of the argument *name* is None or an int of at least 0.
 
     Raises:
-        ArgumentError: another value.
+        ArgumentError: *value* is of another type, or negative.
     """
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise ArgumentError(f"{name} is an int of at least 0, not {value!r}")
@@ -121,7 +121,7 @@ def check_seconds(name: str, seconds: float | None) -> None:
     """Raise an error unless *seconds*, the argument *name*, is None or a number greater than 0.
 
     Raises:
-        ArgumentError: another value.
+        ArgumentError: *seconds* is of another type, or not positive.
     """
     if seconds is None:
         return

@@ -112,7 +112,7 @@ class BoundState:
             write: function that copies values into an input that cannot lie in the caller's array.
 
         Raises:
-            ArgumentError: an input has got another shape since.
+            ArgumentError: the shape of an input has changed since.
         """
         for state in self._states:
             given, made, array = state.given, state.made, state.array
@@ -132,7 +132,7 @@ class BoundState:
         """Copy new states to the caller's arrays after a run, as far as they are not there already.
 
         Raises:
-            ArgumentError: the run has given an output another shape.
+            ArgumentError: the run has changed the shape of an output.
         """
         copied = [state for state in self._states if not state.is_in_place]
         values = [subgraph.readable(state.made.index).data for state in copied]

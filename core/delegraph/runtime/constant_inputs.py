@@ -28,7 +28,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
         exchange: function that sets the array of a tensor and prepares all nodes again.
 
     Raises:
-        ArgumentError: another dtype or shape.
+        ArgumentError: the dtype or the shape differs.
         DelegateError, NodeError: a delegate or a node refuses the value; the tensor keeps its old
             value.
     """

@@ -174,7 +174,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node cannot work: the error names it.
-            UnresolvedOpError: custom operators without an implementation.
+            UnresolvedOpError: custom operators have no implementation.
             PlacementError: nodes are not where ``placement`` wants them.
         """
         self._views.require_none()
@@ -241,7 +241,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         """Copy *value* into a tensor; dtype and shape must be those of ``get_input_details``.
 
         Raises:
-            ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
             StateError: another call runs.
         """
         session = self._session or self.session
@@ -323,7 +323,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         """Return a callable for a signature; a model with one signature needs no key.
 
         Raises:
-            ArgumentError: an unknown key, or none where the model has not exactly one.
+            ArgumentError: the key is unknown, or None for a model without exactly one signature.
         """
         from delegraph.runtime.signature_runner import (
             SignatureRunner,  # lazy import: few models have signatures that are called by name

@@ -98,7 +98,7 @@ class Session(SharedState):
         Raises:
             DelegateError: a delegate cannot be applied to the new shapes.
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
-            UnresolvedOpError: custom operators without an implementation.
+            UnresolvedOpError: custom operators have no implementation.
         """
         if subgraph.is_allocated and not subgraph.plan.undone:
             return
@@ -153,7 +153,7 @@ class Session(SharedState):
         """Copy *value* into the tensor *index* of a subgraph, and into its delegate's buffer.
 
         Raises:
-            ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
             DelegateError, NodeError: as of :meth:`allocate`, for another value of an input that
                 has one in the file; it keeps the value it had.
         """

@@ -153,7 +153,7 @@ class Subgraph:
 
         Raises:
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
-            UnresolvedOpError: custom operators without an implementation.
+            UnresolvedOpError: custom operators have no implementation.
         """
         if self.is_allocated:
             return

@@ -38,7 +38,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
     """Copy *value* into a tensor: same dtype, same shape, no casting, no broadcasting.
 
     Raises:
-        ArgumentError: another dtype or shape, or the tensor has no memory yet.
+        ArgumentError: the dtype or the shape differs, or the tensor has no memory yet.
     """
     array = np.asarray(value)
     is_plain = tensor.type in STORED_AS_SEEN

@@ -40,7 +40,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about a model once it is loaded: inputs, outputs, method of batching.
+    """Properties of a loaded model: inputs, outputs, method of batching.
 
     Attributes:
         inputs: details of each input.

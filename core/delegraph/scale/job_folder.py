@@ -24,7 +24,7 @@ _JOB, _LOCK = "job.json", "lock"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is stored about a finished piece (some consecutive rows) of a job.
+    """Record of a finished piece (some consecutive rows) of a job.
 
     Attributes:
         start: number of the piece's first row.

@@ -20,7 +20,7 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
     """Return a batch as arrays, after checking that all have the same number of rows.
 
     Raises:
-        ArgumentError: there is no column, one has no axis of rows, or numbers of rows differ.
+        ArgumentError: there is no column, a column has no axis of rows, or numbers of rows differ.
     """
     columns = {name: np.asarray(values) for name, values in batch.items()}
     if not columns:

@@ -84,7 +84,7 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
 def _engine(
     predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
 ) -> StartedEngine:
-    """Return the engine (what computes requests) of the model *name*.
+    """Return the engine of the model *name*, which computes its requests.
 
     It is on *cluster* if given, else in this process. Errors of the model are raised here, before
     the server listens.

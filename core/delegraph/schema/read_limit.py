@@ -30,11 +30,9 @@ class ReadLimit:
 
     Attributes:
         bytes: number of remaining bytes.
-        is_chosen: whether the user has chosen the limit.
     """
 
     def __init__(self, file_bytes: int, chosen: int | None = None) -> None:
-        self.is_chosen = chosen is not None
         self._file_bytes = file_bytes
         default = min(TIMES_FILE * file_bytes, MOST + 4 * file_bytes)
         self._granted = max(LEAST, default if chosen is None else chosen)

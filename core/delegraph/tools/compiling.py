@@ -190,7 +190,8 @@ def _chosen(
 
     Raises:
         ArgumentError: no delegate is given.
-        PluginError: one is missing or broken, its options do not fit, or it does neither.
+        PluginError: a delegate is missing or broken, its options do not fit, or it has nothing
+            to put into the file.
     """
     if isinstance(delegates, str) or not delegates:
         raise ArgumentError(f"delegates is {delegates!r}, expected a list of at least one name")

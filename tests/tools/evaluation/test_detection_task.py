@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from delegraph.schema.tables import Buffer, Model, Operator, OperatorCode, SubGr
 from delegraph.schema.writer import write_model
 from delegraph.tools import PictureFile, Setup, preset
 from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
+from support.tensor_details import details
 
 
 def model(folder: Path, name: str, made: tuple[int, ...]) -> Setup:
@@ -34,21 +34,12 @@ def model(folder: Path, name: str, made: tuple[int, ...]) -> Setup:
     return Setup(str(folder / name))
 
 
-def details(index: int, *shape: int) -> dict[str, Any]:
-    sizes = np.array(shape, np.int32)
-    return {
-        "name": f"tensor {index}",
-        "index": index,
-        "shape": sizes,
-        "shape_signature": sizes,
-        "dtype": np.float32,
-        "quantization": (0.0, 0),
-    }
-
-
 SHAPES = [(1, 2), (1, 2, 4), (1,), (1, 2)]
-OUTPUTS = [details(index, *shape) for index, shape in enumerate(SHAPES, 1)]
-PICTURE = details(0, 1, 8, 8, 3)
+OUTPUTS = [
+    details(np.float32, *shape, name=f"tensor {index}", index=index)
+    for index, shape in enumerate(SHAPES, 1)
+]
+PICTURE = details(np.float32, 1, 8, 8, 3)
 
 
 def test_the_order_is_that_of_the_operator_of_the_model(tmp_path: Path) -> None:
@@ -77,7 +68,7 @@ def test_a_model_with_another_input_is_refused() -> None:
     with pytest.raises(ArgumentError, match="the model has 2 inputs; a detector has one"):
         task.require_model([PICTURE, PICTURE], OUTPUTS)
     with pytest.raises(ArgumentError, match=r"takes no picture: expected \[1, H, W, 3\]"):
-        task.require_model([details(0, 1, 8, 8, 1)], OUTPUTS)
+        task.require_model([details(np.float32, 1, 8, 8, 1)], OUTPUTS)
 
 
 def test_outputs_that_are_not_clear_are_refused_before_anything_runs() -> None:

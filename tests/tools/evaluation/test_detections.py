@@ -12,25 +12,17 @@ from delegraph.graph.loader import load_model
 from delegraph.tools import Detections, Setup
 from delegraph.tools.evaluation.detections import PARTS, detections, made_by_postprocess, order_of
 from support.corpus import corpus_file, needs_corpus
+from support.tensor_details import details
 
 SHAPES = {"boxes": [1, 10, 4], "classes": [1, 10], "scores": [1, 10], "count": [1]}
 
 
-def details(name: str, shape: Sequence[int], index: int = 0) -> dict[str, Any]:
-    sizes = np.array(shape, np.int32)
-    return {
-        "name": name,
-        "index": index,
-        "shape": sizes,
-        "shape_signature": sizes,
-        "dtype": np.float32,
-        "quantization": (0.0, 0),
-    }
-
-
 def order(names: Sequence[str], parts: Sequence[str] = PARTS) -> tuple[int, ...]:
     """Return the order of outputs with these names and the shapes of these parts."""
-    entries = [details(n, SHAPES[p], i) for i, (n, p) in enumerate(zip(names, parts, strict=True))]
+    entries = [
+        details(np.float32, *SHAPES[p], name=n, index=i)
+        for i, (n, p) in enumerate(zip(names, parts, strict=True))
+    ]
     return order_of(entries)
 
 
@@ -59,7 +51,7 @@ def test_two_outputs_that_may_be_either_are_refused() -> None:
 
 
 def test_the_user_says_which_is_which() -> None:
-    entries = [details("x", SHAPES["scores"])] * 4
+    entries = [details(np.float32, *SHAPES["scores"])] * 4
     named = ["scores", "boxes", "count", "classes"]
     assert order_of(entries, named=named) == (1, 3, 0, 2)
 
@@ -74,16 +66,16 @@ def test_the_user_says_which_is_which() -> None:
 )
 def test_wrong_names_for_outputs_are_refused(named: list[str], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        order_of([details("x", [1])] * 4, named=named)
+        order_of([details(np.float32, 1)] * 4, named=named)
 
 
 def test_a_model_without_four_outputs_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"expected 4 outputs of a detector: .* has 1"):
-        order_of([details("x", [1, 1001])])
+        order_of([details(np.float32, 1, 1001)])
 
 
 def test_shapes_that_no_order_fits_are_refused() -> None:
-    entries = [details(name, [1, 10, 4]) for name in "abcd"]
+    entries = [details(np.float32, 1, 10, 4, name=name) for name in "abcd"]
     with pytest.raises(ArgumentError, match="is not clear"):
         order_of(entries)
 
@@ -106,7 +98,9 @@ def test_the_operator_that_ends_detectors_tells_its_outputs() -> None:
 def outputs(boxes: Any, classes: Any, scores: Any, count: Any) -> list[Any]:
     values = [np.array([v], np.float32) for v in (boxes, classes, scores)]
     arrays = [*values, np.array([count], np.float32)]
-    return [(details(name, a.shape), a) for name, a in zip(PARTS, arrays, strict=True)]
+    return [
+        (details(np.float32, *a.shape, name=name), a) for name, a in zip(PARTS, arrays, strict=True)
+    ]
 
 
 BOXES = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0, 0, 1, 1]]

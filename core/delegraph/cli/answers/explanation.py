@@ -132,7 +132,7 @@ def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
 
 
 def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of what runs the nodes of *stage*: a delegate with its note, or the host.
+    """Return the name of the delegate (with its note) or host that runs the nodes of *stage*.
 
     Args:
         placement: which delegate or kernel computes each node.

@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
-    """A number of bytes: ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
+    """Option type: a number of bytes, ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
 
     name = "SIZE"
 

@@ -91,12 +91,12 @@ class _Delegate:
 
 
 def _as(option: str) -> Words:
-    """Return a function that turns the value of an official flag into the option *option*."""
+    """Return a function that gives the value of an official flag to the option *option*."""
     return lambda value: [option, value]
 
 
 def _unless_negative(option: str) -> Words:
-    """Return a function that turns the value of an official flag into the option *option*.
+    """Return a function that gives a non-negative value of an official flag to *option*.
 
     A negative value means the default, so that no option is given.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @kernel("AudioSpectrogram")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[samples, channels]`` to ``[channels, windows, frequencies]``.
+    """Prepare AudioSpectrogram: ``[samples, channels]`` to ``[channels, windows, frequencies]``.
 
     Windows have Hann's shape and are padded with zeros to a power of two. Options:
     ``window_size``, ``stride``, and ``magnitude_squared`` for powers rather than magnitudes.

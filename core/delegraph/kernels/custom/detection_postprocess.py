@@ -89,7 +89,7 @@ class Options:
 
 @kernel("TFLite_Detection_PostProcess")
 def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes the custom operator TFLite_Detection_PostProcess.
+    """Prepare TFLite_Detection_PostProcess: the best boxes, with their classes and scores.
 
     Inputs: encodings ``[1, boxes, >= 4]``, scores ``[1, boxes, classes (+ 1 background)]``, anchors
     ``[boxes, 4]``; float32, or uint8 with scales. Outputs, float32: boxes ``[1, D, 4]`` as ymin,

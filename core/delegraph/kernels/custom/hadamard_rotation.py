@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @kernel("aeq.hadamard_rotation")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that multiplies blocks of features by a Hadamard matrix.
+    """Prepare aeq.hadamard_rotation: blocks of features times a Hadamard matrix.
 
     A block has ``hadamard_size`` features. The matrix is normalized, so that lengths are kept. If
     the last axis is no multiple of the block, blocks continue over its end, and the last elements

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @kernel("IRFFT2D")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes IRFFT2D: images of the size in input 1.
+    """Prepare IRFFT2D: images of the size in input 1, computed from their frequencies.
 
     Input 0 holds the frequencies. They are cut, or padded with zeros, to the size of the image. In
     a real image's spectrum, some frequencies occur twice, as conjugates; the kernel reads the same

@@ -67,7 +67,7 @@ class _Options:
 
 @kernel("Mfcc")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[channels, windows, frequencies]`` to rows of coefficients.
+    """Prepare Mfcc: ``[channels, windows, frequencies]`` to rows of coefficients.
 
     The input has powers. Their roots are summed in bands of equal width on the mel scale, and the
     logarithms of the bands are cosine transformed.

@@ -28,7 +28,7 @@ _LEAST_TOLERANCE = 0.1  # below, nothing is checked
 
 @kernel("NumericVerify")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes NumericVerify: dequantized input 0 minus input 1.
+    """Prepare NumericVerify: dequantized input 0 minus input 1.
 
     With the option ``log_if_failed`` and a ``tolerance`` of 0.1 or more, a difference of more than
     ``tolerance`` scales is an error. Otherwise statistics of the differences are logged. If input 0

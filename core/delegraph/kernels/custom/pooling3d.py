@@ -28,7 +28,7 @@ _SCALE_TOLERANCE = 1e-6
 
 @kernel("AvgPool3D")
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes AvgPool3D: means of boxes.
+    """Prepare AvgPool3D: means of boxes.
 
     Integer means are rounded half away from zero.
     """
@@ -51,7 +51,7 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MaxPool3D")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MaxPool3D: the largest element of each box.
+    """Prepare MaxPool3D: the largest element of each box.
 
     NaN is ignored.
     """

@@ -34,7 +34,7 @@ _INTEGERS = {TensorType.INT8, TensorType.INT32, TensorType.INT64}
 
 @kernel("RandomUniform")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the function for RandomUniform: floats from 0 to below 1, of the shape in input 0."""
+    """Prepare RandomUniform: floats from 0 to below 1, of the shape in input 0."""
     require_type(output_tensor(context, node), _FLOATS)
     y, generator = output_tensor(context, node), _generator(node)
 
@@ -46,7 +46,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomStandardNormal")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RandomStandardNormal: floats, of the shape in input 0."""
+    """Prepare RandomStandardNormal: floats, of the shape in input 0."""
     require_counts(node, 1)
     require_type(input_tensor(context, node, 0), {TensorType.INT32})
     require_type(output_tensor(context, node), _FLOATS)
@@ -60,7 +60,7 @@ def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomUniformInt")
 def prepare_uniform_int(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RandomUniformInt: random integers in [input 1, input 2]."""
+    """Prepare RandomUniformInt: random integers in [input 1, input 2]."""
     low, high = input_tensor(context, node, 1), input_tensor(context, node, 2)
     for tensor in (low, high, output_tensor(context, node)):
         require_type(tensor, _INTEGERS)
@@ -97,7 +97,7 @@ def _generator(node: Node) -> np.random.Generator:
 
 @kernel("Multinomial")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the function for Multinomial: classes drawn by the logits in each row of input 0.
+    """Prepare Multinomial: classes drawn by the logits in each row of input 0.
 
     Input 1, a constant, is the number of draws per row.
     """

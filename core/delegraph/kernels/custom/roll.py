@@ -17,7 +17,7 @@ _TYPES = tensor_types("BOOL FLOAT32 INT8 INT16 INT32 INT64 STRING UINT8")
 
 @kernel("Roll")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for Roll: input 0, rotated by input 1 along the axes in input 2.
+    """Prepare Roll: input 0, rotated by input 1 along the axes in input 2.
 
     Shifts along one axis add up.
 

@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("Table")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes Table: input 0 looked up in input 1.
+    """Prepare Table: input 0 looked up in input 1.
 
     A table for int8 has an entry for each value. A table for int16 has 513 entries, between which
     values are interpolated.

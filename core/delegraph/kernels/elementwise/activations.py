@@ -48,7 +48,7 @@ _SIXTH = np.array(1 / 6, np.float32)
 
 @kernel("RELU")
 def prepare_relu(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RELU: max(x, 0), on float32, uint8, int8 and int16.
+    """Prepare RELU: max(x, 0), on float32, uint8, int8 and int16.
 
     Source:
         ReluEval, tflite/kernels/activations.cc.
@@ -58,7 +58,7 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU6")
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
-    """Return the function for RELU6: x clamped to [0, 6], on float32, uint8, int8 and int16.
+    """Prepare RELU6: x clamped to [0, 6], on float32, uint8, int8 and int16.
 
     TFLM's kernel clamps stored numbers of the input, and stores them as the output's without
     rescaling.
@@ -76,13 +76,13 @@ def prepare_relu6(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU_N1_TO_1")
 def prepare_relu_n1_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the function for RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
+    """Prepare RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
     return _relu(context, node, -1.0, 1.0, _FLOAT_AND_8_BIT)
 
 
 @kernel("RELU_0_TO_1")
 def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the function for RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
+    """Prepare RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
     return _relu(context, node, 0.0, 1.0, _FLOAT_AND_8_BIT)
 
 
@@ -133,7 +133,7 @@ def _quantize(value: float, y: Tensor) -> int:
 
 @kernel("LEAKY_RELU")
 def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LEAKY_RELU: x, or alpha * x if x is below 0.
+    """Prepare LEAKY_RELU: x, or alpha * x if x is below 0.
 
     Types are float32, uint8, int8 and int16.
 
@@ -190,7 +190,7 @@ def _float32_ratio(x: Tensor, y: Tensor) -> float:
 
 @kernel("ELU")
 def prepare_elu(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ELU: x, or exp(x) - 1 below 0, on float32 and int8.
+    """Prepare ELU: x, or exp(x) - 1 below 0, on float32 and int8.
 
     Source:
         EluEval, tflite/kernels/activations.cc.
@@ -210,9 +210,7 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 
 @kernel("HARD_SWISH")
 def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
-    """Return the function for HARD_SWISH: x * relu6(x + 3) / 6, on float32, uint8 and int8.
-
-    HARD_SWISH is x * min(max(x + 3, 0), 6) / 6.
+    """Prepare HARD_SWISH: x * relu6(x + 3) / 6, on float32, uint8 and int8.
 
     Source:
         HardSwishEval, tflite/kernels/activations.cc.
@@ -289,7 +287,7 @@ def _saturate(x: Integers) -> Integers:
 
 @kernel("LOGISTIC")
 def prepare_logistic(context: OpContext, node: Node) -> Eval:
-    """Return the function for LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
+    """Prepare LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: the output's scale is not 1/256 (for int16: 1/32768, with zero points of 0).
@@ -333,7 +331,7 @@ def _half_logistic(x: Tensor, y: Tensor) -> None:
 
 @kernel("TANH")
 def prepare_tanh(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes TANH on 32- and 16-bit floats, uint8, int8 and int16.
+    """Prepare TANH: the hyperbolic tangent of floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: an int16 output's scale is not 1/32768, or a zero point is not 0.

@@ -13,7 +13,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("ADD_N")
 def prepare_add_n(context: OpContext, node: Node) -> Eval:
-    """Return the function for ADD_N: the sum of tensors of one shape, float32 or int32.
+    """Prepare ADD_N: the sum of tensors of one shape, float32 or int32.
 
     Source:
         tflite/kernels/add_n.cc.

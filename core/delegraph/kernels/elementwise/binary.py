@@ -89,7 +89,7 @@ def matching_operands(
 
 @kernel("ADD", inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ADD: ``y = activation(a + b)``, broadcast.
+    """Prepare ADD: ``y = activation(a + b)``, broadcast.
 
     Types are float32, float16, int32, int64, int16 without scales, and quantized uint8, int8 and
     int16.
@@ -108,7 +108,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
 
 @kernel("SUB", inplace=_EITHER_INPUT)
 def prepare_sub(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SUB: ``y = activation(a - b)``, broadcast.
+    """Prepare SUB: ``y = activation(a - b)``, broadcast.
 
     Types are float32, int32, int64, and quantized uint8, int8 and int16.
 
@@ -125,7 +125,7 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
 
 @kernel("MUL", inplace=_EITHER_INPUT)
 def prepare_mul(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MUL: ``y = activation(a * b)``, broadcast.
+    """Prepare MUL: ``y = activation(a * b)``, broadcast.
 
     Types are float32, float16, int32, int64, uint32, complex64, int16 without scales, and quantized
     uint8, int8 and int16. Two int16 tensors may also give uint8 or int8. The product of two
@@ -158,7 +158,7 @@ def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eva
 
 @kernel("DIV", inplace=_EITHER_INPUT)
 def prepare_div(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes DIV: ``y = activation(a / b)``, broadcast.
+    """Prepare DIV: ``y = activation(a / b)``, broadcast.
 
     Types are float32, int32 (truncated towards zero), and quantized uint8, int8 and int16.
 
@@ -286,7 +286,7 @@ def require_nonzero(divisor: Tensor) -> None:
 
 @kernel("POW")
 def prepare_pow(context: OpContext, node: Node) -> Eval:
-    """Return the function for POW on float32 and int32; negative int32 exponents are errors.
+    """Prepare POW: ``y = a ** b`` on float32 and int32; negative int32 exponents are errors.
 
     int32 results that do not fit become the smallest integer. If one exponent is used for all
     elements, they become the lower 32 bits.
@@ -317,7 +317,7 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
 
 @kernel("ATAN2")
 def prepare_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the function for ATAN2: the angle of the point (b, a); floats of one shape.
+    """Prepare ATAN2: the angle of the point (b, a); floats of one shape.
 
     Source:
         tflite/kernels/atan2.cc, which only compares ranks and so reads beyond a smaller operand.
@@ -336,7 +336,7 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("Atan2")
 def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the function for Atan2: the angle of (input 1, input 0), both of one shape.
+    """Prepare Atan2: the angle of (input 1, input 0), both of one shape.
 
     Source:
         tflite/kernels/atan2_custom.cc.
@@ -351,7 +351,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQUARED_DIFFERENCE")
 def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
-    """Return the function for SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
+    """Prepare SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
 
     Source:
         tflite/kernels/squared_difference.cc.

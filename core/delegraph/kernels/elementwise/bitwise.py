@@ -17,7 +17,7 @@ _TYPES = tensor_types("INT8 UINT8 INT16 UINT16 INT32 UINT32")
 
 @kernel("BITWISE_XOR")
 def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes BITWISE_XOR, broadcast, on 8- to 32-bit integers.
+    """Prepare BITWISE_XOR: ``y = a ^ b``, broadcast, on 8- to 32-bit integers.
 
     Source:
         tflite/kernels/bitwise_xor.cc.
@@ -27,7 +27,7 @@ def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
 
 @kernel("RIGHT_SHIFT")
 def prepare_right_shift(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RIGHT_SHIFT, broadcast, on 8- to 32-bit integers.
+    """Prepare RIGHT_SHIFT: ``y = a >> b``, broadcast, on 8- to 32-bit integers.
 
     Shifts outside the type's width act like the nearest valid shift.
 

@@ -15,9 +15,7 @@ _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLO
 
 @kernel("BUCKETIZE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes BUCKETIZE.
-
-    The result is the number of boundaries that each element reaches, int32.
+    """Prepare BUCKETIZE: the number of boundaries that each element reaches, int32.
 
     Source:
         tflite/kernels/bucketize.cc.

@@ -29,7 +29,7 @@ _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 @kernel("EQUAL")
 def prepare_equal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes EQUAL: ``y = a == b``, broadcast.
+    """Prepare EQUAL: ``y = a == b``, broadcast.
 
     Source: tflite/kernels/comparisons.cc.
 
@@ -41,13 +41,13 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL")
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    """Prepare NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
 @kernel("LESS")
 def prepare_less(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LESS: ``y = a < b``, broadcast.
+    """Prepare LESS: ``y = a < b``, broadcast.
 
     Source: tflite/kernels/comparisons.cc.
 
@@ -59,19 +59,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS_EQUAL")
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER")
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes GREATER: ``y = a > b``, broadcast; types as LESS."""
+    """Prepare GREATER: ``y = a > b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL")
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 

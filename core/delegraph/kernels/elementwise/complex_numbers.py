@@ -18,7 +18,7 @@ _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Tenso
 
 @kernel("COMPLEX_ABS")
 def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
-    """Return the function for COMPLEX_ABS: complex64 to float32, complex128 to float64.
+    """Prepare COMPLEX_ABS: the magnitudes of complex64 as float32, of complex128 as float64.
 
     Source:
         tflite/kernels/complex_support.cc.
@@ -28,7 +28,7 @@ def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("REAL")
 def prepare_real(context: OpContext, node: Node) -> Eval:
-    """Return the function for REAL: the real parts of complex numbers.
+    """Prepare REAL: the real parts of complex numbers.
 
     Source: tflite/kernels/complex_support.cc.
     """
@@ -37,7 +37,7 @@ def prepare_real(context: OpContext, node: Node) -> Eval:
 
 @kernel("IMAG")
 def prepare_imag(context: OpContext, node: Node) -> Eval:
-    """Return the function for IMAG: the imaginary parts of complex numbers.
+    """Prepare IMAG: the imaginary parts of complex numbers.
 
     Source: tflite/kernels/complex_support.cc.
     """

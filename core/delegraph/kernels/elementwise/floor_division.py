@@ -15,7 +15,7 @@ _MOD_TYPES = _DIV_TYPES | {TensorType.INT64}
 
 @kernel("FLOOR_DIV")
 def prepare_floor_div(context: OpContext, node: Node) -> Eval:
-    """Return the function for FLOOR_DIV: floor(a / b), broadcast; a divisor of 0 is an error.
+    """Prepare FLOOR_DIV: floor(a / b), broadcast; a divisor of 0 is an error.
 
     Types are float32, int8, int16 and int32, as stored.
 
@@ -37,7 +37,7 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
 
 @kernel("FLOOR_MOD")
 def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
-    """Return the function for FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
+    """Prepare FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
 
     Types are float32, int8, int16, int32 and int64, as stored. A remainder of 0.0 has the sign of
     a.

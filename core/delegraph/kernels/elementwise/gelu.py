@@ -29,7 +29,7 @@ _CUBIC = np.array(0.044715, np.float32)
 
 @kernel("GELU")
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
-    """Return the function for GELU: x times the normal distribution function; exact or by tanh.
+    """Prepare GELU: x times the normal distribution function; exact or by tanh.
 
     Types are float32, float16, uint8, int8 and int16.
 

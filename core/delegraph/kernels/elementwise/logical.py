@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("LOGICAL_AND")
 def prepare_logical_and(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LOGICAL_AND on bool, broadcast.
+    """Prepare LOGICAL_AND: ``y = a and b`` on bool, broadcast.
 
     Source: tflite/kernels/logical.cc.
     """
@@ -25,7 +25,7 @@ def prepare_logical_and(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOGICAL_OR")
 def prepare_logical_or(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LOGICAL_OR on bool, broadcast.
+    """Prepare LOGICAL_OR: ``y = a or b`` on bool, broadcast.
 
     Source: tflite/kernels/logical.cc.
     """
@@ -34,7 +34,7 @@ def prepare_logical_or(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOGICAL_NOT")
 def prepare_logical_not(context: OpContext, node: Node) -> Eval:
-    """Return the function for LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
+    """Prepare LOGICAL_NOT: the opposite of each bool. Source: tflite/kernels/elementwise.cc."""
     x, y = unary_operands(context, node, {TensorType.BOOL})
 
     def run() -> None:

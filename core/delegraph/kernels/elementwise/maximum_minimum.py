@@ -19,7 +19,7 @@ _TYPES = _FLOATS | tensor_types("UINT8 INT8 INT16 INT32 INT64")
 
 @kernel("MAXIMUM")
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MAXIMUM; quantized integers are compared as stored.
+    """Prepare MAXIMUM: the larger of a and b; quantized integers are compared as stored.
 
     Comparisons with NaN are false, so ``a > b ? a : b`` is b if either is NaN. Tensors without
     elements may have any type.
@@ -32,7 +32,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM")
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MINIMUM, broadcast; types and NaN as for MAXIMUM."""
+    """Prepare MINIMUM: the smaller of a and b, broadcast; types and NaN as for MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 

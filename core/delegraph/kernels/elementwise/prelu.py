@@ -25,7 +25,7 @@ _ALPHA_TYPES = {
 
 @kernel("PRELU")
 def prepare_prelu(context: OpContext, node: Node) -> Eval:
-    """Return the function for PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+    """Prepare PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
 
     Alpha has the type of x, or int8 if x is int16. (The official kernel also accepts an int16
     alpha, and reads its bytes as int8.)

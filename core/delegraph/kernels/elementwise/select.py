@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the function for SELECT: elements of *a* where the condition is true, else of *b*.
+    """Prepare SELECT: elements of *a* where the condition is true, else of *b*.
 
     The condition has the shape of *a* and *b*, or is a scalar, or a vector along their first axis.
 
@@ -40,7 +40,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("SELECT_V2")
 def prepare_select_v2(context: OpContext, node: Node) -> Eval:
-    """Return the function for SELECT_V2: SELECT in which all three inputs are broadcast.
+    """Prepare SELECT_V2: SELECT in which all three inputs are broadcast.
 
     Source:
         tflite/kernels/select.cc.

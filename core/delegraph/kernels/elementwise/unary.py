@@ -88,7 +88,7 @@ def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
 
 @kernel("ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the function for ABS on float32, int32, int8, and int16 with or without scales.
+    """Prepare ABS: magnitudes of float32, int32, int8, and int16 with or without scales.
 
     Source:
         AbsEval, tflite/kernels/elementwise.cc.
@@ -119,7 +119,7 @@ def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], In
 
 @kernel("NEG")
 def prepare_neg(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes NEG on floats and signed integers, as stored.
+    """Prepare NEG: ``y = -x`` on floats and signed integers, as stored.
 
     Source:
         tflite/kernels/neg.cc.
@@ -130,7 +130,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXP")
 def prepare_exp(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes EXP on float32, int8 and int16.
+    """Prepare EXP: ``y = e ** x`` on float32, int8 and int16.
 
     Source: tflite/kernels/exp.cc.
     """
@@ -144,7 +144,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOG")
 def prepare_log(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes LOG on float32, int8 and int16.
+    """Prepare LOG: the natural logarithm of float32, int8 and int16.
 
     Quantized x <= 0 gives the smallest value.
 
@@ -161,7 +161,7 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIN")
 def prepare_sin(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SIN on float32 and float16.
+    """Prepare SIN: the sine of float32 and float16.
 
     Source:
         SinEval, tflite/kernels/elementwise.cc.
@@ -171,7 +171,7 @@ def prepare_sin(context: OpContext, node: Node) -> Eval:
 
 @kernel("COS")
 def prepare_cos(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes COS on float32 and float16.
+    """Prepare COS: the cosine of float32 and float16.
 
     Source:
         CosEval, tflite/kernels/elementwise.cc.
@@ -181,7 +181,7 @@ def prepare_cos(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQRT")
 def prepare_sqrt(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SQRT on float32, int8 and int16.
+    """Prepare SQRT: the square root of float32, int8 and int16.
 
     Negative quantized values are errors.
 
@@ -205,7 +205,7 @@ def prepare_sqrt(context: OpContext, node: Node) -> Eval:
 
 @kernel("RSQRT")
 def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes RSQRT on float32, int8 and int16.
+    """Prepare RSQRT: one divided by the square root of float32, int8 and int16.
 
     Negative quantized values are errors.
 
@@ -260,7 +260,7 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
 
 @kernel("SQUARE")
 def prepare_square(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SQUARE on float32.
+    """Prepare SQUARE: ``y = x * x`` on float32.
 
     Source: SquareEval, tflite/kernels/elementwise.cc.
     """
@@ -269,7 +269,7 @@ def prepare_square(context: OpContext, node: Node) -> Eval:
 
 @kernel("FLOOR")
 def prepare_floor(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes FLOOR on 32- and 16-bit floats.
+    """Prepare FLOOR: 32- and 16-bit floats, rounded down.
 
     Source: tflite/kernels/floor.cc.
     """
@@ -278,13 +278,13 @@ def prepare_floor(context: OpContext, node: Node) -> Eval:
 
 @kernel("CEIL")
 def prepare_ceil(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes CEIL on float32. Source: tflite/kernels/ceil.cc."""
+    """Prepare CEIL: float32, rounded up. Source: tflite/kernels/ceil.cc."""
     return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32, adopts=True))
 
 
 @kernel("ROUND")
 def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ROUND on 32- and 16-bit floats, halves to even.
+    """Prepare ROUND: 32- and 16-bit floats, rounded to the nearest integer, halves to even.
 
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.
@@ -294,7 +294,7 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIGN")
 def prepare_sign(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes SIGN on float32, float64 and int32.
+    """Prepare SIGN: -1, 0 or 1, on float32, float64 and int32.
 
     Source: tflite/kernels/sign.cc.
     """
@@ -323,7 +323,7 @@ def _check_quantized(x: Tensor, y: Tensor) -> None:
 
 @kernel("Sign")
 def prepare_custom_sign(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes Sign: 1, -1, or 0 for zeros and NaN.
+    """Prepare Sign: 1, -1, or 0 for zeros and NaN.
 
     Source:
         tflite/kernels/sign_custom.cc.

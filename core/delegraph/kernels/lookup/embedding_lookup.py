@@ -46,7 +46,7 @@ class SparseLookupInput(IntEnum):
 
 @kernel("EMBEDDING_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that copies rows of a table; integer rows may become floats.
+    """Prepare EMBEDDING_LOOKUP: rows of a table; integer rows may become floats.
 
     Source:
         tflite/kernels/embedding_lookup.cc.
@@ -68,7 +68,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @kernel("EMBEDDING_LOOKUP_SPARSE")
 def prepare_sparse(context: OpContext, node: Node) -> Eval:
-    """Return the function for EMBEDDING_LOOKUP_SPARSE: weighted sums of rows of a table.
+    """Prepare EMBEDDING_LOOKUP_SPARSE: weighted sums of rows of a table.
 
     The indices of the sparse tensor must be sorted.
 

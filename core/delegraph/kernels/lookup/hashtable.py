@@ -24,7 +24,7 @@ PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.I
 
 @kernel("HASHTABLE")
 def prepare_hashtable(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes HASHTABLE, whose output is a handle to a table.
+    """Prepare HASHTABLE: the handle of a table.
 
     Source:
         tflite/kernels/hashtable.cc.
@@ -43,7 +43,7 @@ def prepare_hashtable(context: OpContext, node: Node) -> Eval:
 
 @kernel("HASHTABLE_IMPORT")
 def prepare_import(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes HASHTABLE_IMPORT: fills a table that is still empty.
+    """Prepare HASHTABLE_IMPORT: it fills a table that is still empty.
 
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
@@ -71,7 +71,7 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
 
 @kernel("HASHTABLE_FIND")
 def prepare_find(context: OpContext, node: Node) -> Eval:
-    """Return the function for HASHTABLE_FIND: each key's value, or input 2 for an unknown key.
+    """Prepare HASHTABLE_FIND: each key's value, or input 2 for an unknown key.
 
     Source:
         tflite/kernels/hashtable_find.cc.
@@ -94,7 +94,7 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
 
 @kernel("HASHTABLE_SIZE")
 def prepare_size(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes HASHTABLE_SIZE: the number of keys, ``[1], int64``.
+    """Prepare HASHTABLE_SIZE: the number of keys, ``[1], int64``.
 
     Source:
         tflite/kernels/hashtable_size.cc.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @kernel("HASHTABLE_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that looks up each key: its value, and whether the table has it.
+    """Prepare HASHTABLE_LOOKUP: each key's value, and whether the table has the key.
 
     Keys must be sorted. Among equal keys, the one that the official binary search finds is used.
 

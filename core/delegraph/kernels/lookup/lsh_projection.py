@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @kernel("LSH_PROJECTION")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that hashes each row with each seed, and takes the sign of the sums.
+    """Prepare LSH_PROJECTION: one bit for each seed, the sign of the sum of the rows' hashes.
 
     The hashes of all rows, which may be weighted, are summed for each seed; the sign gives one bit.
     Dense outputs have a number for each bit. Sparse outputs have a number for each row of seeds,

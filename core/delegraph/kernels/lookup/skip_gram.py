@@ -19,7 +19,7 @@ _HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
 
 @kernel("SKIP_GRAM")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for SKIP_GRAM: phrases of words in order, some words skipped.
+    """Prepare SKIP_GRAM: phrases of words in order, some words skipped.
 
     At most ``max_skip_size`` words are skipped between neighbours; ``include_all_ngrams`` adds
     shorter phrases.

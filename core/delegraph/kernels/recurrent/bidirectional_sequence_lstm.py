@@ -41,7 +41,7 @@ class BidirectionalLstmInput(IntEnum):
 
 @kernel("BIDIRECTIONAL_SEQUENCE_LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs one LSTM layer forwards and one backwards over a sequence.
+    """Prepare BIDIRECTIONAL_SEQUENCE_LSTM: one layer runs forwards and one backwards.
 
     If outputs are merged, there are several sequences and the batch is the first axis, the official
     kernel confuses the states of the sequences; this kernel does not.

@@ -32,7 +32,7 @@ from delegraph.schema.enums import LSTMKernelType, TensorType
 
 @kernel("LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes one time step of an LSTM layer.
+    """Prepare LSTM: one time step of a layer.
 
     Source:
         tflite/kernels/lstm.cc.
@@ -44,7 +44,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
-    """Check an LSTM node of 20 or 24 inputs, set the output's shape; return its function.
+    """Prepare an LSTM node of 20 or 24 inputs, and set the output's shape.
 
     Args:
         context: context of the subgraph.

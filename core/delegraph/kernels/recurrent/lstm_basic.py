@@ -57,7 +57,7 @@ _ACTIVATION_ZERO_POINT = 128
 
 
 def prepare_basic(context: OpContext, node: Node) -> Eval:
-    """Check a basic-kernel LSTM node, set the shapes of outputs; return the node's function.
+    """Prepare an LSTM node of the basic kernel, and set the shapes of its outputs.
 
     Gates are in the order input, cell, forget, output. Outputs are copied back to the inputs with
     the previous activation and state.

@@ -76,7 +76,7 @@ class _Layer:
 
 
 def prepare_micro(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs a layer of int8 or int16 activations and int8 weights.
+    """Prepare an LSTM layer of int8 or int16 activations and int8 weights, as TFLM runs it.
 
     The cell state is int16. A gate is the sum of two FULLY_CONNECTED, each of which is rounded;
     LiteRT's kernel has other roundings and tables. Peepholes, projections, normalisation and

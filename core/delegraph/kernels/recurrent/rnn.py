@@ -148,7 +148,7 @@ class RnnCell:
 
 @kernel("RNN", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs one time step of a fully connected recurrent layer.
+    """Prepare RNN: one time step of a fully connected recurrent layer.
 
     Source:
         tflite/kernels/basic_rnn.cc.
@@ -159,7 +159,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNIDIRECTIONAL_SEQUENCE_RNN", uses_blas=True)
 def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs a fully connected recurrent layer over a sequence.
+    """Prepare UNIDIRECTIONAL_SEQUENCE_RNN: a fully connected recurrent layer over a sequence.
 
     Source:
         tflite/kernels/unidirectional_sequence_rnn.cc.
@@ -170,7 +170,7 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 
 @kernel("BIDIRECTIONAL_SEQUENCE_RNN", uses_blas=True)
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs one recurrent layer forwards and another backwards.
+    """Prepare BIDIRECTIONAL_SEQUENCE_RNN: one layer runs forwards and another backwards.
 
     Three peculiarities of the official kernel are reproduced. An auxiliary input without weights is
     read by the backward layer if time is the first axis, and never if the batch is the first axis.

@@ -78,7 +78,7 @@ class _Layer:
 
 @kernel("SVDF", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs one time step of an SVDF layer.
+    """Prepare SVDF: one time step of a layer of filters with memory.
 
     Each filter keeps a window of its last M results. A unit is the activation of the weighted sum
     of its filters' windows plus a bias.

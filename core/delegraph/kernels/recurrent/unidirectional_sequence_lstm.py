@@ -13,7 +13,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs an LSTM layer over a sequence.
+    """Prepare UNIDIRECTIONAL_SEQUENCE_LSTM: an LSTM layer over a sequence.
 
     Source:
         tflite/kernels/unidirectional_sequence_lstm.cc.

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalDelay")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that delays the last axis by ``delay_length`` samples.
+    """Prepare SignalDelay: the last axis, delayed by ``delay_length`` samples.
 
     The output begins with zeros.
 

@@ -14,7 +14,9 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalEnergy")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[2 n], int16``, real and imaginary in turn, to ``[n], uint32``.
+    """Prepare SignalEnergy: powers ``[n], uint32`` of complex numbers ``[2 n], int16``.
+
+    Real and imaginary parts are in turn.
 
     Only frequencies from ``start_index`` to before ``end_index`` are computed. The others are 0;
     TFLM leaves them unwritten.

@@ -19,7 +19,7 @@ _LEAST = -(2**15)
 
 @kernel("SignalFftAutoScale")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that shifts samples up as far as the largest sample allows.
+    """Prepare SignalFftAutoScale: samples, shifted up as far as the largest one allows.
 
     Output 1 is the number of bits.
 

@@ -21,7 +21,7 @@ _Sum = Callable[[NDArray[np.uint32]], NDArray[np.uint64]]
 
 @kernel("SignalFilterBank")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from a spectrum ``[n], uint32`` to ``[num_channels], uint64``.
+    """Prepare SignalFilterBank: a spectrum ``[n], uint32`` to ``[num_channels], uint64``.
 
     Inputs 1 and 2 are the weights of the rising and falling sides, input 3 the first frequency of
     each run, input 4 its first weight, and input 5 its length, all int16. Run *i* rises for channel

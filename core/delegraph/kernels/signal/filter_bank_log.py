@@ -30,7 +30,7 @@ _LARGEST = 2**15 - 1
 
 @kernel("SignalFilterBankLog")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[n], uint32`` to ``[n], int16``: scaled natural logarithms.
+    """Prepare SignalFilterBankLog: natural logarithms of ``[n], uint32``, scaled, as int16.
 
     Numbers are first shifted up by ``input_correction_bits``; 0 and 1 give 0. Logarithms are
     multiplied by ``output_scale``.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @kernel("SignalFilterBankSpectralSubtraction")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that subtracts a slow average from ``[num_channels], uint32``.
+    """Prepare SignalFilterBankSpectralSubtraction: channels, less their slow average.
 
     Output 1 is that average.
 

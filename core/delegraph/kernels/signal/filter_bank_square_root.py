@@ -21,7 +21,7 @@ _HALF_WORD = 2**16 - 1
 
 @kernel("SignalFilterBankSquareRoot")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[n], uint64`` to ``[n], uint32``: roots shifted down by input 1.
+    """Prepare SignalFilterBankSquareRoot: roots of uint64 as uint32, shifted down by input 1.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_square_root.cc,

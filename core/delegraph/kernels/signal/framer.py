@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalFramer")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that cuts ``[..., n * frame_step]`` into ``[..., n, frame_size]``.
+    """Prepare SignalFramer: ``[..., n * frame_step]`` cut into ``[..., n, frame_size]``.
 
     A frame begins ``frame_step`` samples after the previous one. Output 1 says whether all frames
     are full. A frame that is not full, because the stream has just begun, is not written. With

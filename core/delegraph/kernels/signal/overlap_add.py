@@ -17,7 +17,7 @@ _LIMITS = np.iinfo(np.int16)
 
 @kernel("SignalOverlapAdd")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from frames ``[..., n, samples]`` to ``[..., n * frame_step]``.
+    """Prepare SignalOverlapAdd: frames ``[..., n, samples]`` to ``[..., n * frame_step]``.
 
     16-bit sums saturate at each addition of a frame.
 

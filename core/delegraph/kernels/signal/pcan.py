@@ -25,7 +25,7 @@ _OUTPUT_BITS = 6
 
 @kernel("SignalPCAN")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that normalises bands by their noise, both ``[n], uint32``.
+    """Prepare SignalPCAN: bands normalised by their noise, both ``[n], uint32``.
 
     The gain comes from input 2, a table ``[125], int16``; the product is shifted down by
     ``snr_shift``.

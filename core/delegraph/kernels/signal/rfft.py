@@ -18,7 +18,7 @@ TYPES = (TensorType.INT16, TensorType.INT32, TensorType.FLOAT32)
 
 @kernel("SignalRfft")
 def prepare_rfft(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[..., samples]`` to ``[..., fft_length + 2]``.
+    """Prepare SignalRfft: spectra ``[..., fft_length + 2]`` of ``[..., samples]``.
 
     The result has real and imaginary parts in turn. Frames shorter than ``fft_length`` are padded
     with zeros. For fixed-point numbers, the result is divided by ``fft_length``.
@@ -43,7 +43,7 @@ def prepare_rfft(context: OpContext, node: Node) -> Eval:
 
 @kernel("SignalIrfft")
 def prepare_irfft(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[..., fft_length + 2]`` to ``[..., fft_length]`` samples.
+    """Prepare SignalIrfft: ``[..., fft_length]`` samples of spectra ``[..., fft_length + 2]``.
 
     Source:
         tflite-micro/signal/micro/kernels/irfft.cc, src/irfft_float.cc.

@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalStacker")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function from ``[num_channels]`` to ``[frames * num_channels]``.
+    """Prepare SignalStacker: frames ``[num_channels]``, stacked with their neighbours.
 
     The result has a frame with ``stacker_left_context`` frames before it and
     ``stacker_right_context`` after it; copies of the first frame stand for frames before it. There

@@ -17,7 +17,7 @@ _LIMITS = np.iinfo(np.int16)
 
 @kernel("SignalWindow")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that multiplies each frame by the weights and shifts by ``shift`` bits.
+    """Prepare SignalWindow: frames, multiplied by weights and shifted by ``shift`` bits.
 
     Source:
         tflite-micro/signal/micro/kernels/window.cc, src/window.cc.

@@ -10,7 +10,7 @@ from delegraph.operators.subgraph_call import Value, give_back
 
 @kernel("STABLEHLO_COMPOSITE")
 def prepare_composite(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_COMPOSITE, which runs its decomposition subgraph.
+    """Prepare STABLEHLO_COMPOSITE: it runs its decomposition subgraph.
 
     Source:
         tflite/kernels/stablehlo_composite.cc.

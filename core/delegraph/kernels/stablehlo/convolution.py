@@ -21,7 +21,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 
 @kernel("STABLEHLO_CONVOLUTION", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_CONVOLUTION, in any number of spatial dimensions.
+    """Prepare STABLEHLO_CONVOLUTION: a convolution in any number of spatial dimensions.
 
     The input is dilated and padded (or cropped), the kernel dilated and reversed; features or
     batches may be divided into groups. The official interpreter only parses this operator; it

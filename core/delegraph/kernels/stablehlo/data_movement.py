@@ -64,7 +64,7 @@ def sizes(node: Node, name: str, count: int) -> tuple[int, ...]:
 
 @kernel("STABLEHLO_RESHAPE")
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes STABLEHLO_RESHAPE, to the output's declared shape."""
+    """Prepare STABLEHLO_RESHAPE: the same elements in the output's declared shape."""
     x, y = _operand(context, node)
     if math.prod(x.shape) != math.prod(y.shape):
         raise OperatorError(f"input {list(x.shape)} does not fill an output {list(y.shape)}")
@@ -79,7 +79,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_TRANSPOSE")
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_TRANSPOSE: output axis i is axis ``permutation[i]``."""
+    """Prepare STABLEHLO_TRANSPOSE: output axis i is axis ``permutation[i]``."""
     x, y = _operand(context, node)
     permutation = axes(node, "permutation", len(x.shape))
     if len(permutation) != len(x.shape):
@@ -94,7 +94,7 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_BROADCAST_IN_DIM")
 def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_BROADCAST_IN_DIM, to the output's declared shape.
+    """Prepare STABLEHLO_BROADCAST_IN_DIM: elements repeated to the output's declared shape.
 
     Input axis i becomes output axis ``broadcast_dimensions[i]``, repeated if it has length 1.
     """
@@ -119,7 +119,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
+    """Prepare STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
     require_counts(node, 0)
     y = output_tensor(context, node)
     require_type(y, NUMBER)
@@ -137,7 +137,7 @@ def prepare_iota(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CONCATENATE")
 def prepare_concatenate(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes STABLEHLO_CONCATENATE, along ``dimension``."""
+    """Prepare STABLEHLO_CONCATENATE: the inputs joined along ``dimension``."""
     if not node.inputs:
         raise OperatorError("no inputs, expected at least one")
     x, y = _operand(context, node, len(node.inputs))
@@ -160,7 +160,7 @@ def prepare_concatenate(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_SLICE: from start to before limit by stride, per axis."""
+    """Prepare STABLEHLO_SLICE: from start to before limit by stride, per axis."""
     x, y = _operand(context, node)
     rank = len(x.shape)
     names = ("start_indices", "limit_indices", "strides")
@@ -179,7 +179,7 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_DYNAMIC_SLICE")
 def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_DYNAMIC_SLICE: a block of input 0, of ``slice_sizes``.
+    """Prepare STABLEHLO_DYNAMIC_SLICE: a block of input 0, of ``slice_sizes``.
 
     The other inputs are the start of the block along each axis. The start is moved so that the
     block lies inside.
@@ -197,7 +197,7 @@ def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_DYNAMIC_UPDATE_SLICE")
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_DYNAMIC_UPDATE_SLICE: input 0 with a block from input 1.
+    """Prepare STABLEHLO_DYNAMIC_UPDATE_SLICE: input 0 with a block from input 1.
 
     The block starts at the other inputs, moved so that it lies inside.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @kernel("STABLEHLO_DOT_GENERAL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_DOT_GENERAL: products summed over contracting axes.
+    """Prepare STABLEHLO_DOT_GENERAL: products summed over contracting axes.
 
     The result has the batching axes, then the other axes of the left operand, then the other axes
     of the right one. The official interpreter only parses this operator; it follows the StableHLO

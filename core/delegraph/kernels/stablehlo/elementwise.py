@@ -142,7 +142,7 @@ ELEMENTWISE = frozenset({*_BINARY, *_UNARY, "STABLEHLO_ABS", "STABLEHLO_SHIFT_LE
 def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the function for an operator on two tensors with the same type and shape."""
+        """Prepare an operator on two tensors with the same type and shape."""
         a, b, y = matching_operands(context, node, allowed)
 
         def run() -> None:
@@ -154,7 +154,7 @@ def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType
 def _register_unary(name: str, function: Unary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the function for an elementwise operator on one tensor."""
+        """Prepare an elementwise operator on one tensor."""
         return run_ufunc(function, *unary_operands(context, node, allowed))
 
 
@@ -166,7 +166,7 @@ for _name, (_function, _types) in _UNARY.items():
 
 @kernel("STABLEHLO_ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_ABS; complex numbers have real magnitudes."""
+    """Prepare STABLEHLO_ABS: magnitudes, which are real for complex numbers."""
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     if x.type not in COMPLEX:
         return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
@@ -178,7 +178,7 @@ def prepare_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_COMPARE")
 def prepare_compare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_COMPARE: whether a relation holds, as bool.
+    """Prepare STABLEHLO_COMPARE: whether a relation holds, as bool.
 
     In the total order of floats, -NaN < -inf < -0 < +0 < +inf < NaN.
     """
@@ -219,7 +219,7 @@ def total_order(values: NDArray[Any]) -> NDArray[Any]:
 
 @kernel("STABLEHLO_SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
+    """Prepare STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
     require_counts(node, 3)
     condition, a, b = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
@@ -240,7 +240,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CLAMP")
 def prepare_clamp(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_CLAMP: input 1, at least input 0 and at most input 2."""
+    """Prepare STABLEHLO_CLAMP: input 1, limited to the range from input 0 to input 2."""
     require_counts(node, 3)
     low, x, high = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
@@ -265,7 +265,7 @@ def _require_shape_or_scalar(tensor: Tensor, shape: tuple[int, ...]) -> None:
 
 @kernel("STABLEHLO_CONVERT")
 def prepare_convert(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes STABLEHLO_CONVERT: elements in the output's type.
+    """Prepare STABLEHLO_CONVERT: elements in the output's type.
 
     Floats are truncated towards zero and saturate at an integer's limits; NaN becomes the largest
     integer. Complex numbers lose their imaginary part. A bool is whether a number is not zero.

@@ -18,7 +18,7 @@ _TYPES = ANY - {TensorType.COMPLEX128}
 
 @kernel("STABLEHLO_GATHER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_GATHER: slices of input 0 with the starts in input 1.
+    """Prepare STABLEHLO_GATHER: slices of input 0 with the starts in input 1.
 
     Slices are moved to lie inside the operand.
 

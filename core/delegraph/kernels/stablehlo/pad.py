@@ -13,7 +13,7 @@ from delegraph.operators.tensor import Shape
 
 @kernel("STABLEHLO_PAD")
 def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_PAD: pads before, after and between; negative pads crop.
+    """Prepare STABLEHLO_PAD: pads before, after and between; negative pads crop.
 
     If an axis of the output is empty, all its axes are empty, as in the official kernel.
 

@@ -35,7 +35,7 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 @kernel("STABLEHLO_REDUCE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
+    """Prepare STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
 
     The second half has the initial values. A subgraph combines two elements of each input into one.
     It is called for neighbours, so N elements need log2(N) steps. The official interpreter only

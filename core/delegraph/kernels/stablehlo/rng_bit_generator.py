@@ -24,7 +24,7 @@ _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UI
 
 @kernel("STABLEHLO_RNG_BIT_GENERATOR")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that makes random bits from a state and stores the next state.
+    """Prepare STABLEHLO_RNG_BIT_GENERATOR: random bits from a state, and the next state.
 
     The state is input 0 and output 0; the bits are output 1. A third number in a Philox state is
     the high half of the counter; without it, the key is used as the high half.

@@ -31,7 +31,7 @@ Update = Callable[[Array, Array, Array], object]
 
 @kernel("STABLEHLO_SCATTER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_SCATTER: input 0, updated by input 2.
+    """Prepare STABLEHLO_SCATTER: input 0, updated by input 2.
 
     Input 1 has the positions of the updates.
 

@@ -23,7 +23,7 @@ _LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
 
 @kernel("STABLEHLO_SHIFT_LEFT")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
+    """Prepare STABLEHLO_SHIFT_LEFT: 8- to 32-bit signed integers, shifted to the left.
 
     Shapes may differ; shift amounts are used in order, and surplus amounts are ignored. C++ leaves
     shifts below 0 or above 31 undefined; their results equal the official kernel's.

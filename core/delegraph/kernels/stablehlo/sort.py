@@ -32,7 +32,7 @@ _DESCENDING = {
 
 @kernel("STABLEHLO_SORT")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
+    """Prepare STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
 
     A subgraph returns, for two elements of each input, whether the first ones come before the
     second ones. Equal elements always keep their order. The official interpreter only parses this

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """Interface of what owns compiled kernels: a compiled delegate or a custom operator."""
+    """Interface of the owner of compiled kernels: a compiled delegate or a custom operator."""
 
     address: int
     """Address of the ``TfLiteDelegate``."""

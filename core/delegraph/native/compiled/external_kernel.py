@@ -128,7 +128,7 @@ class ExternalKernel:
         return self._eval(context)
 
     def _take_over(self, context: Any) -> None:
-        """Copy what the C code changed in tensor structs to Delegraph's tensors of the node.
+        """Copy the C code's changes of tensor structs to Delegraph's tensors of the node.
 
         These are types and buffer handles of inputs and outputs, and the descriptions of working
         memory.

@@ -102,7 +102,7 @@ def litert_custom_op(
         user_data: address that each function gets; None for a null pointer.
 
     Raises:
-        ArgumentTypeError: something else than a C function or an address is given.
+        ArgumentTypeError: an argument is neither a C function nor an address.
     """
     kernel = _Kernel(
         name,

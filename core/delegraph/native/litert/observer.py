@@ -60,7 +60,7 @@ class _ForeignNode:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the observer found in one subgraph after all delegates were applied.
+    """Observations of one subgraph after all delegates were applied.
 
     Attributes:
         address: address of its ``TfLiteContext``.

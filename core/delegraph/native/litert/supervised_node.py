@@ -288,7 +288,7 @@ class _Incidents(Incidents):
         self._record = record
 
     def record(self, incident: Incident, heir: str = "", level: int = 0) -> None:
-        """Report *incident* as one of the official runtime's node.
+        """Report *incident* with the node numbers of the official runtime.
 
         Args:
             incident: the incident, with node numbers of the partition's own model.

@@ -33,7 +33,7 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
     """Return the delegate of the compiled library at *path*.
 
     Raises:
-        DelegateLoadError: the library is not there, cannot be loaded, is no external delegate, or
+        DelegateLoadError: the library is missing, cannot be loaded, is no external delegate, or
             refuses its options.
     """
     delegate: Delegate = importlib.import_module(LOADER).ExternalDelegate(path, options or {})

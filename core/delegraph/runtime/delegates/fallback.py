@@ -275,7 +275,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
-        """Text about what is wrong with the outputs; None if they are right or unchecked."""
+        """Text that describes wrong outputs; None if outputs are right or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:

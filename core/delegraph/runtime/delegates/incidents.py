@@ -65,7 +65,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """What an interpreter keeps about its delegates: failures, and which are not run any more.
+    """An interpreter's records of its delegates: failures, and delegates that are no longer run.
 
     Such delegates are quarantined. It also decides which runs are recomputed to check results.
 

@@ -97,7 +97,7 @@ class KeptFindings:
         )
 
     def _digest(self, text: str, nodes: Sequence[Step]) -> str:
-        """Hash of what findings depend on: *text*, *nodes*, tensors and the memory limit."""
+        """Hash of all that findings depend on: *text*, *nodes*, tensors and the memory limit."""
         subgraph = self._subgraph
         limit = subgraph.session.memory_limit
         about = (text, subgraph.spec.index, subgraph.context.numerics, limit.bytes, limit.copies)
@@ -112,7 +112,7 @@ class KeptFindings:
 
 
 def _is_own(registration: Registration) -> bool:
-    """Whether *registration* is a kernel of Delegraph that no one has replaced."""
+    """Whether *registration* is a kernel of Delegraph and not a replacement of one."""
     if OP_TABLE.is_declared(registration):  # not imported yet, so no other module has this name
         return True
     is_of_table = has_own_kernel(registration)

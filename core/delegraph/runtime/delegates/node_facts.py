@@ -45,7 +45,7 @@ class KnownTensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a check of nodes found: nodes that kernels reject, and shapes that are known or not.
+    """Results of checking nodes: nodes that kernels reject, and shapes that are known or not.
 
     Attributes:
         errors: errors of the kernels that refuse a node, by node index.

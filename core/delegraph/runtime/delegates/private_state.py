@@ -45,7 +45,7 @@ class PrivateState:
         self._owner: tuple[object | None, int, bool] = delegate, handle, False
 
     def exchange(self) -> None:
-        """Exchange this state with the tensor's state."""
+        """Give the tensor the state kept here, and keep the state that it had."""
         tensor = self.tensor
         self.shape, tensor.shape = tensor.shape, self.shape
         self.data, tensor.data = tensor.data, self.data

@@ -64,7 +64,7 @@ def load_delegate(
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
         ArgumentError: no such Python file, a *timeout* without a process, or a system without
             isolated delegates.
-        DelegateLibraryError: (OSError) the library is not there, or cannot be loaded.
+        DelegateLibraryError: (OSError) the library is missing, or cannot be loaded.
         NotADelegateError: (AttributeError) the library has no external delegate.
         DelegateLoadError: (ValueError) the library refuses its options; base class of the two
             errors above.

@@ -54,7 +54,7 @@ class _FirstRun:
     """Checks the first run of a node: does it write all values of its outputs?
 
     Attributes:
-        is_over: whether it has been, and wrote all outputs.
+        is_over: whether the first run is over and has written all outputs.
     """
 
     def __init__(self, outputs: list[Tensor], inputs: list[Tensor], state: PartitionState) -> None:

@@ -106,7 +106,7 @@ class Overlap:
             del error
 
     def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
-        """Yield what to do, in order: await a node, start a node, or run one."""
+        """Yield actions in order: await a node, start a node, or run a node."""
         in_flight, waits = self._in_flight, self._waits
         for position, step in enumerate(evals):
             yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))

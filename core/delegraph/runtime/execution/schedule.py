@@ -39,7 +39,7 @@ class Task:
 
     Attributes:
         reads: tensors, by index.
-        writes: tensors, by index; variables that it may change among them.
+        writes: tensors, by index, including variables that the node may change.
         is_asynchronous: whether the node can be started and awaited later.
         state: the node's use of state outside of tensors.
     """

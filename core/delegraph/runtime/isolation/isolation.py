@@ -49,7 +49,7 @@ class Isolation:
         return self.isolate == "process"
 
     def require_no_timeout(self, what: object) -> None:
-        """Raise an error if there is a time limit for *what*, a delegate in this process.
+        """Raise an error if a time limit is set for *what*, a delegate that runs in this process.
 
         Raises:
             ArgumentError: *timeout* is set.

@@ -54,9 +54,9 @@ def registered_ops(registerers: Sequence[Registerer], model: Model) -> CustomOps
 
     Raises:
         ArgumentTypeError: a registerer is neither a name nor a function.
-        ArgumentError: there is no C function of a name.
-        UnsupportedRuntimeError: one has a name, and no official runtime is installed whose resolver
-            it could fill; or that resolver is another than those known.
+        ArgumentError: no C function has the name of a registerer.
+        UnsupportedRuntimeError: a registerer is a C function, and no official runtime is installed
+            with a resolver that it can fill, or the resolver's form is not known.
     """
     for registerer in registerers:
         if not (isinstance(registerer, str) or callable(registerer)):

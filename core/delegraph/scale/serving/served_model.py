@@ -16,7 +16,7 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class Engine(Protocol):
-    """Interface of what computes the requests of a model: this process, or Ray Serve."""
+    """Interface of an engine that computes a model's requests: this process, or Ray Serve."""
 
     async def answer(self, columns: Columns) -> Answer:
         """Return the result of a request; *columns* are its rows.

@@ -65,7 +65,7 @@ class Attempt:
 
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Run *trial* on a new delegate object; return what the delegate claimed and computed.
+    """Run *trial* on a new delegate object; return the nodes that it claimed, and its results.
 
     Args:
         subject: the delegate under test.
@@ -110,7 +110,7 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Text that says what is wrong with the result of *found*; empty if it is right.
+    """Text that describes errors in the result of *found*; empty if it is right.
 
     Args:
         subject: the delegate under test, with its tolerances.
@@ -142,7 +142,7 @@ Attempted = Callable[[Trial], Attempt]
 def drawn(
     subject: Subject, op: str, make: Attempted, known: Iterable[Attempt] = ()
 ) -> tuple[Attempt, ...]:
-    """Run the cases of one operator on a delegate; return what it did with each.
+    """Run the cases of one operator on a delegate; return an attempt for each.
 
     The author's own cases are tried first. Cases of types that no claim names are only offered to
     the delegate, one for each type. Random cases follow until models that the delegate accepts show
@@ -220,7 +220,7 @@ class _Attempts:
         return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Run each of the cases *given* on the delegate, and store what it did with them.
+        """Run each of the cases *given* on the delegate, and store the attempts.
 
         With *only_missing*, only cases that show something in the claims that no earlier model has
         shown.

@@ -23,7 +23,7 @@ _FEW = 4
 
 @cache
 def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Run the cases of the operator *op* on the delegate; return what it did with each.
+    """Run the cases of the operator *op* on the delegate; return an attempt for each.
 
     See :func:`drawn` for the choice of cases.
 

@@ -16,7 +16,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One thing that a claim lists, such as a type or version; the kit looks for a model with it.
+    """A type, version or other property that a claim lists; the kit looks for a model with it.
 
     Attributes:
         claim: the claim.

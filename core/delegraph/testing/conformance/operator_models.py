@@ -98,7 +98,7 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Run models of *op* that other models may be joined to; yield what the delegate did.
+    """Run models of *op* that other models may be joined to; yield an attempt for each.
 
     The models have shapes that fit each other (:data:`PALETTE`), or are the author's own cases.
 

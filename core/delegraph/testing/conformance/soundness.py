@@ -50,7 +50,7 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 
 
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
-    """Check that the delegate runs, for each thing that *claim* lists, a model that shows it.
+    """Check that the delegate runs a model with each type and other property that *claim* lists.
 
     For every type a model must exist. Versions, activations and features need no model, because not
     every operator can show each of them.

@@ -164,7 +164,7 @@ def _has_offset_weights(call: _Call) -> bool:
 
 
 def _leaves_its_dimensions(call: _Call) -> bool:
-    """Whether the node is a slice by offsets that exceeds or lacks dimensions.
+    """Whether the node is a slice by offsets that goes beyond its dimensions, or has too few.
 
     A slice by offsets with masks counts as well.
     """

@@ -35,7 +35,7 @@ _TELLING = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """What one measuring process has to measure: set-ups that run in turn, for some seconds.
+    """Task of one measuring process: set-ups to run in turn, for some seconds.
 
     Attributes:
         setups: mapping from a name to the set-up that takes turns under it.
@@ -55,7 +55,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
-    """What one measuring process has measured: run times of each set-up, and failures.
+    """Measurements of one process: run times of each set-up, and failures.
 
     Attributes:
         times: mapping from each set-up that did not fail to its rounds.

@@ -26,7 +26,7 @@ class BadSample(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What each set-up computed for each sample of a data set, with times.
+    """Outputs of each set-up for each sample of a data set, with times.
 
     Attributes:
         setups: the set-ups in the order given; the others are compared with the first.

@@ -39,7 +39,7 @@ def read_coco_annotations(path: str) -> GroundTruth:
     Outlines (``segmentation``) are ignored.
 
     Raises:
-        ArgumentError: the file cannot be read, or holds something else; the message names the
+        ArgumentError: the file cannot be read, or does not hold annotations; the message names the
             entry.
 
     Source:

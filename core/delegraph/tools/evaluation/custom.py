@@ -54,7 +54,7 @@ class MetricTask:
         """Return the arrays of the row *sample* for the inputs, quantized for quantized inputs.
 
         Raises:
-            ArgumentError: an input has no array in the row, or one of another shape.
+            ArgumentError: an input has no array in the row, or the array's shape differs.
         """
         arrays = sample.arrays()
         return [

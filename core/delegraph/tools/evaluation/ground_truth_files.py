@@ -17,7 +17,7 @@ def read_ground_truth(path: str) -> GroundTruth:
     """Return the objects of the file *path*: COCO's ``.json``, or the official tool's ``.pb``.
 
     Raises:
-        ArgumentError: the file cannot be read, or holds something else; the message names the
+        ArgumentError: the file cannot be read, or does not hold ground truth; the message names the
             place.
     """
     reader = _READERS.get(Path(path).suffix.lower())

@@ -42,7 +42,7 @@ def read_ground_truth_proto(path: str) -> GroundTruth:
     The file has no picture sizes, areas or crowds, so COCO's definition needs the ``.json`` file.
 
     Raises:
-        ArgumentError: the file cannot be read, or holds something else; the message names the
+        ArgumentError: the file cannot be read, or does not hold ground truth; the message names the
             entry.
 
     Source:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from delegraph.tools.bootstrap import CONFIDENCE, Interval
 
+_QUANTILES = 500
+
 
 def mcnemar_p_value(lost: int, gained: int) -> float:
     """Return the p-value of the exact McNemar test, two-sided.
@@ -64,15 +66,15 @@ def _lower_end(lost: int, gained: int, count: int) -> float:
     return float(np.quantile(melded, (1 - CONFIDENCE) / 2, method="hazen"))
 
 
-def _beta_quantiles(a: int, b: int, quantiles: int = 500) -> NDArray[np.float64]:
-    """Return quantiles of a beta distribution, ``[quantiles], float64``; *a* or *b* may be 0."""
+def _beta_quantiles(a: int, b: int) -> NDArray[np.float64]:
+    """Return quantiles of a beta distribution, ``[_QUANTILES], float64``; *a* or *b* may be 0."""
     if a == 0 or b == 0:
-        return np.full(quantiles, float(b == 0))
+        return np.full(_QUANTILES, float(b == 0))
     mean = a / (a + b)
     spread = 12 * math.sqrt(mean * (1 - mean) / (a + b + 1))
     edges = np.linspace(max(0.0, mean - spread), min(1.0, mean + spread), 8001)
     x = (edges[1:] + edges[:-1]) / 2
     density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x)
     shares = np.concatenate([[0.0], np.cumsum(np.exp(density - density.max()))])
-    places = (np.arange(quantiles) + 0.5) / quantiles
+    places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     return np.interp(places, shares / shares[-1], edges)

@@ -24,7 +24,7 @@ TensorValues = tuple[int, NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A model's outputs for a picture, with what is needed to find boxes or classes in them.
+    """A model's outputs for a picture, with the data needed to find boxes or classes in them.
 
     Attributes:
         graph: the subgraph that ran.

@@ -184,11 +184,16 @@ def _explain_rest(
     mapped: set[int],
     before: set[int],
 ) -> None:
-    """Add to *reasons* why nodes that break no rule are still not in the mapped part.
+    """Add reasons for the nodes that break no rule, but need results of a node that does.
 
-    Nodes are given by their indices in *subgraph*.
+    A reason names the first of the nodes in the way. Nodes are given by their indices in
+    *subgraph*.
 
-    A reason names the first obstacle: a node that breaks a rule, and before which no node does.
+    Args:
+        subgraph: the model's only subgraph.
+        reasons: reasons why nodes are not mapped, by node; gets the new ones.
+        mapped: nodes of the mapped part.
+        before: nodes that run on the CPU before the mapped part.
     """
     producer = _producers(subgraph)
     blocker: dict[int, int] = {}

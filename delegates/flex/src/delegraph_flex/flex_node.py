@@ -39,7 +39,7 @@ class FunctionSignature:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
-    """What the nodes of one interpreter share: resources, functions, threads, stop requests.
+    """Objects shared by the nodes of one interpreter: resources, functions, threads, stop requests.
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
@@ -160,27 +160,23 @@ class FlexNode:
         """Return the value of the attribute *name*, a list of integers."""
         return tuple(self._list(name, "int", default))
 
-    def floats(
-        self, name: str, default: Sequence[builtins.float] | None = None
-    ) -> tuple[builtins.float, ...]:
+    def floats(self, name: str) -> tuple[builtins.float, ...]:
         """Return the value of the attribute *name*, a list of floats."""
-        return tuple(self._list(name, "float", default))
+        return tuple(self._list(name, "float"))
 
-    def strings(
-        self, name: str, default: Sequence[builtins.bytes] | None = None
-    ) -> tuple[builtins.bytes, ...]:
+    def strings(self, name: str) -> tuple[builtins.bytes, ...]:
         """Return the value of the attribute *name*, a list of strings as bytes."""
-        return tuple(self._list(name, "string", default))
+        return tuple(self._list(name, "string"))
 
-    def types(self, name: str, default: Sequence[DataType] | None = None) -> tuple[DataType, ...]:
+    def types(self, name: str) -> tuple[DataType, ...]:
         """Return the value of the attribute *name*, a list of element types."""
-        return tuple(self._list(name, "type", default))
+        return tuple(self._list(name, "type"))
 
-    def shapes(self, name: str, default: Sequence[Shape] | None = None) -> tuple[Shape, ...]:
+    def shapes(self, name: str) -> tuple[Shape, ...]:
         """Return the value of the attribute *name*, a list of shapes."""
-        return tuple(self._list(name, "shape", default))
+        return tuple(self._list(name, "shape"))
 
-    def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[Any]:
+    def _list(self, name: str, kind: str, default: Sequence[Any] | None = None) -> list[Any]:
         values: list[Any] = self._attr(name, "list", default)
         for value in values:
             self._check(name, value, kind, "a list of ")

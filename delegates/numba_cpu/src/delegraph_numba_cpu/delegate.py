@@ -173,7 +173,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
                 )
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
-        """Return a rejection if the host wants a rounding that these kernels do not have."""
+        """Check that the kernels round as the host asks, or return a rejection."""
         from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
 
         if not self.options.exact or context.numerics == "builtin":

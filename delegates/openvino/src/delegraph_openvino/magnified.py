@@ -41,7 +41,7 @@ def magnified_tensors(context: DelegateContext) -> frozenset[int]:
 
 
 def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | Rejection:
-    """Return a rejection of a node whose rounding errors a later node magnifies, otherwise True.
+    """Return True, or a rejection of a node whose rounding errors a later node magnifies.
 
     Args:
         name: name of the operator.

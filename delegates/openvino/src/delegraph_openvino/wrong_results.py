@@ -47,7 +47,7 @@ HAVE_DEFAULTS = ("CAST", "RESHAPE")
 def check_numbers(
     registration: Registration, node: Node, context: DelegateContext
 ) -> bool | Rejection:
-    """Return a rejection if OpenVINO's results for a node would be wrong, otherwise True."""
+    """Return True if OpenVINO computes right results for a node, otherwise a rejection."""
     options, name = node.options, registration.name
     inputs = [context.tensors[index] for index in node.inputs]
     table = OPTIONS_OF_OPERATOR.get(registration.builtin_code)

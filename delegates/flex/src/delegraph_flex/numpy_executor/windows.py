@@ -118,15 +118,14 @@ def window(
     return Window(size, kernel, stride, dilation, max(room, 0) // stride, edges[0])
 
 
-def patches(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> NDArray[Any]:
-    """Return every window, as a view: ``[N, *outputs, *kernels, C]``.
+def patches(x: NDArray[Any], windows: Sequence[Window]) -> NDArray[Any]:
+    """Return every window, as a view: ``[N, *outputs, *kernels, C]``, with zeros around the image.
 
     Args:
         x: images, ``[N, *spatial, C]``.
         windows: windows along each spatial axis.
-        fill: value around the image.
     """
-    x = surrounded(x, windows, fill)
+    x = surrounded(x, windows)
     steps = x.strides[1:-1]
     shape = (
         len(x),

@@ -146,7 +146,7 @@ def _context() -> Any:
 
 
 def sweep() -> None:
-    """Destroy what closed interpreters have left in TensorFlow: resources and functions.
+    """Destroy resources and functions of closed interpreters in TensorFlow.
 
     This must be called while TensorFlow is idle. A finalizer may run while TensorFlow works, holds
     locks or builds a graph, so it only records the resources to destroy.

@@ -16,7 +16,7 @@ CLAMPS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.
 
 
 def check_clamp(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return why a node's fused activation cannot be computed; None if it is none or a clamp."""
+    """Check that the fused activation is a clamp or none, or return a rejection."""
     activation = options.fused_activation_function
     if activation in CLAMPS:
         return None

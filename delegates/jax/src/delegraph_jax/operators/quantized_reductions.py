@@ -17,7 +17,10 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 
 
 def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return a rejection of tensors without a scale, because official kernels differ there."""
+    """Check that input and output have a scale, or return a rejection.
+
+    Official kernels differ without a scale.
+    """
     for index in (node.inputs[0], node.outputs[0]):
         if not tensors[index].scale > 0:
             return Rejection("scale", actual=tensors[index].scale, tensor=index)

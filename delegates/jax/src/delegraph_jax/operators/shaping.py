@@ -14,18 +14,10 @@ from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, Call,
 
 @operator("RESHAPE", ("COMPLEX64",), shape="INT32", constants=(1,))
 @operator("RESHAPE", ANY, constants=(1,))
+@operator("EXPAND_DIMS", ANY, constants=(1,))
+@operator("SQUEEZE", ANY)
 def reshape(call: Call) -> Any:
     """Return the elements in the output's shape.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
-    return call.input(0).reshape(call.shape)
-
-
-@operator("EXPAND_DIMS", ANY, constants=(1,))
-def expand_dims(call: Call) -> Any:
-    """Return the elements with an additional axis.
 
     Args:
         call: the node, with the values of its inputs and its options.
@@ -41,16 +33,6 @@ def densify(call: Call) -> Any:
         call: the node, with the values of its inputs and its options.
     """
     return call.input(0)
-
-
-@operator("SQUEEZE", ANY)
-def squeeze(call: Call) -> Any:
-    """Return the elements without some axes of length 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
-    return call.input(0).reshape(call.shape)
 
 
 @operator("BROADCAST_TO", ANY, constants=(1,))

@@ -30,7 +30,7 @@ def lstm_of_floats(row: Touched) -> None:
 
 
 def _strips(row: Touched, weights: str, headers: str, columns: int, depth: int) -> None:
-    """Declare, for the bounds check, the bytes of a weights ``[columns, depth]`` of an LSTM.
+    """Declare, for the bounds check, the bytes of an LSTM's weights, ``[columns, depth]``.
 
     The matrix is stored in strips of adjacent columns.
 

@@ -21,7 +21,7 @@ def _reduction(row: Touched, source: int, target: int) -> None:
 
 @rule(reductions.SUM_F32, reductions.PRODUCT_F32, reductions.MAX_F32, reductions.INT32)
 def four_bytes(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a call of these kernels reads and writes."""
+    """Declare, for the bounds check, the bytes that a reduction of 4-byte elements uses."""
     _reduction(row, 4, 4)
 
 

@@ -155,25 +155,23 @@ class Touched:
         numbers: NDArray[np.int64] = array.reshape(-1).view(np.uint8)
         return numbers[: len(numbers) // 8 * 8].view(np.int64)
 
-    def record(self, name: str, copies: int = 1, apart: int = 0) -> Touched:
+    def record(self, name: str) -> Touched:
         """Return the words of the record to which the word *name* points, ready to be checked.
 
         A record is a table of words that the kernel reads. Its bytes are declared as read.
+
+        Raises:
+            Overrun: the memory is not a record.
+        """
+        return self.records(name)[0]
+
+    def records(self, name: str, copies: int = 1, apart: int = 0) -> list[Touched]:
+        """Return the words of all records in the memory to which the word *name* points.
 
         Args:
             name: name of the word.
             copies: number of records that the kernel reads there.
             apart: distance in bytes from one record to the next.
-
-        Raises:
-            Overrun: the memory is not a record.
-        """
-        return self.records(name, copies, apart)[0]
-
-    def records(self, name: str, copies: int = 1, apart: int = 0) -> list[Touched]:
-        """Return the words of all records in the memory to which a word points.
-
-        Arguments are as for :meth:`record`.
 
         Raises:
             Overrun: the memory has no record, or the kernel reads between records.

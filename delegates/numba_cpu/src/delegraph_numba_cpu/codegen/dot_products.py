@@ -109,7 +109,7 @@ def dot(builder, acc, activations, weights):
 
 
 def add_sums(builder, accumulators, sums):
-    """Return accumulators with one number added to all of each row.
+    """Return accumulators, with a row's number added to all accumulators of the row.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.

@@ -45,7 +45,7 @@ class Lanes:
         return Lanes(self.builder, self.constant(number))
 
     def vector(self, element: Any) -> Any:
-        """Return the type of a vector with elements of type *element*, as many as this one has."""
+        """Return the type of a vector of *element*, with as many elements as this vector."""
         return ir.VectorType(element, self.type.count)
 
     def _other(self, other: Any) -> Any:
@@ -182,7 +182,7 @@ class Lanes:
         return self._apply("sext" if signed else "zext", self.value, self.vector(element))
 
     def narrow(self, element: Any) -> Lanes:
-        """Return the low bits of integers, as many as the type *element* has."""
+        """Return integers cut to the narrower type *element*, which keeps their low bits."""
         return self._apply("trunc", self.value, self.vector(element))
 
     def nearest(self) -> Lanes:

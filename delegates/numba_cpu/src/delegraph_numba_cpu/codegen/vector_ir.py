@@ -59,8 +59,9 @@ _ANCHORS, _SCALES = (0, 1, 2, 8, 3), (0, 1, 2, 4, 8)
 def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
     """Return up to 16 addresses, *step* apart, in the body of a loop.
 
-    LLVM would keep a register for each, or spill it. It must not see what they have in common: then
-    three registers do, as x86 adds another one times 1, 2, 4 or 8 without an instruction.
+    LLVM would keep a register for each address, or store it in memory. Three registers are enough,
+    since x86 adds to an address another register times 1, 2, 4 or 8 without an instruction. LLVM
+    uses these forms only if it cannot see how the registers were computed.
     """
     units = {n: _hidden(builder, builder.mul(step, integer(n))) for n in (1, 3)}
     anchors = {0: first}

@@ -125,7 +125,7 @@ def digest_place() -> tuple[int, int]:
 
 
 def sums_of(*pieces: Bytes) -> bytes:
-    """Return a digest by which damaged constants are found: of sums of their rows and columns.
+    """Return a digest of the sums of rows and columns of constants, to find damaged ones.
 
     Args:
         pieces: the constants, one after the other; the sum of their sizes is a multiple of the page

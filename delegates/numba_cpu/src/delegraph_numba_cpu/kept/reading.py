@@ -44,7 +44,7 @@ LEAST = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a program in a file is read for: the partition that it computes, and this process.
+    """The partition that a program in a file computes, and the process that reads the file.
 
     Attributes:
         tensors: tensors of the subgraph, by index.

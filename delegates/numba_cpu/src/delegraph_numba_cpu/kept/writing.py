@@ -146,7 +146,7 @@ class _Writer:
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
-        """Put a large constant into *shared* instead of the file; return its number among those.
+        """Put a large constant into *shared* instead of the file; return its number in *shared*.
 
         Args:
             memory: the constant.

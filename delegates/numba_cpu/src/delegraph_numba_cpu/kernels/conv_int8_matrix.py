@@ -88,7 +88,7 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 @jit
 def tile_height(rows, short, tall):
-    """Return the height for register tiles, *short* or *tall*, that computes fewer rows twice.
+    """Return *short* or *tall*, the tile height with which fewer rows are computed twice.
 
     *rows* is the number of rows of the product.
     """
@@ -239,7 +239,7 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add to the accumulators of each row in a register tile the int32 that belongs to the row.
+    """Add each row's int32 to the accumulators of the row in a register tile.
 
     Args:
         acc: address of the accumulators.
@@ -339,7 +339,7 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return the address of the int32 that is added to row *row* and on; 0 if nothing is added.
+    """Return the address of the int32 that are added to the rows from *row* on; 0 for none.
 
     *sums* is the address of the first row's int32, or 0.
     """

@@ -177,7 +177,8 @@ def ring_row(record, ring, y):
 def write_row_taps(record, table, first, rows, size, zeros, y, count):
     """Write the address of each tap of each output row's first pixel.
 
-    Row *i* of an image is the row *i* modulo *rows* of those from *first* on, of *size* bytes each.
+    The image is in a ring buffer of *rows* rows, *size* bytes each, which begins at *first*. Row
+    *i* of the image is row ``i % rows`` of the buffer.
 
     *record* is the address of the kernel call's operands.
     """

@@ -26,7 +26,7 @@ _RANGES = {
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Return a rejection for the first tensor of *call* whose type is not among *allowed*."""
+    """Check that all tensors of *call* have one of the types *allowed*, or return a rejection."""
     given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
     return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
@@ -37,7 +37,7 @@ def first_rejection(*found: Rejection | None) -> Rejection | None:
 
 
 def check_quantization(call: Call) -> Rejection | None:
-    """Return a rejection if a scale is not finite or a zero point is out of its type's range."""
+    """Check that scales are finite and zero points within their types, or return a rejection."""
     for index in (*call.node.inputs, *call.node.outputs):
         tensor = call.context.tensors[index] if index >= 0 else None
         limits = None if tensor is None else _RANGES.get(tensor.type.name)
@@ -53,7 +53,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection for the first of *tensors* with another type than the first one."""
+    """Check that all *tensors* have the type of the first one, or return a rejection."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:
@@ -64,7 +64,7 @@ def check_same_type(*tensors: Tensor) -> Rejection | None:
 
 
 def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
-    """Return a rejection if the type of *tensor* is not among *allowed*."""
+    """Check that *tensor* has one of the types *allowed*, or return a rejection."""
     if tensor.type.name in allowed:
         return None
     expected = " or ".join(allowed)
@@ -72,7 +72,7 @@ def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
 
 
 def check_shapes(call: Call, inputs: int) -> Rejection | None:
-    """Return a rejection unless there are *inputs* inputs, and all tensors have at most 8 axes."""
+    """Check that there are *inputs* inputs and at most 8 axes, or return a rejection."""
     if len(call.node.inputs) != inputs:
         return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
     for index in (*call.node.inputs, *call.node.outputs):
@@ -84,7 +84,10 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
 
 
 def check_bias(call: Call, position: int = 2) -> Rejection | None:
-    """Return a rejection unless input *position*, a bias, has one value per output or is absent."""
+    """Check that the bias has one value per output, or return a rejection.
+
+    The bias is input *position*, and may be absent.
+    """
     weight, bias = call.input(1), call.optional_input(position)
     if bias is None or not weight.shape:
         return None
@@ -96,7 +99,7 @@ def check_bias(call: Call, position: int = 2) -> Rejection | None:
 
 
 def check_one_scale(tensor: Tensor) -> Rejection | None:
-    """Return a rejection unless the tensor has exactly one scale."""
+    """Check that the tensor has exactly one scale, or return a rejection."""
     quantization = tensor.quantization
     scales = 0 if quantization is None else len(quantization.scales)
     if scales == 1 and quantization is not None and not quantization.block_size:
@@ -105,7 +108,7 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
 
 
 def check_positive_scales(tensor: Tensor) -> Rejection | None:
-    """Return a rejection if a scale of *tensor* is not positive and finite."""
+    """Check that all scales of *tensor* are positive and finite, or return a rejection."""
     scales = [] if tensor.quantization is None else tensor.quantization.scales.tolist()
     if all(0 < scale < np.inf for scale in scales):
         return None
@@ -113,14 +116,14 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
 
 
 def check_multiplier(real: float) -> Rejection | None:
-    """Return a rejection if *real* is 2**31 or more, by which no kernel can multiply."""
+    """Check that the factor *real* is below 2**31, the kernels' limit, or return a rejection."""
     if not 2.0**31 <= real < np.inf:
         return None
     return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Return a rejection unless *tensor* has one scale, or one for each channel of *shape*."""
+    """Check that *tensor* has one scale, or one per channel of *shape*, or return a rejection."""
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)
@@ -132,7 +135,7 @@ def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
 
 
 def check_one_zero_point(tensor: Tensor) -> Rejection | None:
-    """Return a rejection if channels of *tensor* have different zero points."""
+    """Check that all channels of *tensor* have the same zero point, or return a rejection."""
     points = [] if tensor.quantization is None else tensor.quantization.zero_points.tolist()
     if len(set(points)) < 2:
         return None

@@ -146,7 +146,7 @@ def _give_shapes(call: Call, inner: DelegateContext) -> None:
 
 
 def check_composite(call: Call) -> Rejection | None:
-    """Return a rejection unless all nodes of the decomposition are supported."""
+    """Check that all nodes of the decomposition are supported, or return a rejection."""
     context: Any = InlinedContext(call.context)
     call = replace(call, context=context)
     try:
@@ -159,7 +159,9 @@ def check_composite(call: Call) -> Rejection | None:
 
 
 def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
-    """Return a rejection unless operands match the inputs and outputs of the decomposition.
+    """Check that the operands match the decomposition's inputs and outputs.
+
+    Returns a rejection if they do not, or if the decomposition cannot be inlined.
 
     Composites inside the decomposition are checked as well.
     """

@@ -32,7 +32,7 @@ def evaluate(
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel can compute the node from *inputs*."""
+    """Check that Delegraph's own kernel can compute from *inputs*, or return a rejection."""
     try:
         prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:

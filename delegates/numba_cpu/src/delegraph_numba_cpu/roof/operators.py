@@ -191,7 +191,7 @@ def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorS
 
 
 def _kind(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
-    """Return ``float32`` or ``int8``: the type of an operator's products, that of its weights."""
+    """Return ``float32`` or ``int8``: the type of an operator's weights, and so of its products."""
     types = {tensors[i].type.name for i in operator.inputs[1:] if i >= 0}
     return "int8" if types & _EIGHT_BITS else "float32"
 

@@ -171,20 +171,9 @@ def average_pool_grad(node: FlexNode) -> Step:
 
 
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
-def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Return a function for the gradients of a batch normalization.
-
-    They are those with respect to input, scale and offset.
-    """
-    return _batch_norm_grad(node, ("NHWC", "NCHW"))
-
-
 @operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_grad_v2(node: FlexNode) -> Step:
-    """Return a function for the gradients of a batch normalization.
-
-    They are those with respect to input, scale and offset.
-    """
+def fused_batch_norm_grad(node: FlexNode) -> Step:
+    """Function for the gradients of a batch normalization: by input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 

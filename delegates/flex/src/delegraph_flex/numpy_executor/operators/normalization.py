@@ -21,14 +21,9 @@ Array = NDArray[Any]
 
 
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
-def fused_batch_norm(node: FlexNode) -> Step:
-    """Function of version 1 of batch normalization, which returns results, means and variances."""
-    return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
-
-
 @operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_v2(node: FlexNode) -> Step:
-    """Function of version 2 of batch normalization, which returns results, means and variances."""
+def fused_batch_norm(node: FlexNode) -> Step:
+    """Function of batch normalization, versions 1 and 2: results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 

@@ -90,7 +90,7 @@ def nth_element(node: FlexNode) -> Step:
 
 @operator("InTopK")
 def in_top_k(node: FlexNode) -> Step:
-    """Return a function that tells whether a row's target is among its k best predictions.
+    """Return a function that tells whether each row's target is among its k best predictions.
 
     That is so if fewer than k predictions of the row exceed the target's.
     """
@@ -100,7 +100,7 @@ def in_top_k(node: FlexNode) -> Step:
 
 @operator("InTopKV2")
 def in_top_k_v2(node: FlexNode) -> Step:
-    """Return a function that tells whether a row's target is among its k best predictions.
+    """Return a function like that of :func:`in_top_k`, which has k as an input.
 
     That is so if fewer than k predictions of the row exceed the target's.
     """

@@ -132,7 +132,7 @@ def _scores_after(partition: Partition, position: int) -> Scores | None:
 
 
 def _other_operand(call: Call, y: Tensor) -> Tensor | None:
-    """Return the operand beside *y* of an ADD, MUL or DIV without a clamp; None for other nodes."""
+    """Return the other operand of an ADD, MUL or DIV of *y* without a clamp, else None."""
     if call.name not in ("ADD", "MUL", "DIV") or activation_of(call) is not Act.NONE:
         return None
     a, b = call.input(0), call.input(1)

@@ -35,7 +35,7 @@ COLUMNS_A_TILE = 64
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless all tensors are float32."""
+    """Check that all tensors are float32, or return a rejection."""
     return check_types(call, "FLOAT32")
 
 
@@ -223,7 +223,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless all tensors are int8 with one scale, and the kernels are exact."""
+    """Check that all tensors are int8 with one scale, and sums are exact, or return a rejection."""
     found = check_types(call, "INT8")
     if found is not None:
         return found

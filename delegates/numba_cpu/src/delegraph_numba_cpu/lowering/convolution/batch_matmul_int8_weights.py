@@ -21,7 +21,7 @@ _RESULT_BITS = 31
 
 
 def check_matrix(call: Call) -> Rejection | None:
-    """Return a rejection unless the right operand is one constant int8 matrix.
+    """Check that the right operand is a constant int8 matrix, or return a rejection.
 
     The left operand must be stored row by row.
     """
@@ -43,7 +43,7 @@ def matrix_of(call: Call) -> NDArray[np.int8]:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Return a rejection unless x and y are float32, and the scales are one or one per column."""
+    """Check that x and y are float32, with one scale or one per column, or return a rejection."""
     x, y = call.input(0), call.output()
     found = first_rejection(
         check_matrix(call), check_type(x, "FLOAT32"), check_type(y, "FLOAT32"), check_stack(call)
@@ -63,7 +63,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def check_stack(call: Call) -> Rejection | None:
-    """Return a rejection if there are batches along several axes."""
+    """Check that at most one axis holds batches, or return a rejection."""
     x, w = call.input(0).shape, call.input(1).shape
     axes = x[:-2]
     if min(len(x), len(w)) > 2:
@@ -98,7 +98,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Return a rejection unless activations are int16 with one scale, and sums fit 32 bits."""
+    """Check that activations are int16 and sums fit 32 bits, or return a rejection."""
     x, w, y = call.input(0), call.input(1), call.output()
     found = first_rejection(
         check_matrix(call),

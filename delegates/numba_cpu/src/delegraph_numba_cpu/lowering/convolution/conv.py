@@ -30,7 +30,7 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are constant and fit the input's channels."""
+    """Check that the weights are constant and fit the input's channels, or return a rejection."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -78,7 +78,10 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Return a rejection if the convolution has several groups, which the core computes faster."""
+    """Check that the convolution has one group and constant weights, or return a rejection.
+
+    The core computes several groups faster.
+    """
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
     )
@@ -113,7 +116,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the kernels compute the convolution exactly."""
+    """Check that the kernels compute the convolution exactly, or return a rejection."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

@@ -42,7 +42,7 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Return a rejection unless the kernels here can multiply by the weights of *call*.
+    """Check that the kernels can multiply by the weights of *call*, or return a rejection.
 
     Types must be float32, the weights dense with *rank* dimensions, and the activation a clamp. The
     weights must be constant unless *may_be_computed*.
@@ -66,7 +66,7 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Return a rejection unless input *position* is constant, or computed from constants alone.
+    """Check that input *position* depends on constants alone, or return a rejection.
 
     A constant must be dense.
     """

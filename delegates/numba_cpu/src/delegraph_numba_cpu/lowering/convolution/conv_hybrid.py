@@ -48,7 +48,7 @@ def is_hybrid(call: Call) -> bool:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant, with one scale or one per output."""
+    """Check that weights are constant, with one scale or one per output, or return a rejection."""
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -62,7 +62,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and bias are constant, and the activation is a clamp."""
+    """Check that weights and bias are constants that the kernels can use, or return a rejection."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)
@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Return a rejection if 32 bits may be too few for a sum of products with *weight*."""
+    """Check that sums of products with *weight* fit 32 bits, or return a rejection."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None

@@ -52,7 +52,7 @@ def is_packed(weight: Tensor) -> bool:
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant 4-bit, with scales for parts of each row.
+    """Check that weights are constant 4-bit, with scales for parts of rows, or return a rejection.
 
     Parts must have as many values as whole steps of the kernel.
     """

@@ -196,7 +196,7 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless activations are int16, and weights constant and symmetric.
+    """Check that activations are int16, and weights constant and symmetric, or return a rejection.
 
     Kernels must also be able to scale all sums exactly.
     """
@@ -222,18 +222,13 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Return a rejection if the convolution has several groups of channels."""
+    """Check that the convolution has one group and supported operands, or return a rejection."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 
 
-def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Add to the program a 16-bit convolution; it may have groups of channels after a resize."""
-    _emit(call, builder, windows_of(call), call.input(0).shape[3])
-
-
 def check_depthwise(call: Call) -> Rejection | None:
-    """Return a rejection unless there is one output per channel, or a single channel."""
+    """Check that each channel has one output, or there is one channel, or return a rejection."""
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -247,16 +242,17 @@ def check_depthwise(call: Call) -> Rejection | None:
     return check_product(call)
 
 
-def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Add to the program a 16-bit depthwise convolution.
+def lower_windows(call: Call, builder: ProgramBuilder) -> None:
+    """Add to the program a 16-bit convolution, plain or depthwise.
 
-    With several outputs for a channel, it is computed as an ordinary convolution.
+    A plain one may have groups of channels after a resize. A depthwise one with several outputs for
+    a channel is computed as a plain convolution.
     """
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
+    """Check that the weights are ``[O, K]`` in the default order, or return a rejection."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -388,8 +384,8 @@ def _headers(product: Product) -> Array:
 _FEATURES = ("activation", "empty", "per-channel")
 
 for _name, _check, _lower, _features in (
-    ("CONV_2D", check_conv, lower_conv, _FEATURES),
-    ("DEPTHWISE_CONV_2D", check_depthwise, lower_depthwise, _FEATURES),
+    ("CONV_2D", check_conv, lower_windows, _FEATURES),
+    ("DEPTHWISE_CONV_2D", check_depthwise, lower_windows, _FEATURES),
     ("FULLY_CONNECTED", check_dense, lower_dense, (*_FEATURES, "many-dims")),
 ):
     _roles = (("weights", ("INT8",)), ("bias", BIAS_TYPES[_name]))

@@ -259,7 +259,7 @@ class Product:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Return a rejection unless types are 8-bit, weights constant, and results computed exactly."""
+    """Check that types are 8-bit, weights constant, and results exact, or return a rejection."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:

@@ -31,7 +31,10 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and output shape are constant, and windows have no gaps."""
+    """Check that weights and output shape are constants, or return a rejection.
+
+    The stride must not exceed the kernel, and the weights must be finite.
+    """
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
@@ -67,7 +70,7 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """The outputs of one axis whose number has one remainder by the stride, as a convolution.
+    """Outputs of an axis whose numbers have the same remainder by the stride, as a convolution.
 
     Attributes:
         first: number of the first output; the others follow at the distance of the stride.
@@ -154,7 +157,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the output shape is a constant."""
+    """Check that the output shape and the weights are constants, or return a rejection."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)

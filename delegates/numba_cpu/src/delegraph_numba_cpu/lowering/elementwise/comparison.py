@@ -35,7 +35,7 @@ COMPARISONS = {
 
 
 def check_comparison(call: Call) -> Rejection | None:
-    """Return a rejection unless there are two inputs of one type and a BOOL output."""
+    """Check that two inputs have one type and the output is BOOL, or return a rejection."""
     return first_rejection(
         check_shapes(call, 2),
         check_same_type(call.input(0), call.input(1)),
@@ -44,7 +44,7 @@ def check_comparison(call: Call) -> Rejection | None:
 
 
 def check_pair_comparison(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts both operands; output is BOOL."""
+    """Check that Delegraph's own kernel accepts both operands, or return a rejection."""
     return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 

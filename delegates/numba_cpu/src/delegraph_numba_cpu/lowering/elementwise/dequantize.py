@@ -34,7 +34,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Return a rejection unless integers with positive scales, or float16, become float32.
+    """Check that scaled integers or float16 become float32, or return a rejection.
 
     Constants are rejected, too, since the core dequantizes them once.
     """

@@ -107,7 +107,7 @@ STEPS: Mapping[str, Steps] = {
 
 
 def check_float(call: Call) -> Rejection | None:
-    """Return a rejection unless all tensors are float32."""
+    """Check that all tensors are float32, or return a rejection."""
     inputs = 2 if call.name in PAIRS else 1
     return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 

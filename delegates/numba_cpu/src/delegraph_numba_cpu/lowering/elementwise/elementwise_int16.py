@@ -160,7 +160,7 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
 
 
 def check_scaled_pair(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_pair`, or one of tensors without a positive scale."""
+    """Check the operands as :func:`check_pair` does, and that all scales are positive."""
     rejection = elementwise_int8_pairs.check_pair(call)
     if rejection is not None:
         return rejection

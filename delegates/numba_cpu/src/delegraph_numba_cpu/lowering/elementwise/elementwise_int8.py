@@ -31,7 +31,7 @@ LARGEST_RANK_OF_QUOTIENTS = 4
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Return a rejection unless the divisor is a constant without zeros.
+    """Check that the divisor is a constant without zeros, or return a rejection.
 
     Kernels cannot raise an error for a division by zero.
     """

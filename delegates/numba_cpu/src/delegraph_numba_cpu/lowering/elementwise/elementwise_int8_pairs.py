@@ -80,12 +80,12 @@ def tables(call: Call) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts the operands, of equal types."""
+    """Check that Delegraph's own kernel accepts operands of equal types, or return a rejection."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts the operands.
+    """Check that Delegraph's own kernel accepts the two operands, or return a rejection.
 
     Any output type is accepted.
     """

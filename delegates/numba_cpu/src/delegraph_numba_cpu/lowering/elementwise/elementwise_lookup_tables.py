@@ -26,7 +26,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts the operand."""
+    """Check that Delegraph's own kernel accepts the operand, or return a rejection."""
     rejection = check_shapes(call, 1)
     if rejection is not None:
         return rejection

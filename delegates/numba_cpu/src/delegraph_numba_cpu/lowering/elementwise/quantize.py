@@ -42,7 +42,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Return a rejection unless float32 values are quantized to integers of 8 or 16 bits.
+    """Check that float32 becomes integers of 8 or 16 bits, or return a rejection.
 
     Scales must be positive, and all zero points equal.
     """
@@ -117,7 +117,7 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Return a rejection unless integers of 8 or 16 bits get a type that is not wider.
+    """Check that integers of 8 or 16 bits get no wider type, or return a rejection.
 
     INT16 to INT32 is accepted, too.
     """

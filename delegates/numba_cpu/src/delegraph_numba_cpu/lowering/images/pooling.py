@@ -27,7 +27,7 @@ LARGEST = {
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Return a rejection unless the window is small enough for exact means and types fit."""
+    """Check that the window is small enough for exact means, or return a rejection."""
     options = call.options
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")

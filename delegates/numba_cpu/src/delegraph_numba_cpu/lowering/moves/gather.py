@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Return a rejection unless the node only moves elements, to integer positions."""
+    """Check that the node only moves elements, to integer positions, or return a rejection."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_positions`.
+    """Check positions as :func:`check_positions` does, and that constant ones are in range.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -78,7 +78,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_positions`, or one of tuples that are too long.
+    """Check positions as :func:`check_positions` does, and the length of their tuples.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -91,7 +91,7 @@ def check_gather_nd(call: Call) -> Rejection | None:
 
 
 def check_tuples(call: Call) -> Rejection | None:
-    """Return a rejection if position tuples are longer than the rank of the input."""
+    """Check that position tuples are no longer than the input's rank, or return a rejection."""
     x, positions = call.input(0), call.input(1)
     if x.shape and positions.shape and positions.shape[-1] <= len(x.shape):
         return None

@@ -42,7 +42,7 @@ def check_moved(
     inputs: int | None = None,
     may_be_computed: bool = False,
 ) -> Rejection | None:
-    """Return a rejection unless the node moves elements of one type, by constant parameters.
+    """Check that the node only moves elements, by constant parameters, or return a rejection.
 
     Args:
         call: the node that is turned into kernel calls.

@@ -62,7 +62,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Return a rejection unless matrices are all float or all int8, and there is an activation."""
+    """Check that matrices are all float32 or all int8, or return a rejection."""
     rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name
@@ -71,7 +71,9 @@ def check(call: Call) -> Rejection | None:
 
 
 def _check_normalised_gates(call: Call) -> Rejection | None:
-    """Return a rejection if a gate with layer normalization has equal weights for all cells.
+    """Check that layer normalization never divides by almost zero, or return a rejection.
+
+    The rejected gates have equal weights for all cells.
 
     All cells of such a gate have nearly the same value. Normalization divides the rounding error of
     its mean by ``sqrt(1e-8)``, so that results depend on the last bit of each value.

@@ -18,7 +18,7 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerSc
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Return a rejection unless weights are constant and dense, and states are variables."""
+    """Check that weights are dense constants and states variables, or return a rejection."""
     states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
     if len(call.node.inputs) not in (20, 24):
         return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")

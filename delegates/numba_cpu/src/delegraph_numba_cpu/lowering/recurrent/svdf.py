@@ -23,7 +23,7 @@ CURVES = {Act.TANH: instructions.TANH, Act.SIGN_BIT: instructions.SIGN_BIT}
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are float or 8-bit."""
+    """Check that the weights are constant float32 or 8-bit, or return a rejection."""
     found = check_layer(call)
     if found is not None:
         return found
@@ -36,7 +36,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def _check_weights(weight: Tensor) -> Rejection | None:
-    """Return a rejection if *weight* is empty, or an integer without a single scale."""
+    """Check that *weight* is float32, or has a single scale, or return a rejection."""
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if weight.type.name == "FLOAT32":
@@ -108,7 +108,7 @@ WORK_A_TILE = 1 << 16
 
 
 def check_layer(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant and the state is a variable."""
+    """Check that weights are constant and the state is a variable, or return a rejection."""
     if len(call.node.inputs) != len(SvdfInput):
         return Rejection("operands", expected=f"{len(SvdfInput)} inputs")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
@@ -123,7 +123,7 @@ def check_layer(call: Call) -> Rejection | None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the layer is integer, with constant weights and RELU."""
+    """Check that the layer is integer, with constant weights and RELU, or return a rejection."""
     found = check_layer(call)
     if found is not None:
         return found

@@ -11,7 +11,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:
-    """Return a rejection unless rows are float32, without a fused activation."""
+    """Check that rows are float32, without a fused activation, or return a rejection."""
     activation = activation_of(call)
     if activation:
         return Rejection("activation", actual=activation.name, expected="NONE")
