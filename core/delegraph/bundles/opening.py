@@ -32,9 +32,10 @@ Chain = tuple[tuple[Bundle, Section], ...]
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address, and the text after its first ``#``; None if there is no ``#``.
+    """Return the file of an address ``FILE#SECTION``, and its section or sections; None without.
 
-    The file is the longest beginning of *path* that exists, so its name may contain a ``#``.
+    The file is *path* if that exists. Otherwise it is the longest part before a ``#`` that is a
+    file, since names may contain ``#``. If there is none, it is *path*.
     """
     at = len(path)
     if not os.path.exists(path):

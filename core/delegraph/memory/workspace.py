@@ -109,7 +109,10 @@ class Workspace:
         return block
 
     def commit(self) -> None:
-        """Allocate the buffer and assign every block its part of the memory.
+        """Give memory to the blocks reserved since the last commit.
+
+        Blocks of different nodes share the buffer; blocks kept apart get a buffer each. If the
+        buffer is too small, a larger one replaces it, also for its earlier blocks.
 
         Raises:
             MemoryError: the buffer cannot be had.

@@ -74,7 +74,7 @@ class NativeNode:
         return ints_at(self.struct.temporaries)
 
     def write_inputs(self) -> None:
-        """Write the node's inputs to the struct."""
+        """Copy the tensor indices ``node.inputs`` to the ``TfLiteNode``, if they have changed."""
         if ints_at(self.struct.inputs) != self.node.inputs:
             self._free(self.struct.inputs)
             self.struct.inputs = malloc_int_array(self.node.inputs)

@@ -49,7 +49,10 @@ def check_compiled_model(module: Any) -> None:
 
 
 class _CompiledModelRuns(Runs):
-    """Runs of the official ``CompiledModel`` in *module*, all in one environment."""
+    """Creates the check's models in the ``CompiledModel`` of an official *module*, and runs them.
+
+    All share one environment.
+    """
 
     def __init__(self, module: Any) -> None:
         super().__init__()

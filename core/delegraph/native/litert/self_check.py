@@ -203,7 +203,7 @@ class Runs(ABC):
 
 
 class _InterpreterRuns(Runs):
-    """Runs of the official interpreter in *module*."""
+    """Creates the check's models in the ``Interpreter`` of an official *module*, and runs them."""
 
     is_interpreter = True
 

@@ -177,7 +177,10 @@ def _require_range(name: str, datatype: str, items: list[int], dtype: np.dtype[A
 
 
 def to_bytes(values: NDArray[Any]) -> bytes:
-    """Return a tensor's values as bytes of the protocol."""
+    """Return a tensor's values as the binary data of the Open Inference Protocol.
+
+    Numbers are little-endian; each string is its length as uint32, then its bytes.
+    """
     if values.dtype.kind in "OSU":
         texts = [text.encode() if isinstance(text, str) else bytes(text) for text in values.flat]
         return b"".join(part for text in texts for part in (_LENGTH.pack(len(text)), text))

@@ -210,7 +210,10 @@ def _entry(model: Model, signature: str | None) -> int:
 
 
 def _tensors(model: TimedModel, file: Model) -> dict[tuple[int, int], TensorFigures]:
-    """Return the figures of the file's tensors with their present shapes."""
+    """Return type, shape and size of each tensor in the file, by subgraph and tensor index.
+
+    Types and shapes are those that the interpreter has now.
+    """
     found = {}
     for spec in file.subgraphs:
         for details in model.interpreter.get_tensor_details(spec.index):

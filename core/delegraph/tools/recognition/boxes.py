@@ -126,6 +126,8 @@ def _corners(
 def _label(labels: Sequence[str], index: int) -> str | None:
     """Return the name of the class *index*; None if *labels* has no such name.
 
+    A first label ``???`` or ``background`` stands for no class, and is not counted.
+
     >>> _label(["cat", "dog"], 1), _label(["???", "cat", "dog"], 1), _label([], 1)
     ('dog', 'dog', None)
     """

@@ -339,9 +339,10 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return the address of the int32 that are added to the rows from *row* on; 0 for none.
+    """Return the address of the int32 of row *row*; 0 if *sums* is 0.
 
-    *sums* is the address of the first row's int32, or 0.
+    *sums* is the address of an array with one int32 for each row, which is added to the row's
+    accumulators; 0 without it.
     """
     return sums + 4 * row if sums else 0
 

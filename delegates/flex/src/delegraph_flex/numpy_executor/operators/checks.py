@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @operator("NoOp", "ControlTrigger")
 def nothing(node: FlexNode) -> Step:
-    """Return a function without inputs and outputs."""
+    """Return a function that does nothing: these operators only order others."""
     return lambda: ()
 
 

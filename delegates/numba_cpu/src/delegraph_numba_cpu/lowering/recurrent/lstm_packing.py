@@ -34,7 +34,10 @@ def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32]:
-    """Return *weights*, ``[O, K]``, as ``[O / width, K, width]``, with columns of zeros added."""
+    """Return *weights*, ``[O, K]``, as ``[O / width, K, width]``: outputs in strips of *width*.
+
+    O is first padded with zeros to a multiple of :data:`STRIP`, which *width* must divide.
+    """
     missing = padded(len(weights), STRIP) - len(weights)
     whole = np.pad(weights, [(0, missing), (0, 0)])
     return np.ascontiguousarray(whole.reshape(-1, width, whole.shape[1]).swapaxes(1, 2))
