@@ -167,25 +167,31 @@ class Placement:
     incidents: tuple[Incident, ...] = ()
 
     def __str__(self) -> str:
-        nodes, unresolved = self.computed_nodes(), len(self.unresolved())
+        nodes = self.computed_nodes()
         total, constants = len(nodes), len(self.nodes) - len(nodes)
-        taken = Counter(node.delegate for node in nodes if node.delegate is not None)
-        parts = Counter(partition.delegate for partition in self.partitions)
-        default, names = self.default_delegate, self.requested_delegates
-        by_default = 0 if default is None else taken[default]
-        stay = total - sum(taken.values()) - unresolved
-        told = [f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels"]
-        if default is not None and by_default and not names:
-            told.insert(0, self._share(default, by_default, parts[default]))
-        told[:0] = [self._share(name, taken[name], parts[name]) for name in names]
-        if default is not None and by_default and names:
-            told[-2:] = [f"{told[-2]}; the rest: {self._rest(default, by_default, stay)}"]
-        told += [f"nothing runs {unresolved}"] if unresolved else []
-        text = f"{total} node{'s' * (total != 1)}: " + ", ".join(told)
+        text = f"{total} node{'s' * (total != 1)}: " + ", ".join(self._shares(nodes))
         once = [f"{constants} constant{'s' * (constants != 1)}, computed once"] if constants else []
         failed = [each for each in self.incidents if each.delegate not in self.quarantined]
         failures = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
         return "; ".join([text, *once, *failures])
+
+    def _shares(self, nodes: Sequence[NodePlacement]) -> list[str]:
+        """Texts with the numbers of *nodes* of each delegate, of the host, and of none."""
+        taken = Counter(node.delegate for node in nodes if node.delegate is not None)
+        parts = Counter(partition.delegate for partition in self.partitions)
+        default, names = self.default_delegate, self.requested_delegates
+        unresolved = len(self.unresolved())
+        by_default = 0 if default is None else taken[default]
+        stay = len(nodes) - sum(taken.values()) - unresolved
+        told = [self._share(name, taken[name], parts[name]) for name in names]
+        if default is not None and by_default and names:
+            told[-1] += f"; the rest: {self._rest(default, by_default, stay)}"
+        else:
+            if default is not None and by_default:
+                told.append(self._share(default, by_default, parts[default]))
+            if stay or not (sum(taken.values()) or unresolved):
+                told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
+        return [*told, f"nothing runs {unresolved}"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
         """Text about the nodes without a requested delegate: how many the *default* one runs."""
