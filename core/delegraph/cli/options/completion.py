@@ -99,6 +99,25 @@ def _values(kind: Any) -> list[str]:
     return list(kind.__members__) if isinstance(kind, type) and issubclass(kind, Enum) else []
 
 
+def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    from delegraph.tools.memory_report import PLANNERS
+
+    yield from map(CompletionItem, ("all", *PLANNERS))
+
+
+def _cached(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the delegates that have data in the cache."""
+    from delegraph.delegation.cache_entries import cache_entries
+
+    yield from map(CompletionItem, sorted({entry.namespace for entry in cache_entries()}))
+
+
+def _tested_operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    from delegraph.testing.sweep.generator import sweep_operators
+
+    yield from map(CompletionItem, sweep_operators())
+
+
 def _signatures(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     for signature in _model(ctx).signatures:
         yield CompletionItem(signature.key)
@@ -158,7 +177,10 @@ _OFFERS: dict[str, Offer] = {
     "--tolerance": _outputs,
     "--node": _operators,
     "--intermediate-tensors": _computed_tensors,
+    "--operator": _tested_operators,
+    "--planner": _planners,
     "delegate": _delegates,
+    "delegates": _cached,
 }
 """Mapping from an option or an argument's name to its completions."""
 
