@@ -29,6 +29,7 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.tools.durations import rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -314,7 +315,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     )
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
-        f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
+        f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
         f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
     )
     if result.incidents:
