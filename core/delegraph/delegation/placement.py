@@ -180,17 +180,14 @@ class Placement:
         taken = Counter(node.delegate for node in nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
         default, names = self.default_delegate, self.requested_delegates
+        rest = [] if default is None or not taken[default] else [default]
         unresolved = len(self.unresolved())
-        by_default = 0 if default is None else taken[default]
         stay = len(nodes) - sum(taken.values()) - unresolved
-        told = [self._share(name, taken[name], parts[name]) for name in names]
-        if default is not None and by_default and names:
-            told[-1] += f"; the rest: {self._rest(default, by_default, stay)}"
-        else:
-            if default is not None and by_default:
-                told.append(self._share(default, by_default, parts[default]))
-            if stay or not (sum(taken.values()) or unresolved):
-                told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
+        told = [self._share(name, taken[name], parts[name]) for name in names or rest]
+        if names and rest:
+            told[-1] += f"; the rest: {self._rest(rest[0], taken[rest[0]], stay)}"
+        elif stay or not (taken or unresolved):
+            told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
         return [*told, f"nothing runs {unresolved}"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
@@ -203,8 +200,7 @@ class Placement:
     @property
     def requested_delegates(self) -> tuple[str, ...]:
         """Names of the requested delegates, each once, in order; without the default delegate."""
-        names = dict.fromkeys(self.delegates)
-        return tuple(name for name in names if name != self.default_delegate)
+        return tuple(d for d in dict.fromkeys(self.delegates) if d != self.default_delegate)
 
     def __repr__(self) -> str:
         return f"<Placement of {self}>"
@@ -215,8 +211,7 @@ class Placement:
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
         rest = {"delegate": f"{self.default_delegate}, {BY_DEFAULT}", "partition": None}
         shown = [{**row, **rest} if row["is_by_default"] else row for row in self.rows()]
-        rows = [[row[key] for key in keys] for row in shown]
-        return html_table(str(self), columns, rows)
+        return html_table(str(self), columns, [[row[key] for key in keys] for row in shown])
 
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:
