@@ -38,7 +38,11 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     print_paragraph(out, result.placement)
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
-    rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
+    names = {"invoke": "all runs"}
+    rows = [
+        (names.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
+        for s in result.stages
+    ]
     print_table(out, columns, rows, right=columns[1:])
     first = result.first_inference_seconds
     told = "" if first is None else f", first inference {duration(first)}"

@@ -195,7 +195,11 @@ def command(as_json: bool, **options: Any) -> None:
     request = PredictRequest(**options)
     if not request.isolate_rows:
         require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
-    result, source = _predicted(request)
+    try:
+        result, source = _predicted(request)
+    except KeyboardInterrupt:
+        click.echo("finished rows are kept: --resume continues the job", err=True)
+        raise
     if as_json:
         print_json(result.to_json())
     else:
