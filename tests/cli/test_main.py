@@ -349,6 +349,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["run", "--sign"], {"--signature"}),
         (["run", "mod"], {"files"}),
         (["run", "m.tflite", "--delegate", "add"], {"add_sub"}),
+        (["run", "m.tflite", "--delegate", "no"], {"none"}),
         (["plugins", "info", "si"], {"sin"}),
         (["evaluate", "class"], {"classification"}),
         (["evaluate", "no-task", "--a"], {""}),

@@ -74,6 +74,8 @@ def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     name, colon, given = incomplete.partition(":")
     if not colon:
         yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
+        if any(parameter.name == "delegate_files" for parameter in ctx.command.params):
+            yield from map(CompletionItem, ("all", "default", "none"))  # commands that apply them
         return
     from delegraph.plugins import installed
     from delegraph.plugins.options import option_fields, option_kinds
