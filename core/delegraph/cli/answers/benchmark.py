@@ -38,9 +38,9 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     print_paragraph(out, result.placement)
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
-    names = {"invoke": "all runs"}
+    shown = {"invoke": "all runs"}
     rows = [
-        (names.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
+        (shown.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
         for s in result.stages
     ]
     print_table(out, columns, rows, right=columns[1:])
