@@ -110,7 +110,7 @@ def test_an_interrupted_job_says_how_to_go_on(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("delegraph.scale.job._computed", interrupted)
+    monkeypatch.setattr("delegraph.scale.job.predict", interrupted)
     words = ["predict", lookup, data(tmp_path, 1, 3), "-o", tmp_path / "out.csv"]
     done = delegraph(*words, "--input-column", "x=place")
     assert done.code == 130
