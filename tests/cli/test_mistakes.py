@@ -34,6 +34,7 @@ MISTAKES = {
     "run FLOAT --input image=gone.png": "picture 'gone.png' cannot be read: No such file",
     "run FLOAT --threads 0": "'--threads': 0 is out of range, expected at least 1",
     "run FLOAT --threads two": "'--threads': 'two' is no integer",
+    "test sin": r"no command 'test' \(did you mean 'test-operators'\?\), expected one of: ",
     "rum FLOAT": r"no command 'rum' \(did you mean 'run'\?\), expected one of: ",
     "predict FLOAT": "Missing argument 'DATA'",
     "predict gone.tflite a.npz": NO_FILE.format("predict"),
