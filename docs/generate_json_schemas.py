@@ -42,7 +42,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 MAPS = {
     "notes", "rejections", "operators", "claims", "options", "types", "metadata", "by_type",
-    "environment", "packages", "tolerance", "tolerances", "custom",
+    "environment", "packages", "tolerance", "tolerances", "custom", "lacks",
 }  # fmt: skip
 """Keys whose objects have names of a model or a machine as keys."""
 

@@ -349,6 +349,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["run", "--sign"], {"--signature"}),
         (["run", "mod"], {"files"}),
         (["run", "m.tflite", "--delegate", "add"], {"add_sub"}),
+        (["run", "m.tflite", "--delegate", "no"], {"none"}),
         (["plugins", "info", "si"], {"sin"}),
         (["evaluate", "class"], {"classification"}),
         (["evaluate", "no-task", "--a"], {""}),
@@ -371,6 +372,8 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["edgetpu", "compile", "docs/d"], {"files"}),
         (["flex", "convert", "docs/d"], {"files"}),
         (["flex", "flexify", SINES, "--node", "S"], {"SIN"}),
+        (["memory", DIGITS, "--planner", "greedy_by_s"], {"greedy_by_size"}),
+        (["test-operators", "sin", "--operator", "CONV_"], {"CONV_2D", "CONV_3D"}),
         (["edgetpu", "compile", DIGITS, "-i", "digits_1/pool_1"], {"digits_1/pool_1/MaxPool2d"}),
     ],
 )

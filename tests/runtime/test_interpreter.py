@@ -166,9 +166,7 @@ def test_an_interpreter_tells_what_it_is_on_one_line() -> None:
     assert repr(interpreter) == f"<Interpreter {told} no delegates, uninvokable>"
     interpreter.modify_graph_with_delegate(ByName("SIN"))
     assert repr(interpreter) == f"<Interpreter {told} by_name, invokable and immutable>"
-    assert repr(interpreter.placement) == (
-        "<Placement of 1 node: by_name takes 1 in 1 partition, 0 stay with Delegraph's kernels>"
-    )
+    assert repr(interpreter.placement) == ("<Placement of 1 node: by_name takes 1 in 1 partition>")
     assert repr(interpreter.session.model).startswith("<Model of 1 subgraph, 1 operator, 0 signa")
     interpreter.close()
     assert repr(interpreter) == "<Interpreter that is closed>"

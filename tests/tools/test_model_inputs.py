@@ -115,7 +115,7 @@ def test_a_file_is_fitted_where_nothing_is_lost(
         (
             np.ones(4, "f4"),
             details("u1", [4], scale=0.5),
-            r"expected uint8; quantise it first: round\(x / 0.5\) \+ 3",
+            r"expected uint8; quantize it first: round\(x / 0.5\) \+ 3",
         ),
         (np.full(4, 300), details("i1", [4]), "holds int64, expected int8"),
         (np.array([{}]), details("f4", [1]), "cannot be read"),

@@ -144,7 +144,9 @@ def _no_command(name: str) -> str:
                 why = f"{each} is {each.state.value}: {each.error}; {each.remedy}"
         return f"no command {name!r}: {why}"
     known = dict.fromkeys([*COMMANDS, *plugins.commands()])
-    message = f"no command {name!r}{did_you_mean(name, known)}, expected one of: {', '.join(known)}"
+    longer = [each for each in known if each.startswith(name)]  # no close match, as it is short
+    hint = f" (did you mean {longer[0]!r}?)" if longer else did_you_mean(name, known)
+    message = f"no command {name!r}{hint}, expected one of: {', '.join(known)}"
     if any(plugin.is_faulty for plugin in plugins.plugins):
         message += "; a plugin that is not usable may have it, see 'delegraph plugins doctor'"
     return message

@@ -89,6 +89,9 @@ _LONGEST = 300
 _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
 """What click says of a path that is not there."""
 
+_ADDRESS = re.compile(r"(?:https?|s3|gs):/")
+"""Start of an address of the network, as a path shows it."""
+
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 """Pattern of a suggestion at the end of a message of click's."""
 
@@ -178,6 +181,8 @@ def _limits(outside: re.Match[str]) -> str:
 
 def _similar_file(path: Path) -> str:
     """Return a suggestion of a file in the same folder with a similar name; empty if none is."""
+    if _ADDRESS.match(str(path)):
+        return "; it is an address: download the file first"
     if not path.parent.is_dir():
         return f"; there is no folder {str(path.parent)!r}"
     with contextlib.suppress(OSError):

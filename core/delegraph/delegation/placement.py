@@ -167,25 +167,28 @@ class Placement:
     incidents: tuple[Incident, ...] = ()
 
     def __str__(self) -> str:
-        nodes, unresolved = self.computed_nodes(), len(self.unresolved())
+        nodes = self.computed_nodes()
         total, constants = len(nodes), len(self.nodes) - len(nodes)
-        taken = Counter(node.delegate for node in nodes if node.delegate is not None)
-        parts = Counter(partition.delegate for partition in self.partitions)
-        default, names = self.default_delegate, self.requested_delegates
-        by_default = 0 if default is None else taken[default]
-        stay = total - sum(taken.values()) - unresolved
-        told = [f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels"]
-        if default is not None and by_default and not names:
-            told.insert(0, self._share(default, by_default, parts[default]))
-        told[:0] = [self._share(name, taken[name], parts[name]) for name in names]
-        if default is not None and by_default and names:
-            told[-2:] = [f"{told[-2]}; the rest: {self._rest(default, by_default, stay)}"]
-        told += [f"nothing runs {unresolved}"] if unresolved else []
-        text = f"{total} node{'s' * (total != 1)}: " + ", ".join(told)
+        text = f"{total} node{'s' * (total != 1)}: " + ", ".join(self._shares(nodes))
         once = [f"{constants} constant{'s' * (constants != 1)}, computed once"] if constants else []
         failed = [each for each in self.incidents if each.delegate not in self.quarantined]
         failures = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
         return "; ".join([text, *once, *failures])
+
+    def _shares(self, nodes: Sequence[NodePlacement]) -> list[str]:
+        """Texts with the numbers of *nodes* of each delegate, of the host, and of none."""
+        taken = Counter(node.delegate for node in nodes if node.delegate is not None)
+        parts = Counter(partition.delegate for partition in self.partitions)
+        default, names = self.default_delegate, self.requested_delegates
+        rest = [] if default is None or not taken[default] else [default]
+        unresolved = len(self.unresolved())
+        stay = len(nodes) - sum(taken.values()) - unresolved
+        told = [self._share(name, taken[name], parts[name]) for name in names or rest]
+        if names and rest:
+            told[-1] += f"; the rest: {self._rest(rest[0], taken[rest[0]], stay)}"
+        elif stay or not (taken or unresolved):
+            told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
+        return [*told, f"nothing runs {unresolved}"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
         """Text about the nodes without a requested delegate: how many the *default* one runs."""
@@ -197,8 +200,7 @@ class Placement:
     @property
     def requested_delegates(self) -> tuple[str, ...]:
         """Names of the requested delegates, each once, in order; without the default delegate."""
-        names = dict.fromkeys(self.delegates)
-        return tuple(name for name in names if name != self.default_delegate)
+        return tuple(d for d in dict.fromkeys(self.delegates) if d != self.default_delegate)
 
     def __repr__(self) -> str:
         return f"<Placement of {self}>"
@@ -209,8 +211,7 @@ class Placement:
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
         rest = {"delegate": f"{self.default_delegate}, {BY_DEFAULT}", "partition": None}
         shown = [{**row, **rest} if row["is_by_default"] else row for row in self.rows()]
-        rows = [[row[key] for key in keys] for row in shown]
-        return html_table(str(self), columns, rows)
+        return html_table(str(self), columns, [[row[key] for key in keys] for row in shown])
 
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, read_custom_options
 from delegraph.delegation.placement import Placement
@@ -39,11 +40,32 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
         if registration.is_unresolved:
             missing.setdefault(registration.name, []).append(found)
     first = plan.node(node.index)[1].name
-    lines = [f"Encountered unresolved custom op: {first}."]
-    for name, nodes in sorted(missing.items()):
-        what = f"{name} ({len(nodes)} node{'s' * (len(nodes) > 1)})"
-        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name, nodes)}")
+    advice = {
+        name: (len(nodes), _refusals(plan, nodes) or _remedy(name, nodes))
+        for name, nodes in missing.items()
+    }
+    lines = [f"Encountered unresolved custom op: {first}.", *advice_lines(advice)]
     return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
+
+
+def advice_lines(advice: Mapping[str, tuple[int, str]]) -> list[str]:
+    """Lines of advice on custom operators; equal advice is given once, for all its operators.
+
+    >>> advice_lines({"B": (1, "install it"), "A": (2, "install it")})
+    ['  A, B (3 nodes): install it']
+
+    Args:
+        advice: mapping from an operator's name to its number of nodes and the advice.
+    """
+    names = defaultdict[str, list[str]](list)
+    counts = Counter[str]()
+    for name, (count, text) in sorted(advice.items()):
+        names[text].append(name)
+        counts[text] += count
+    return [
+        f"  {', '.join(names[text])} ({count} node{'s' * (count > 1)}): {text}"
+        for text, count in counts.items()
+    ]
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:

@@ -20,6 +20,10 @@ def require_extra(what: str, extra: str, *packages: str) -> None:
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise ArgumentError(
-            f"{what} needs {' and '.join(missing)}: pip install 'delegraph[{extra}]'"
-        )
+        raise ArgumentError(f"{what} needs {_listed(missing)}: pip install 'delegraph[{extra}]'")
+
+
+def _listed(names: list[str]) -> str:
+    """The *names* with commas, and ``and`` before the last."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -25,6 +25,7 @@ from delegraph.scale.job_work import Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
+from delegraph.tools.durations import rate_text
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
 
@@ -249,7 +250,7 @@ class _Told:
         """Add *rows* finished rows to the progress."""
         self._done += rows
         rate = (self._done - self._resumed) / (time.perf_counter() - self._begin)
-        what = f"{self._done:,} of {self._total:,} rows, {rate:,.4g} a second"
+        what = f"{self._done:,} of {self._total:,} rows, {rate_text(rate)} a second"
         self._progress(what, self._done, self._total)
 
 

@@ -29,7 +29,7 @@ from delegraph.graph.model_files import bundles_of
 from delegraph.json_records import to_json
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import make_options
-from delegraph.plugins.plugin_set import Offer, installed, only_one
+from delegraph.plugins.plugin_set import installed, only_one
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.delegates.custom_op_delegates import called_for
@@ -204,13 +204,12 @@ def _chosen(
         offer = installed().find(parsed)
         spec = offer.compiler
         if spec is None and offer.spec.load_compiling is None:
-            able = ", ".join(o.address for o in installed().offers() if _is_compiled(o))
             raise PluginError(
                 f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
                 f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
                 f"run MODEL -d {parsed.name}', and 'delegraph cache warm MODEL -d {parsed.name}' "
                 f"fills its cache beforehand. Those that compile into the file: "
-                f"{able or 'none'}"
+                f"{', '.join(compilable()) or 'none'}"
             )
         made = make_options(offer.spec, only_one(parsed, options))
         if spec is None:
@@ -220,8 +219,13 @@ def _chosen(
     return compiling, keeping
 
 
-def _is_compiled(offer: Offer) -> bool:
-    return offer.compiler is not None or offer.spec.load_compiling is not None
+def compilable() -> list[str]:
+    """Addresses of the installed delegates that compile ahead of time."""
+    return [
+        offer.address
+        for offer in installed().offers()
+        if offer.compiler is not None or offer.spec.load_compiling is not None
+    ]
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -33,7 +34,7 @@ def draw_plan(
     nodes.
 
     Raises:
-        ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
+        ArgumentError: as for :func:`require_drawable`, or the file cannot be written.
     """
     target = require_drawable(path)
     figure = _figure(report, result, title)
@@ -49,25 +50,25 @@ def draw_plan(
 
 
 def require_drawable(path: str | os.PathLike[str]) -> Path:
-    """Return *path* if a plan can be drawn to a file of its suffix.
+    """Return *path* if a plan can be drawn to it.
 
     Raises:
-        ArgumentError: the file has another suffix, or its folder is missing.
+        ArgumentError: the file has another suffix, or its folder or matplotlib is missing.
     """
     target = Path(path)
     if target.suffix not in FORMATS:
         raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
         raise ArgumentError(f"--draw {target}: there is no folder {str(target.parent)!r}")
+    if find_spec("matplotlib") is None:
+        raise ArgumentError('--draw needs matplotlib: pip install "delegraph[plot]"')
     return target
 
 
 def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
-    try:
-        from matplotlib import colormaps
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ArgumentError('drawing needs matplotlib: pip install "delegraph[plot]"') from error
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
     top, nodes = max(result.bytes, result.bound, 1), max(len(report.operators), 1)
     unit, bytes_of_unit = next((u, b) for u, b in _UNITS if top >= b)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")

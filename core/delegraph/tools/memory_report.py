@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.memory import (
     ArenaPlanner,
@@ -247,7 +247,8 @@ def memory_report(
     names = list(COMPARED if planners is None else planners)
     unknown = [name for name in names if name not in PLANNERS]
     if unknown:
-        raise ArgumentError(f"no planner {unknown[0]!r}; there are {', '.join(PLANNERS)}")
+        close = did_you_mean(unknown[0], PLANNERS)
+        raise ArgumentError(f"no planner {unknown[0]!r}{close}; there are {', '.join(PLANNERS)}")
     subgraph = interpreter.session.subgraphs[0]
     graph = subgraph.memory.graph
     if graph is None:

@@ -239,7 +239,8 @@ def _quantize_hint(values: NDArray[Any], details: Details) -> str:
     scale, zero_point = details["quantization"]
     if values.dtype.kind != "f" or not scale:
         return ""
-    return f"; quantise it first: round(x / {scale:.8g}) + {zero_point}"
+    sign = "-" if zero_point < 0 else "+"
+    return f"; quantize it first: round(x / {scale:.8g}) {sign} {abs(zero_point)}"
 
 
 def _numbers(text: str, details: Details) -> NDArray[Any]:

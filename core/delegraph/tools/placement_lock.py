@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _FORMAT = "delegraph-placement-lock"
 _VERSION = 1
+_COMMAND = "'delegraph explain --lock'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +214,15 @@ def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
     except OSError as error:
         raise ArgumentError(f"lock file {file!r} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"lock file {file!r} is damaged: not JSON: {error}") from error
+        raise ArgumentError(
+            f"lock file {file!r} is damaged: not JSON: {error}; {_COMMAND} writes one"
+        ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ArgumentError(f"{file!r} is no placement lock; 'delegraph explain --lock' writes one")
+        raise ArgumentError(f"{file!r} is no placement lock; {_COMMAND} writes one")
     if content.get("version") != _VERSION:
         raise ArgumentError(
             f"lock file {file!r} has version {content.get('version')!r}, this Delegraph reads "
-            f"{_VERSION}; write it again with 'delegraph explain --lock'"
+            f"{_VERSION}; write it again with {_COMMAND}"
         )
     try:
         return _lock(content)

@@ -131,6 +131,13 @@ def test_exit_code_tells_a_model_from_a_wrong_argument(tmp_path: Path, model: Pa
     assert "no operator makes a tensor 'nowhere'" in result.err
 
 
+def test_a_file_name_in_place_of_the_folder_is_refused(model: Path, tmp_path: Path) -> None:
+    done = run(model, "-o", tmp_path / "out.tflite")
+    assert done.code == 2
+    assert "out.tflite' is the name of a file, give a folder" in done.err
+    assert not (tmp_path / "out.tflite").exists()
+
+
 def test_two_files_of_one_name_are_refused_before_anything_is_written(
     tmp_path: Path, model: Path
 ) -> None:

@@ -21,6 +21,7 @@ def test_it_prints_how_far_outputs_are_off(delegraph: Command, sines: Path) -> N
 
 def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path) -> None:
     assert delegraph("diff", sines, "-d", "sin", "--runs", "3").lines[0].startswith("same")
+    assert "both sides are the same set-up" in delegraph("diff", sines, "-d", "none").lines[1]
     wrong, page = tmp_path / "wrong.py", tmp_path / "page.html"
     wrong.write_text(WRONG)
     words = ("diff", sines, "--delegate-file", wrong)

@@ -150,8 +150,7 @@ def test_nothing_runs_operators_that_nobody_has(
     words = ("explain", custom, "-d", "sin", "--runtime", runtime)
     ran = delegraph(*words)
     assert ran.code == 0
-    host = "Delegraph" if runtime == "delegraph" else "LiteRT"
-    assert f"1 node: sin takes none, 0 stay with {host}'s kernels, nothing runs 1" in ran.lines
+    assert "1 node: sin takes none, nothing runs 1" in ran.lines
     assert "nothing 1 0 FlexErf" in ran.lines
     assert any("FlexErf op: needs SIN 0 nothing" in line for line in ran.lines)
     assert "What would help" in ran.lines

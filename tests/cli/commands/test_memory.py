@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,15 @@ def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) ->
     assert "more tables than the limit of 1" in ran.err
     assert delegraph(*words, "--micro", "--time-limit", "60", "--depth-limit", "3").code == 0
     assert delegraph(*words, "--time-limit", "0").code == 2
+
+
+def test_a_missing_matplotlib_is_told_before_any_work(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = delegraph("memory", DIGITS, "--draw", "plan.png")
+    assert (ran.code, ran.out) == (2, "")
+    assert '--draw needs matplotlib: pip install "delegraph[plot]"' in ran.err
 
 
 def test_a_picture_that_cannot_be_drawn_is_told_before_any_work(

@@ -104,6 +104,19 @@ def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: 
     assert "nothing to resume: a new job\n" in ran.err
 
 
+def test_an_interrupted_job_says_how_to_go_on(
+    delegraph: Command, lookup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("delegraph.scale.job.predict", interrupted)
+    words = ["predict", lookup, data(tmp_path, 1, 3), "-o", tmp_path / "out.csv"]
+    done = delegraph(*words, "--input-column", "x=place")
+    assert done.code == 130
+    assert "finished rows are kept: --resume continues the job" in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

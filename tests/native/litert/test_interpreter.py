@@ -400,8 +400,7 @@ def test_constants_that_are_computed_once_are_counted_apart_in_the_official_inte
     with interpreter(content=half_weights(), experimental_op_resolver_type=auto) as made:
         made.allocate_tensors()
         assert str(made.placement) == (
-            "3 nodes: XNNPACK takes 3 in 1 partition, 0 stay with LiteRT's kernels; "
-            "2 constants, computed once"
+            "3 nodes: XNNPACK takes 3 in 1 partition; 2 constants, computed once"
         )
         (partition,) = made.placement.partitions
         assert (partition.input_bytes, len(made.placement.crossings)) == (16, 2)

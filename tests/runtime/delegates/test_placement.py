@@ -333,10 +333,7 @@ def test_a_delegate_that_takes_anothers_nodes_has_the_models_nodes() -> None:
     assert {node.delegate for node in placement.nodes} == {"everything"}
     assert {node.partition for node in placement.nodes} == {0}
     assert crossings(placement) == [("x", None, 0), ("y", 0, None)]
-    assert str(placement) == (
-        "5 nodes: by_name takes none, everything takes 5 in 1 partition, "
-        "0 stay with Delegraph's kernels"
-    )
+    assert str(placement) == "5 nodes: by_name takes none, everything takes 5 in 1 partition"
     require_full(placement)
     np.testing.assert_allclose(run(interpreter), np.sin(X) + X + np.sin(2 * X), rtol=1e-6)
 
@@ -395,9 +392,7 @@ def test_a_quarantined_delegate_is_called_so() -> None:
 def test_nothing_runs_an_operator_without_kernel_and_delegate() -> None:
     model = graph_model([("SIN", "x", "a"), ("Unknown", "a", "y")], inputs="x", outputs="y")
     left = Interpreter(model_content=model, delegates=[ByName("SIN")])
-    assert str(left.placement) == (
-        "2 nodes: by_name takes 1 in 1 partition, 0 stay with Delegraph's kernels, nothing runs 1"
-    )
+    assert str(left.placement) == ("2 nodes: by_name takes 1 in 1 partition, nothing runs 1")
     assert [node.index for node in left.placement.unresolved()] == [1]
     with pytest.raises(UnresolvedOpError, match="unresolved custom op: Unknown"):
         check_resolved(left.placement, [s.plan for s in left.session.subgraphs])
@@ -516,10 +511,7 @@ def test_resources_that_cross_over_are_handles_of_no_bytes() -> None:
 def test_constants_that_are_computed_once_are_counted_apart() -> None:
     interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("MUL", "SIN")])
     placement = interpreter.placement
-    assert str(placement) == (
-        "3 nodes: by_name takes 3 in 1 partition, 0 stay with Delegraph's kernels; "
-        "2 constants, computed once"
-    )
+    assert str(placement) == ("3 nodes: by_name takes 3 in 1 partition; 2 constants, computed once")
     require_full(placement)
     assert [row["node"] for row in placement.rows() if row["is_constant"]] == [0, 2]
     told = placement.to_json()

@@ -140,6 +140,13 @@ def test_points_that_are_sure_enough_are_drawn_and_joined(picture: str) -> None:
     assert not changed[500:, 400:].any()  # the legend is in the other corner
 
 
+def test_the_legend_hides_no_point_where_another_corner_is_free(picture: str) -> None:
+    pose = Pose((KeyPoint("a", 0.02, 0.97, 0.9),), 0.8, ())
+    changed = is_drawn(drawn(picture, Findings(threshold=0.5, poses=(pose,))))
+    assert not changed[:, 100:400].any()
+    assert changed[590, 790]  # the lower right corner
+
+
 def test_left_and_right_have_their_colours_and_several_poses_too(picture: str) -> None:
     names = ("left hip", "left knee", "right hip", "right knee")
     points = tuple(KeyPoint(n, 0.2 * i, 0.5, 0.9) for i, n in enumerate(names, 1))

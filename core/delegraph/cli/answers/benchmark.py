@@ -13,6 +13,7 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
+from delegraph.tools.durations import duration, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,11 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     print_paragraph(out, result.placement)
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
-    rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
+    shown = {"invoke": "all runs"}
+    rows = [
+        (shown.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
+        for s in result.stages
+    ]
     print_table(out, columns, rows, right=columns[1:])
     first = result.first_inference_seconds
     told = "" if first is None else f", first inference {duration(first)}"
@@ -133,27 +138,6 @@ def _figures(latency: Latency) -> dict[str, str]:
         "max": latency.max,
     }
     return {"runs": str(latency.count)} | {name: duration(time) for name, time in times.items()}
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as text with a unit.
-
-    >>> duration(0.0000123), duration(0.0123), duration(12.3)
-    ('12.3 us', '12.3 ms', '12.3 s')
-    """
-    for unit, factor in (("us", 1e6), ("ms", 1e3)):
-        if seconds * factor < 999.5:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.4g} s"
-
-
-def rate_text(value: float) -> str:
-    """Return a rate per second as text.
-
-    >>> rate_text(0.12345), rate_text(297.25), rate_text(400371.2)
-    ('0.1235', '297.2', '400,371')
-    """
-    return f"{value:.4g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _size(count: int | None) -> str:

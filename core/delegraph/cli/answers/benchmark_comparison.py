@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
+from delegraph.cli.answers.benchmark import print_handed_on
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.failure import CheckFailed
@@ -19,6 +19,7 @@ from delegraph.cli.options.op_profile import PROFILE_OPTIONS
 from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.tools.durations import duration, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,9 +20,21 @@ if TYPE_CHECKING:
 _SIDE = len("reference: ")
 
 
-def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
-    """Print whether outputs are equal, and how to find the node from which on they differ."""
+def print_verdict(
+    out: Console, verdict: Verdict, *, has_layers: bool, is_one_setup: bool = False
+) -> None:
+    """Print whether outputs are equal, and how to find the node from which on they differ.
+
+    Args:
+        out: the terminal.
+        verdict: the verdict to print.
+        has_layers: whether layers were compared.
+        is_one_setup: whether test and reference are equal set-ups.
+    """
     out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
+    if is_one_setup:
+        text = "both sides are the same set-up: -d NAME changes the test, --reference the other"
+        print_paragraph(out, text, indent=0)
     if verdict.word == "differs" and not has_layers:
         out.print("--layers tells from which node on", style="dim")
     out.print()
@@ -103,9 +115,10 @@ def _print_worst(out: Console, output: OutputDifference, found: Difference) -> N
     """Print the position of the largest difference, and the numbers of NaN and infinities."""
     compared = output.worst.compared
     if compared is not None and compared.max > 0:
+        found_text, expected_text = different_numbers(compared.found, compared.expected)
         out.print(
             f"  {output.name}: greatest difference at {list(compared.index)}: "
-            f"{number(compared.found)}, expected {number(compared.expected)} "
+            f"{found_text}, expected {expected_text} "
             f"(run {output.worst_run + 1}: {found.runs[output.worst_run]})"
         )
     for what in ("nan", "infinite"):
@@ -122,6 +135,17 @@ def number(value: float) -> str:
     ('0', '1.5e-07', 'inf')
     """
     return f"{value:.4g}"
+
+
+def different_numbers(one: float, other: float) -> tuple[str, str]:
+    """Two numbers as texts with four digits, or with nine where four show no difference.
+
+    >>> different_numbers(0.5, 0.25), different_numbers(0.53764, 0.53763998)
+    (('0.5', '0.25'), ('0.53764', '0.53763998'))
+    """
+    if number(one) != number(other):
+        return number(one), number(other)
+    return f"{one:.9g}", f"{other:.9g}"
 
 
 def _time(seconds: float) -> str:

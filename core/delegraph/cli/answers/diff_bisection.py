@@ -45,7 +45,8 @@ def bisect_and_print(
 
     if tolerances is None:
         raise click.UsageError(
-            "--bisect needs --tolerance: how far off a right result may be, 0 for not at all"
+            "--bisect needs --tolerance: how far off a right result may be, such as 1e-5 for "
+            "floats, 1 for quantized integers, or 0 for not at all"
         )
     found = bisect(setup, reference, tolerance=tolerances, progress=progress, **given)
     if as_json:

@@ -143,7 +143,13 @@ def command(
 def _require_compilable(delegates: Sequence[str]) -> None:
     """Check that each of the words of ``--delegate`` names an installed delegate."""
     if not delegates:
-        raise click.UsageError("give at least one --delegate", click.get_current_context())
+        from delegraph.tools.compiling import compilable
+
+        able = ", ".join(compilable()) or "no installed one"
+        raise click.UsageError(
+            f"give at least one --delegate; those that compile into the file: {able}",
+            click.get_current_context(),
+        )
     from delegraph.runtime.delegates.requested_delegates import is_installed_name
 
     for word in delegates:

@@ -206,7 +206,8 @@ def command(
         print_json(found.to_json() | shown)
     else:
         out = console()
-        print_verdict(out, verdict, has_layers=layers)
+        is_one = found.test == found.reference
+        print_verdict(out, verdict, has_layers=layers, is_one_setup=is_one)
         print_difference(out, found)
         if seen is not None:
             print_layers(out, seen, worst_first=sort == "worst")

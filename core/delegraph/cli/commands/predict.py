@@ -29,6 +29,7 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.tools.durations import rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -194,7 +195,11 @@ def command(as_json: bool, **options: Any) -> None:
     request = PredictRequest(**options)
     if not request.isolate_rows:
         require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
-    result, source = _predicted(request)
+    try:
+        result, source = _predicted(request)
+    except KeyboardInterrupt:
+        click.echo("finished rows are kept: --resume continues the job", err=True)
+        raise
     if as_json:
         print_json(result.to_json())
     else:
@@ -314,7 +319,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     )
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
-        f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
+        f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
         f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
     )
     if result.incidents:

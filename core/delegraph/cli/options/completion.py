@@ -74,6 +74,8 @@ def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     name, colon, given = incomplete.partition(":")
     if not colon:
         yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
+        if any(parameter.name == "delegate_files" for parameter in ctx.command.params):
+            yield from map(CompletionItem, ("all", "default", "none"))  # commands that apply them
         return
     from delegraph.plugins import installed
     from delegraph.plugins.options import option_fields, option_kinds
@@ -97,6 +99,25 @@ def _values(kind: Any) -> list[str]:
     if get_origin(kind) is Literal:
         return [str(value) for value in get_args(kind)]
     return list(kind.__members__) if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    from delegraph.tools.memory_report import PLANNERS
+
+    yield from map(CompletionItem, ("all", *PLANNERS))
+
+
+def _cached(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the delegates that have data in the cache."""
+    from delegraph.delegation.cache_entries import cache_entries
+
+    yield from map(CompletionItem, sorted({entry.namespace for entry in cache_entries()}))
+
+
+def _tested_operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    from delegraph.testing.sweep.generator import sweep_operators
+
+    yield from map(CompletionItem, sweep_operators())
 
 
 def _signatures(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
@@ -158,7 +179,10 @@ _OFFERS: dict[str, Offer] = {
     "--tolerance": _outputs,
     "--node": _operators,
     "--intermediate-tensors": _computed_tensors,
+    "--operator": _tested_operators,
+    "--planner": _planners,
     "delegate": _delegates,
+    "delegates": _cached,
 }
 """Mapping from an option or an argument's name to its completions."""
 

@@ -12,7 +12,7 @@ from delegraph.graph.model import Model
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.runtime.delegates.compiled_partitions import not_applied
-from delegraph.runtime.unresolved_ops import remedy
+from delegraph.runtime.unresolved_ops import advice_lines, remedy
 from delegraph.schema.enums import BuiltinOperator
 
 
@@ -46,9 +46,8 @@ def require_resolved(model: Model, delegates: Sequence[LiteRtDelegate], found: P
         raise unloaded_error(model, delegates)
     if nodes:
         counts = Counter(node.op for node in nodes)
-        lines = [f"Encountered unresolved custom op: {nodes[0].op}."]
-        for name, count in sorted(counts.items()):
-            lines.append(f"  {name} ({count} node{'s' * (count > 1)}): {remedy(name)}")
+        advice = {name: (count, remedy(name)) for name, count in counts.items()}
+        lines = [f"Encountered unresolved custom op: {nodes[0].op}.", *advice_lines(advice)]
         raise UnresolvedOpError("\n".join(lines), node_index=nodes[0].index, op=nodes[0].op)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.other_work import NOTABLE
 from delegraph.tools.benchmarking.run_control import RunControl
+from delegraph.tools.durations import duration
 from delegraph.tools.latency import Latency
 
 UNSTABLE = 0.025
@@ -20,8 +21,8 @@ OUTLIER = 14.826
 FEW = 10
 """Number of runs that hyperfine makes at least."""
 
-SHORT = 1e-3
-"""Number of seconds below which pyperf warns about a time."""
+SHORT = 1e-4
+"""Number of seconds below which the call from Python is more than some percent of a run."""
 
 
 def cautions(
@@ -39,8 +40,8 @@ def cautions(
         return
     latency = Latency.of(runs)
     if seen := busy(others, machine):
-        low, high = (1e3 * latency.percentiles[percent] for percent in (5, 95))
-        yield f"{seen}; 90 % of the runs took {low:.4g} to {high:.4g} ms"
+        low, high = (duration(latency.percentiles[percent]) for percent in (5, 95))
+        yield f"{seen}; 90 % of the runs took {low} to {high}"
     if latency.variation > UNSTABLE:
         yield (
             f"unstable: the standard deviation is {100 * latency.variation:.1f} % of the mean, "

@@ -70,7 +70,7 @@ def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, 
     poses = findings.poses or ()
     for number, pose in enumerate(poses):
         pen.pose(pose, _colour(number) if len(poses) > 1 else None, findings.threshold)
-    pen.legend(list(_legend(findings, classes))[:_LEGEND_ROWS])
+    pen.legend(list(_legend(findings, classes))[:_LEGEND_ROWS], _points(findings))
     try:
         image.save(path)
     except OSError as error:
@@ -100,6 +100,24 @@ def _legend(findings: Findings, classes: Sequence[Score]) -> Iterator[tuple[Colo
     else:
         for score in classes:
             yield _colour(score.index), f"{_name(score)}: {score.score:.3g}"
+
+
+def _points(findings: Findings) -> list[tuple[float, float]]:
+    """Places that the legend should not hide, as shares of the picture's width and height."""
+    corners = [
+        (x, y)
+        for box in findings.boxes or ()
+        for x in (box.left, (box.left + box.right) / 2, box.right)
+        for y in (box.top, (box.top + box.bottom) / 2, box.bottom)
+    ]
+    threshold = findings.threshold
+    joints = [
+        (point.x, point.y)
+        for pose in findings.poses or ()
+        for point in pose.points
+        if point.score >= threshold
+    ]
+    return corners + joints
 
 
 def _legend_of_poses(poses: Sequence[Pose]) -> Iterator[tuple[Colour, str]]:
@@ -217,19 +235,47 @@ class _Pen:
                 circle = (x - radius, y - radius, x + radius, y + radius)
                 self._draw.ellipse(circle, fill=fill, outline="white", width=self._width // 2)
 
-    def legend(self, rows: Sequence[tuple[Colour, str]]) -> None:
-        """Draw a colour and a text for each row in the lower left corner."""
+    def legend(
+        self, rows: Sequence[tuple[Colour, str]], points: Sequence[tuple[float, float]]
+    ) -> None:
+        """Draw a colour and a text for each row in the corner that hides the fewest *points*.
+
+        Args:
+            rows: colours and texts.
+            points: places to keep visible, as shares of width and height.
+        """
         if not rows:
             return
         row = round(1.4 * self._letter)
         wide = max(self._draw.textlength(text, self._font) for _, text in rows) + 2 * row
-        top = self._size[1] - row * len(rows) - row // 2
-        self._draw.rectangle((0, top, wide, self._size[1]), fill=(0, 0, 0, 170))
+        left, top = self._corner(wide, row * len(rows) + row // 2, points)
+        bottom = top + row * len(rows) + row // 2
+        self._draw.rectangle((left, top, left + wide, bottom), fill=(0, 0, 0, 170))
         for number, (colour, text) in enumerate(rows):
             y = top + row // 4 + number * row
-            square = (row // 3, y + row // 6, row, y + row // 6 + row * 2 // 3)
+            square = (left + row // 3, y + row // 6, left + row, y + row // 6 + row * 2 // 3)
             self._draw.rectangle(square, fill=colour)
-            self._draw.text((row * 1.3, y + row / 2), text, "white", self._font, anchor="lm")
+            place = (left + row * 1.3, y + row / 2)
+            self._draw.text(place, text, "white", self._font, anchor="lm")
+
+    def _corner(
+        self, wide: float, high: float, points: Sequence[tuple[float, float]]
+    ) -> tuple[float, float]:
+        """Left and top of a rectangle in the corner where it covers the fewest *points*.
+
+        Among equal corners the lower left comes first.
+        """
+        w, h = self._size
+        corners = [(x, y) for y in (h - high, 0.0) for x in (0.0, max(w - wide, 0.0))]
+
+        def covered(corner: tuple[float, float]) -> int:
+            left, top = corner
+            inside = [
+                left <= x * w <= left + wide and top <= y * h <= top + high for x, y in points
+            ]
+            return sum(inside)
+
+        return min(corners, key=covered)
 
 
 def _side(point: str) -> Colour:

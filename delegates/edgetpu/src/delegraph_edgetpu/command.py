@@ -126,6 +126,11 @@ def compile_command(
     Several models are compiled together: they share the cache for parameters on the chip, and the
     first model gets its part first.
     """
+    if folder.endswith(".tflite"):
+        raise click.BadParameter(
+            f"{folder!r} is the name of a file, give a folder: files are named by their models",
+            param_hint="'--out_dir'",
+        )
     with Console(stderr=True).status("compiling"):
         compiled = compile_models(
             models,

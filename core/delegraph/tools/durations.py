@@ -1,0 +1,24 @@
+"""Durations and rates as texts for people."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """Duration as text with a unit.
+
+    >>> duration(0.0000123), duration(0.0123), duration(12.3)
+    ('12.3 us', '12.3 ms', '12.3 s')
+    """
+    for unit, factor in (("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.4g} s"
+
+
+def rate_text(value: float) -> str:
+    """Rate per second as text.
+
+    >>> rate_text(0.12345), rate_text(297.25), rate_text(400371.2)
+    ('0.1235', '297.2', '400,371')
+    """
+    return f"{value:.4g}" if value < 999.5 else f"{value:,.0f}"
