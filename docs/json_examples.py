@@ -67,6 +67,7 @@ WITHOUT_EXAMPLE = {
     "flex convert": "needs TensorFlow",
     "numba warmup": "compiles for minutes",
     "serve": "ends when it is stopped",
+    "test": "prints the scorecard of the conformance kit",
 }
 """Commands that have no schema, and why."""
 

@@ -36,6 +36,7 @@ COMMANDS = (
     "compile",
     "memory",
     "report",
+    "test",
     "test-operators",
     "plugins",
     "cache",

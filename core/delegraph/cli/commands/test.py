@@ -1,0 +1,87 @@
+"""``delegraph test``: runs the conformance kit on installed delegates."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import click
+
+from delegraph.cli.answers.printing import print_json
+from delegraph.cli.failure import CheckFailed
+from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
+from delegraph.errors import ArgumentError
+
+_INTERRUPTED = 2
+_FAILURES = {1: "a check failed", 5: "no check was run"}
+"""Meanings of pytest's exit codes."""
+
+
+@click.command("test", cls=SectionedCommand)
+@click.argument(
+    "delegates",
+    metavar="DELEGATE[:KEY=VALUE,...]...",
+    nargs=-1,
+    required=True,
+    shell_complete=complete_delegate,
+)
+@click.option("--quick", is_flag=True, help="Try a sample of what the delegates claim.")
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="End a check that takes longer for one model; 0 for no limit.",
+)
+@click.option(
+    "--badge", metavar="FILE", help="Write a badge: FILE.svg, or FILE.json for shields.io."
+)
+@json_option
+@diagnosis_options
+def command(
+    delegates: tuple[str, ...], quick: bool, seconds: float, badge: str | None, as_json: bool
+) -> None:
+    """Test all that delegates claim, with the conformance kit.
+
+    The kit makes models for all claims, compares results with Delegraph's own kernels, and checks
+    the rules that every delegate keeps. It runs in pytest, whose output is shown, and needs pip
+    install "delegraph[testing]". With --json, the scorecard is printed. The exit code is 1 if a
+    check failed.
+    """
+    from delegraph.plugins import installed
+
+    for name in delegates:
+        installed().create_delegate(name)
+    if badge is not None:
+        from delegraph.testing.badge import require_badge_ending
+
+        require_badge_ending(badge)
+    with tempfile.TemporaryDirectory(prefix="delegraph-test-") as folder:
+        card = Path(folder) / "card.json"
+        arguments = ["--pyargs", "delegraph.testing", *(f"--delegate={name}" for name in delegates)]
+        arguments += [f"--delegate-timeout={seconds}", *["--quick"] * quick]
+        arguments += [] if badge is None else [f"--delegate-badge={badge}"]
+        code = _run([*arguments, f"--delegate-report={card}"] if as_json else arguments)
+        if card.exists():
+            print_json(json.loads(card.read_text("utf-8")))
+    if code == _INTERRUPTED:
+        raise click.Abort
+    if code:
+        raise CheckFailed(_FAILURES.get(code, f"pytest ended with exit code {code}"))
+
+
+def _run(arguments: list[str]) -> int:
+    """Run pytest in this process; return its exit code."""
+    try:
+        import hypothesis  # noqa: F401 - the kit's modules need it
+        import pytest
+    except ImportError as error:
+        raise ArgumentError(
+            f'the kit needs {error.name}; install it with: pip install "delegraph[testing]"'
+        ) from error
+    # Modules of the kit that this process has imported already are no fault of the delegates.
+    return int(pytest.main([*arguments, "-W", "ignore::pytest.PytestAssertRewriteWarning"]))
