@@ -252,8 +252,8 @@ class ArenaPlanner:
             inplace, outputs = node.inplace, node.outputs
             if not inplace or not outputs or (output := outputs[0]) in unshared:
                 continue
-            keeps_data = inplace & _DATA_UNMODIFIED
-            for i in _shareable(inplace, len(node.inputs)):
+            keeps_data, shareable = _sharing(inplace, len(node.inputs))
+            for i in shareable:
                 tensor = node.inputs[i]
                 if tensor in inputs:
                     continue
@@ -386,13 +386,14 @@ class ArenaPlanner:
 
 
 @cache
-def _shareable(inplace: int, num_inputs: int) -> list[int]:
-    """Return the positions of inputs whose memory the first output may use.
+def _sharing(inplace: int, num_inputs: int) -> tuple[bool, list[int]]:
+    """Return whether a node keeps the data, and which inputs' memory the first output may use.
 
-    *inplace* has a bit for each such input, as in :class:`PlanNode`.
+    *inplace* has a bit for each of these, as in :class:`PlanNode`.
     """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
-    return [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
+    shareable = [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
+    return bool(inplace & _DATA_UNMODIFIED), shareable
 
 
 def _present(tensors: Sequence[int]) -> Sequence[int]:

@@ -113,7 +113,7 @@ class SubgraphMemory:
                 the node there runs.
         """
         self._plan = [
-            PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
+            PlanNode(node.inputs, node.outputs, (), registration.inplace)
             for node, registration in nodes
         ]
         for position, indices in (held or {}).items():
@@ -143,8 +143,7 @@ class SubgraphMemory:
             ) from error
         # A tensor may keep its place for another shape. A tensor of 0 bytes never has a place.
         indices = {*changed, *(self._inputs if first == 0 else ())}
-        for node in self._plan[first : last + 1]:
-            indices.update(node.outputs)
+        indices.update(*(node.outputs for node in self._plan[first : last + 1]))
         indices.discard(-1)
         self._bind(indices, self._planner)
 
