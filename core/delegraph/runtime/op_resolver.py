@@ -12,6 +12,7 @@ from delegraph.graph.model import OperatorSpec
 from delegraph.lazy_dataclass import replace
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Registration
+from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.operators.custom_op import AnyCustomOp
@@ -73,10 +74,6 @@ def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
-_KIND = slice(*map(OperatorSpec._fields.index, ("builtin_code", "inputs")))
-"""Fields of an operator that choose a builtin kernel: code and version."""
-
-
 class OpResolver:
     """Finds registrations: builtin operators by name and version, custom operators by name.
 
@@ -88,7 +85,7 @@ class OpResolver:
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
         self._custom_ops: dict[str, Registration] = {}
-        self._found: dict[tuple[Any, ...], Registration] = {}  # by code and version
+        self._found: dict[tuple[BuiltinOperator, int], Registration] = {}  # by code and version
         if custom_ops:
             from delegraph.operators.custom_op import as_registration  # lazy: few models have any
 
@@ -100,13 +97,13 @@ class OpResolver:
         Raises:
             UnsupportedModelError: a builtin operator or version that has no kernel.
         """
-        kind = operator[_KIND]
-        if (found := self._found.get(kind)) is not None:
+        _, name, builtin_code, version, _, _, _, _, _ = operator  # `*_` would make a list
+        key = builtin_code, version
+        if (found := self._found.get(key)) is not None:
             return found
-        spec = OperatorSpec._make(operator)
-        if spec.is_custom:
-            return self._resolve_custom(spec.name)
-        found = self._found[kind] = self._resolve_builtin(spec)
+        if builtin_code == BuiltinOperator.CUSTOM:
+            return self._resolve_custom(name)
+        found = self._found[key] = self._resolve_builtin(OperatorSpec._make(operator))
         return found
 
     @staticmethod
