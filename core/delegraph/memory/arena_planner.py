@@ -386,14 +386,14 @@ class ArenaPlanner:
 
 
 @cache
-def _sharing(inplace: int, num_inputs: int) -> tuple[bool, list[int]]:
-    """Return whether a node keeps the data, and which inputs' memory the first output may use.
+def _sharing(inplace: int, num_inputs: int) -> tuple[int, list[int]]:
+    """Return the bit for unchanged data, and the inputs whose memory the first output may use.
 
-    *inplace* has a bit for each of these, as in :class:`PlanNode`.
+    *inplace* has the bits of a node, as in :class:`PlanNode`.
     """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
     shareable = [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
-    return bool(inplace & _DATA_UNMODIFIED), shareable
+    return int(inplace & _DATA_UNMODIFIED), shareable
 
 
 def _present(tensors: Sequence[int]) -> Sequence[int]:
