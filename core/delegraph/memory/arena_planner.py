@@ -128,7 +128,7 @@ class ArenaPlanner:
             raise ArgumentError("-1 is among the graph's variables; each needs its tensor")
         for tensor in self._tensors_from_the_start():
             self._alloc_node[tensor] = 0
-        reads = LastReads(list(map(_read, graph.nodes)), graph.num_tensors, self._root)
+        reads = LastReads(graph.nodes, graph.num_tensors)
         kept = {*_present(graph.outputs), *self._tensors_from_the_start()}
         if not self._preserve_all:
             self._share_in_place(reads, kept)
@@ -234,11 +234,10 @@ class ArenaPlanner:
         outlive the input. *reads* has the last reads of memory; tensors in *kept* are not
         overwritten.
         """
-        graph, root_of = self._graph, self._root
+        graph, root_of, last = self._graph, self._root, reads.of_memory
         if not any(node.inplace for node in graph.nodes):
             return
-        indices = range(graph.num_tensors)
-        sizes, kinds = list(map(graph.tensor_bytes, indices)), list(map(graph.tensor_kind, indices))
+        sizes, kind_of = list(map(graph.tensor_bytes, range(graph.num_tensors))), graph.tensor_kind
         may_go = [  # whether a node may overwrite the tensor
             count <= 1 and size > _SCALAR_BYTES
             for count, size in zip(reads.counts, sizes, strict=True)
@@ -253,23 +252,24 @@ class ArenaPlanner:
             inplace, outputs = node.inplace, node.outputs
             if not inplace or not outputs or (output := outputs[0]) in unshared:
                 continue
-            keeps_data = inplace & _DATA_UNMODIFIED
-            for i in _shareable(inplace, len(node.inputs)):
+            keeps_data, shareable = _sharing(inplace, len(node.inputs))
+            for i in shareable:
                 tensor = node.inputs[i]
                 if tensor in inputs:
                     continue
                 if not keeps_data and not (may_go[tensor] and sizes[tensor] == sizes[output]):
                     continue
-                if (kind := kinds[tensor]) is not _SHARED_ARENA and kind is not kinds[output]:
+                if (kind := kind_of(tensor)) is not _SHARED_ARENA and kind is not kind_of(output):
                     continue
                 root = root_of.get(tensor, tensor)
-                if not keeps_data and looks_ahead and reads.forbid(position, tensor):
+                if not keeps_data and looks_ahead and reads.forbid(position, tensor, root_of):
                     break
                 # If the graph is out of order, other tensors may share the output already.
                 if (keeps_data or may_go[root]) and output != root and output not in roots:
                     root_of[output] = root
                     roots.add(root)
-                    reads.share(root, output)
+                    if last[output] > last[root]:
+                        last[root] = last[output]
                 break
 
     def _set_lifetimes(self, reads: LastReads, kept: Collection[int]) -> None:
@@ -280,8 +280,8 @@ class ArenaPlanner:
                     first[tensor] = position
         if self._preserve_all:
             return
-        for tensor, position in enumerate(reads.of_memory()):
-            if first[tensor] <= position and tensor not in kept:
+        for tensor, position in enumerate(reads.of_memory):
+            if first[tensor] <= position and tensor not in kept and tensor not in self._root:
                 last[tensor] = position
 
     def _admit_temporaries(self, first: int, last: int) -> None:
@@ -304,8 +304,7 @@ class ArenaPlanner:
         elif sizes:
             self._arena.purge_before(first)
         begins = not self.allocations
-        own = [t for t in sizes if t not in self._root or not self._shares(t, sizes)]
-        for tensor in self._in_order(own, sizes):
+        for tensor in self._in_order(self._unshared(sizes), sizes):
             self._place_tensor(tensor, sizes[tensor])
         if self._tighten and begins:
             self._tighten_arena()
@@ -340,15 +339,22 @@ class ArenaPlanner:
 
         return sorted(tensors, key=rank)
 
-    def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
-        """Whether *tensor* still uses its root's memory; end the sharing if it no longer can."""
-        graph, root = self._graph, self._root[tensor]
-        if graph.tensor_kind(root) is _SHARED_ARENA:
-            size = sizes[root] if root in sizes else graph.tensor_bytes(root)
-            if size == sizes[tensor]:
-                return True
-        del self._root[tensor]
-        return False
+    def _unshared(self, sizes: Mapping[int, int]) -> list[int]:
+        """Return the tensors of *sizes* that need a block; end sharing that is no longer possible.
+
+        A tensor uses the memory of its root while both have the same size.
+        """
+        graph, root_of = self._graph, self._root
+        roots = {root_of[tensor] for tensor in sizes if tensor in root_of}
+        rooms = {r: graph.tensor_bytes(r) for r in roots if graph.tensor_kind(r) is _SHARED_ARENA}
+        found = []
+        for tensor, size in sizes.items():
+            if tensor in root_of:
+                if rooms.get(root_of[tensor]) == size:
+                    continue
+                del root_of[tensor]
+            found.append(tensor)
+        return found
 
     def _place_tensor(self, tensor: int, size: int) -> None:
         first = self._alloc_node[tensor]
@@ -380,18 +386,14 @@ class ArenaPlanner:
 
 
 @cache
-def _shareable(inplace: int, num_inputs: int) -> list[int]:
-    """Return the positions of inputs whose memory the first output may use.
+def _sharing(inplace: int, num_inputs: int) -> tuple[int, list[int]]:
+    """Return the bit for unchanged data, and the inputs whose memory the first output may use.
 
-    *inplace* has a bit for each such input, as in :class:`PlanNode`.
+    *inplace* has the bits of a node, as in :class:`PlanNode`.
     """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
-    return [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
-
-
-def _read(node: PlanNode) -> Sequence[int]:
-    """Return the tensors read while a node runs, by it or by asynchronous nodes before it."""
-    return _present((*node.inputs, *node.held) if node.held else node.inputs)
+    shareable = [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
+    return int(inplace & _DATA_UNMODIFIED), shareable
 
 
 def _present(tensors: Sequence[int]) -> Sequence[int]:

@@ -76,55 +76,42 @@ class LastReads:
     """Tracks the last read of shared memory, to decide whether a node may overwrite an input.
 
     Args:
-        reads: tensors that are read while each node of the plan runs, in execution order.
+        nodes: nodes of the plan, in execution order; while one runs, earlier asynchronous nodes may
+            read the tensors in its ``held``.
         num_tensors: number of tensors of the graph.
-        root: mapping from a tensor that shares memory to the tensor (root) that used it first; it
-            may change between calls.
 
     Attributes:
         counts: number of reads of each tensor, without reads of tensors that share its memory.
+        of_memory: plan position at which each tensor's memory is read last; -1 for memory that is
+            never read. The caller updates the list when tensors share memory.
     """
 
-    def __init__(
-        self, reads: Sequence[Sequence[int]], num_tensors: int, root: Mapping[int, int]
-    ) -> None:
-        self._reads = reads
-        self._root = root
+    def __init__(self, nodes: Sequence[PlanNode], num_tensors: int) -> None:
+        self._reads = reads = [
+            (*node.inputs, *node.held) if node.held else node.inputs for node in nodes
+        ]
         lengths = np.fromiter(map(len, reads), np.intp, len(reads))
         tensors = np.fromiter(chain.from_iterable(reads), np.intp, int(lengths.sum()))
-        own = np.full(num_tensors, -1)  # last read of each tensor
-        np.maximum.at(own, tensors, np.repeat(np.arange(len(reads)), lengths))
-        self._own: list[int] = own.tolist()
-        self._last = list(self._own)
-        self.counts: list[int] = np.bincount(tensors, minlength=num_tensors).tolist()
+        last = np.full(num_tensors + 1, -1)  # the end is that of absent tensors, -1
+        np.maximum.at(last, tensors, np.repeat(np.arange(len(reads)), lengths))
+        self.of_memory: list[int] = last[:-1].tolist()
+        self.counts: list[int] = np.bincount(tensors + 1, minlength=num_tensors + 1)[1:].tolist()
 
-    def share(self, root: int, tensor: int) -> None:
-        """Record that *tensor* uses the memory of *root* from now on."""
-        last = self._last
-        if last[tensor] > last[root]:
-            last[root] = last[tensor]
-
-    def forbid(self, position: int, tensor: int) -> bool:
+    def forbid(self, position: int, tensor: int, root_of: Mapping[int, int]) -> bool:
         """Whether the node at *position* must not overwrite the memory of *tensor*.
 
         It must not if later nodes, or other inputs of this node, read the memory.
+
+        Args:
+            position: plan position of the node.
+            tensor: one of its inputs.
+            root_of: mapping from a tensor that shares memory to the tensor (root) that used it
+                first.
         """
-        root_of = self._root.get
-        root = root_of(tensor, tensor)
-        if self._last[root] > position:
+        root = root_of.get(tensor, tensor)
+        if self.of_memory[root] > position:
             return True
         for other in self._reads[position]:  # a loop: it takes half as long as any() does
-            if other != tensor and root_of(other, other) == root:
+            if other != tensor and root_of.get(other, other) == root:
                 return True
         return False
-
-    def of_memory(self) -> Sequence[int]:
-        """Return the plan position at which each tensor's memory is read last.
-
-        It is -1 for memory that is never read, and for tensors that share another tensor's.
-        """
-        last = list(self._own)
-        for tensor, root in self._root.items():
-            last[root] = max(last[root], last[tensor])
-            last[tensor] = -1
-        return last

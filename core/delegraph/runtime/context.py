@@ -274,10 +274,10 @@ class SubgraphContext(ModelContext):
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
         """Return a node and its registration; see ``DelegateContext``."""
-        count = len(self._subgraph.plan.nodes)
-        if not 0 <= node_index < count:
-            raise ArgumentError(f"no node {node_index}; the subgraph has {count}")
-        return self._subgraph.plan.node(node_index)
+        nodes = self._subgraph.plan.nodes
+        if not 0 <= node_index < len(nodes):
+            raise ArgumentError(f"no node {node_index}; the subgraph has {len(nodes)}")
+        return nodes[node_index]
 
     def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
         """Return the partitions that replacing *nodes* would give, in execution order."""

@@ -81,7 +81,7 @@ class DelegatedPlan:
 
     def steps(self) -> Iterator[tuple[Node, Registration]]:
         """Yield nodes and registrations in execution order."""
-        return (self.nodes[index] for index in self.execution_plan)
+        return map(self.nodes.__getitem__, self.execution_plan)
 
     @property
     def has_unresolved(self) -> bool:

@@ -97,7 +97,7 @@ class OpResolver:
         Raises:
             UnsupportedModelError: a builtin operator or version that has no kernel.
         """
-        _, name, builtin_code, version, *_ = operator
+        _, name, builtin_code, version, _, _, _, _, _ = operator  # `*_` would make a list
         key = builtin_code, version
         if (found := self._found.get(key)) is not None:
             return found

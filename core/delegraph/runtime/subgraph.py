@@ -87,7 +87,7 @@ class Subgraph:
         self._bound_run: Eval | None  # the run for a simple plan
         self.bound_call: Eval | None
         self.is_allocated = False
-        self._uses_blas = False
+        self._uses_blas = self._runs_our_code_only = False
         self._unset_inputs = missing_inputs(spec)
         self._unset_error: NodeError | None = None  # error that invoke() will raise
 
@@ -182,13 +182,6 @@ class Subgraph:
         logger.info(text, self.spec.index, arena, variables)
         self.reset_variables()
 
-    @property
-    def _runs_our_code_only(self) -> bool:
-        """Whether this subgraph runs only Delegraph's kernels and calls no other subgraph."""
-        registrations = {id(registration): registration for _, registration in self.steps.nodes}
-        others = (registration.custom_name for registration in registrations.values())
-        return len(self.session.model.subgraphs) == 1 and not any(others)
-
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
         """Let asynchronous nodes overlap others; return which tensors must keep their memory.
 
@@ -220,8 +213,11 @@ class Subgraph:
         for tensor in self.tensors:
             tensor.make_static()
         self.steps.prepare(steps := list(self.plan.steps()))
-        registrations = {id(registration): registration for _, registration in steps}
-        self._uses_blas = any(each.uses_blas for each in registrations.values())
+        used = {id(registration): registration for _, registration in steps}.values()
+        self._uses_blas = any(each.uses_blas for each in used)
+        # Whether the plan has only Delegraph's kernels, and calls no other subgraph.
+        is_alone = len(self.session.model.subgraphs) == 1
+        self._runs_our_code_only = is_alone and not any(each.custom_name for each in used)
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         if registration.is_unresolved:

@@ -113,7 +113,7 @@ class SubgraphMemory:
                 the node there runs.
         """
         self._plan = [
-            PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
+            PlanNode(node.inputs, node.outputs, (), registration.inplace)
             for node, registration in nodes
         ]
         for position, indices in (held or {}).items():
@@ -143,8 +143,7 @@ class SubgraphMemory:
             ) from error
         # A tensor may keep its place for another shape. A tensor of 0 bytes never has a place.
         indices = {*changed, *(self._inputs if first == 0 else ())}
-        for node in self._plan[first : last + 1]:
-            indices.update(node.outputs)
+        indices.update(*(node.outputs for node in self._plan[first : last + 1]))
         indices.discard(-1)
         self._bind(indices, self._planner)
 
@@ -193,7 +192,7 @@ class SubgraphMemory:
         For different array objects, NumPy checks slowly whether they overlap; this matters when a
         node works in place.
         """
-        tensors, root_of = self._tensors, planner.roots.get
+        tensors, root_of, places = self._tensors, planner.roots.get, planner.allocations
         views: dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]] = {}
         for index in indices:
             tensor = tensors[index]
@@ -203,10 +202,10 @@ class SubgraphMemory:
             key = root, tensor.type, tensor.shape
             if (found := views.get(key)) is not None:
                 tensor.data = found
-            elif (address := planner.address(index)) is not None:
+            elif root in places and (address := planner.address(index)) is not None:
                 buffer, offset, size = address
                 tensor.data = views[key] = view(buffer[offset : offset + size], tensor)
-            elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
+            elif 0 in tensor.shape and tensor.allocation_type in _KINDS:
                 tensor.data = view(np.empty(0, np.uint8), tensor)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
             return False
         return True
 
-    return write if is_brief else calls.bound("set_tensor", write)
+    return write if is_brief else partial(calls.run, "set_tensor", write)
 
 
 def bound_read(tensor: Tensor, calls: Calls) -> Callable[[], Any]:

@@ -283,6 +283,14 @@ def test_one_thread_needs_no_trial_of_workers() -> None:
     assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, False)
 
 
+def test_a_brief_program_stays_brief_after_a_first_run_that_was_interrupted() -> None:
+    run_time = RunTimeEstimate(may_take_workers=False)
+    run_time.observe(2 * LONG)
+    assert not run_time.is_known
+    run_time.observe(BRIEF / 2)
+    assert (run_time.is_known, run_time.is_brief) == (True, True)
+
+
 @pytest.mark.parametrize("gains", [False, True])
 @pytest.mark.parametrize("alone", [(TINY + BRIEF) / 2, (BRIEF + SHORT) / 2])
 def test_short_programs_take_workers_if_they_gain(gains: bool, alone: float) -> None:

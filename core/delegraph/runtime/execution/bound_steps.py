@@ -104,8 +104,8 @@ def bound_run(
         failure: function that returns the error to raise for a failed node.
         hides_context: whether the evaluations may run without the caller's context variables.
     """
-    positions = [i for i, run in enumerate(evals) if run is not nothing]
-    if len(positions) < len(evals):
+    if nothing in evals:
+        positions = [i for i, run in enumerate(evals) if run is not nothing]
         evals, failure_of = [evals[i] for i in positions], failure
 
         def failure(position: int, error: Exception) -> Exception:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from _thread import get_ident  # the class that threading uses, whose import is slow
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,12 +159,10 @@ class Calls:
         Raises:
             StateError: another call runs.
         """
-        return self.bound(name, work)(*args)
+        return self.bound(name, partial(work, *args) if args else work)()
 
-    def bound(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
         """Return a function that calls *work* while no other call can run, with little overhead.
-
-        It passes its arguments to *work*.
 
         ``setdefault`` takes the lock and records its owner in one step. With two steps, an
         interrupt between them would leave a lock without an owner. An interrupt may also end the
@@ -175,7 +174,7 @@ class Calls:
         """
         turn, cancellation, is_timed = self.turn, self._cancellation, self._cancellation.is_timed
 
-        def call(*args: Any) -> Any:
+        def call() -> Any:
             mine = name, get_ident()
             try:
                 try:
@@ -184,7 +183,7 @@ class Calls:
                         raise busy_error(*owner, name)
                     if is_timed or cancellation.reason:
                         cancellation.begin()
-                    result = work(*args)
+                    result = work()
                     if is_timed:  # a late request to stop is cleared as the next call begins
                         cancellation.forget()
                     del turn["owner"]

@@ -24,12 +24,14 @@ class NodeClasses:
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._tensors = tensors
         self._made: dict[int, dict[Any, Callable[..., Eval]]] = {}  # by registration and class
-        self._kinds = _TensorKinds(tensors)
+        self._kinds: dict[int, int] = {}  # kind of each tensor that was looked at, a number
+        self._numbers: dict[object, int] = {}  # number of each kind
 
     def clear(self) -> None:
         """Forget all classes, before other nodes are prepared."""
         self._made.clear()
-        self._kinds = _TensorKinds(self._tensors)
+        self._kinds.clear()
+        self._numbers.clear()
 
     def look_again(self) -> None:
         """Forget the recorded tensor properties; called when nodes may have changed shapes."""
@@ -45,49 +47,38 @@ class NodeClasses:
         change none.
         """
         made = self._made.get(id(registration))
-        key = None if made is None else self._class_of(node)
+        operands = node.inputs + node.outputs
+        key = None if made is None else self._class_of(node, operands)
         if made is not None and (make := made.get(key)) is not None:
-            return make(*map(self._tensors.__getitem__, node.inputs + node.outputs))
+            return make(*map(self._tensors.__getitem__, operands))
         run = prepare(node, registration)
         self._kinds.clear()
         if not isinstance(run, TensorEval):
             return run
         if made is None:
             self._made[id(registration)] = {}
-        elif key is not None and key == self._class_of(node):
+        elif key is not None and key == self._class_of(node, operands):
             made[key] = run.make
         return run.run
 
-    def _class_of(self, node: Node) -> tuple[object, ...] | None:
-        """Return a key of all that preparing *node* depends on; None if it belongs to no class."""
+    def _class_of(self, node: Node, operands: Sequence[int]) -> tuple[int, ...] | None:
+        """Return a key of all that preparing *node* depends on; None if it belongs to no class.
+
+        A tensor's kind is a number; absent tensors have none, nor do tensors that a delegate owns,
+        which may have to be copied before they are read.
+        """
         if node.delegate is not None or node.custom_options:
             return None
-        inputs = node.inputs
-        try:
-            seen = tuple(map(self._kinds.__getitem__, inputs + node.outputs))
-        except KeyError:
-            return None
-        options = None if node.options is None else tuple(node.options)
-        return options, node.version, len(inputs), seen
-
-
-class _TensorKinds(dict[int, int]):
-    """Mapping from tensor indices to numbers; equal numbers mean equal tensors for a kernel.
-
-    ``clear`` must be called when a kernel may have changed a tensor. Absent tensors and tensors
-    that a delegate owns are missing; the latter may have to be copied before they are read.
-    """
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._tensors = tensors
-        self._numbers: dict[object, int] = {}
-
-    def __missing__(self, index: int) -> int:
-        tensor = self._tensors[index]
-        if index < 0 or tensor.delegate is not None:
-            raise KeyError(index)
-        number = self[index] = self._numbers.setdefault(_seen(tensor), len(self._numbers))
-        return number
+        kinds, key = self._kinds, [id(node.options), node.version, len(node.inputs)]
+        for index in operands:
+            if (kind := kinds.get(index)) is None:
+                tensor = self._tensors[index]
+                if index < 0 or tensor.delegate is not None:
+                    return None
+                kind = self._numbers.setdefault(_seen(tensor), len(self._numbers))
+                kinds[index] = kind
+            key.append(kind)
+        return tuple(key)
 
 
 _seen = attrgetter("type", "shape", "allocation_type", "quantization", "sparsity")

@@ -78,16 +78,16 @@ class RunTimeEstimate:
             self._together = min(self._together, seconds)
         else:
             self._alone = min(self._alone, seconds)
-        alone = self._alone
-        if alone < (TINY if self._may_take_workers else BRIEF):
+        alone, may_take_workers = self._alone, self._may_take_workers
+        if alone < (TINY if may_take_workers else BRIEF):
             self._decide(False)
-        elif alone > LONG or (self._runs >= TRIALS and alone > SHORT):
-            self._decide(self._may_take_workers)
+        elif (may_take_workers and alone > LONG) or (self._runs >= TRIALS and alone > SHORT):
+            self._decide(may_take_workers)
         elif self._runs >= len(ORDER):
             self._decide(self._together < GAIN * alone)
             if not self.takes_workers and self._next_trials:
                 self.runs_until_trial = self._next_trials.pop()
-        elif self._may_take_workers:
+        elif may_take_workers:
             self.takes_workers = ORDER[self._runs]
 
     def count_run(self) -> None:
