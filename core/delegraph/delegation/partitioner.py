@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from delegraph.collector import collector_paused
 from delegraph.errors import PartitionError
 from delegraph.lazy_dataclass import dataclass
+from delegraph.named_tuple import NamedTuple
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.errors import ArgumentError, StateError
 from delegraph.memory.best_fit import BestFit, align
+from delegraph.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
