@@ -83,7 +83,6 @@ LOOK_IN = {
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
     "log": "logging of Python",
-    "named_tuple": "typing.NamedTuple of Python",
     "processes": "subprocess and multiprocessing of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",
 }

@@ -14,8 +14,7 @@ from typing import Literal, TypeAlias
 
 from delegraph.collector import collector_paused
 from delegraph.errors import PartitionError
-from delegraph.lazy_dataclass import dataclass
-from delegraph.named_tuple import NamedTuple
+from delegraph.lazy_dataclass import NamedTuple, dataclass
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""

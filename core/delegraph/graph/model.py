@@ -20,8 +20,7 @@ import numpy as np
 
 from delegraph.errors import ArgumentError, MalformedModelError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, bits_of, stored_values
-from delegraph.lazy_dataclass import dataclass, field
-from delegraph.named_tuple import NamedTuple
+from delegraph.lazy_dataclass import NamedTuple, dataclass, field
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:

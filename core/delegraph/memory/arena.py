@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import ArgumentError, StateError
+from delegraph.lazy_dataclass import NamedTuple
 from delegraph.memory.best_fit import BestFit, align
-from delegraph.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 
 from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
-from delegraph.named_tuple import NamedTuple
+from delegraph.lazy_dataclass import NamedTuple
 
 GROUP = "delegraph.plugins"
 LIST = "entry_points.txt"

@@ -79,7 +79,9 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def change(folder: Path, **values: Any) -> None:
     manifest = prebuilt.read_manifest(folder)
-    (folder / prebuilt.MANIFEST).write_text(manifest._replace(**values).text())
+    (folder / prebuilt.MANIFEST).write_text(
+        prebuilt.Manifest(**{**vars(manifest), **values}).text()
+    )
     prebuilt.usable_manifest.cache_clear()
 
 

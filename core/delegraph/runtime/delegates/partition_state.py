@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.named_tuple import NamedTuple
+from delegraph.lazy_dataclass import NamedTuple
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph

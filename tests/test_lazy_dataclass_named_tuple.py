@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from delegraph import named_tuple
+from delegraph import lazy_dataclass
 
 
-class Ours(named_tuple.NamedTuple):
+class Ours(lazy_dataclass.NamedTuple):
     """A point."""
 
     x: int
