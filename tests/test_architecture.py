@@ -249,8 +249,9 @@ def test_a_test_without_a_module_is_caught() -> None:
 
 
 OFFICIAL = {
-    "_custom_op_registerers", "_delegates", "_get_native_delegate_pointer", "_get_op_details",
-    "_get_ops_details", "_interpreter", "_library", "_native_handle", "_replace", "_safe_to_run",
+    "_asdict", "_custom_op_registerers", "_delegates", "_fields", "_get_native_delegate_pointer",
+    "_get_op_details", "_get_ops_details", "_interpreter", "_library", "_make", "_native_handle",
+    "_replace", "_safe_to_run",
 }  # fmt: skip
 """Members of the official interpreter, and of named tuples, that are public in all but name."""
 

@@ -9,13 +9,12 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 from itertools import chain, pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from delegraph.collector import collector_paused
 from delegraph.errors import PartitionError
-from delegraph.lazy_dataclass import dataclass
+from delegraph.lazy_dataclass import NamedTuple, dataclass
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""
@@ -233,6 +232,13 @@ class _Partitioner:
 
         In the queue, ``position + plan length`` stands for ``position`` in the next sweep.
         """
+        if self._is_one_subset():
+            self._open_subset(True)
+            for position in range(len(self._kinds)):
+                self._take(position)
+            return
+        from heapq import heappop, heappush  # here: most plans are one subset
+
         kinds, count = self._kinds, len(self._kinds)
         queues = self._ready_by_kind()
         while queues[0] or queues[1]:
@@ -251,11 +257,28 @@ class _Partitioner:
                     else:  # this sweep has passed the node already
                         heappush(queue, sweep + count + freed)
 
+    def _is_one_subset(self) -> bool:
+        """Whether the delegate claims all nodes, and each is ready after those before it."""
+        if (
+            not self._kinds
+            or not all(self._kinds)
+            or any(before >= after for before, after in self._edges)
+        ):
+            return False
+        unmade = set(self._newest)
+        for node in self._nodes:
+            if not unmade.isdisjoint(node.inputs):
+                return False
+            unmade.difference_update(node.outputs)
+        return True
+
     def take_in_plan_order(self) -> None:
         """Cut the plan in its own order; a node of the other kind ends a subset.
 
         If the last node of a sweep joined the subset, the subset continues with another sweep.
         """
+        from heapq import heappop, heappush
+
         kinds, count, missing = self._kinds, len(self._kinds), self._missing
         queues = self._ready_by_kind()  # may still contain nodes that were taken
 
@@ -278,6 +301,8 @@ class _Partitioner:
 
     def take_one_by_one(self) -> None:
         """Put each node into a subset of its own, in the order of the plan."""
+        from heapq import heappop, heappush
+
         queue = sorted(chain.from_iterable(self._ready_by_kind()))
         while queue:
             position = heappop(queue)

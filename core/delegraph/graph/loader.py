@@ -216,8 +216,8 @@ def _model(
     )
 
 
-_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
-"""Name, builtin code, version and options table of an operator code."""
+_OperatorType = tuple[str, BuiltinOperator, int]
+"""Name, builtin code and version of an operator code."""
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
@@ -235,12 +235,12 @@ def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
             "Registration failed."
         ) from error
     if builtin is not BuiltinOperator.CUSTOM:
-        return builtin.name, builtin, record.version, OPTIONS_OF_OPERATOR.get(builtin)
+        return builtin.name, builtin, record.version
     if record.custom_code is None:
         raise MalformedModelError(
             f"operator code {index}: Operator with CUSTOM builtin_code has no custom_code."
         )
-    return record.custom_code, builtin, record.version, None
+    return record.custom_code, builtin, record.version
 
 
 def _subgraph(
@@ -318,11 +318,11 @@ def _operators(
     opcodes, *lists, first, custom, _, _, intermediates, _, _, second, _ = records.columns
     lists = [[each or () for each in some] for some in (*lists, intermediates)]
     chosen = first if second.count(None) == len(second) else list(map(_either, first, second))
-    each_code = (map(each.__getitem__, opcodes) for each in zip(*codes, strict=True))
-    names, builtins, versions, expected = each_code
+    names, builtins, versions = zip(*map(codes.__getitem__, opcodes), strict=True)
+    expected = {opcode: OPTIONS_OF_OPERATOR.get(codes[opcode][1]) for opcode in set(opcodes)}
     options = [  # the official runtime ignores options of another operator, too
-        given if type(given) is table else None
-        for given, table in zip(chosen, expected, strict=True)
+        given if type(given) is expected[opcode] else None
+        for given, opcode in zip(chosen, opcodes, strict=True)
     ]
     distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are shared
     known = {key: _with_known_activation(given) for key, given in distinct.items()}

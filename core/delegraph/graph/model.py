@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress, count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 
 from delegraph.errors import ArgumentError, MalformedModelError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, bits_of, stored_values
-from delegraph.lazy_dataclass import dataclass, field
+from delegraph.lazy_dataclass import NamedTuple, dataclass, field
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.errors import ArgumentError, StateError
+from delegraph.lazy_dataclass import NamedTuple
 from delegraph.memory.best_fit import BestFit, align
 
 if TYPE_CHECKING:

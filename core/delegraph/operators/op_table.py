@@ -15,7 +15,6 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
-from delegraph.operators.checks import require_dense
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -223,6 +222,7 @@ def kernel(
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
             than their shape says. Nodes with other sparse inputs are rejected before *prepare*.
     """
+    from delegraph.operators.checks import require_dense  # lazy: delegates' nodes have no kernels
 
     def register(prepare: Prepare) -> Prepare:
         code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)

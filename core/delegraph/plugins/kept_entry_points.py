@@ -16,9 +16,9 @@ import sys
 import time
 from contextlib import suppress
 from importlib.machinery import PathFinder
-from typing import NamedTuple
 
 from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.lazy_dataclass import NamedTuple
 
 GROUP = "delegraph.plugins"
 LIST = "entry_points.txt"

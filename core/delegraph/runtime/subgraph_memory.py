@@ -16,7 +16,6 @@ from delegraph.graph.tensor_loader import MAX_RANK
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.memory.arena_planner import ArenaPlanner, PlannerGraph, PlanNode, TensorKind
 from delegraph.memory.workspace import Workspace
-from delegraph.operators.checks import require_dimensions
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -252,6 +251,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         OperatorError: a dimension is negative or no int32, or the tensor has more bytes than
             *limit*.
     """
+    from delegraph.operators.checks import require_dimensions  # lazy: few shapes change
+
     dims = tuple(map(int, shape))
     if len(dims) > MAX_RANK:
         raise OperatorError(f"{tensor!r} cannot have {len(dims)} dimensions, {MAX_RANK} are most")

@@ -1,4 +1,4 @@
-"""Options of operators on arrays, variables, tables and control flow.
+"""Options of operators on arrays.
 
 Source:
     tflite/converter/schema/schema.fbs.
@@ -19,9 +19,6 @@ from delegraph.schema.table import (
     boolean,
     enum,
     int32,
-    int64,
-    string,
-    uint32,
     vector,
 )
 
@@ -41,12 +38,6 @@ class AddOptions(Table):
 
     fused_activation_function: ActivationFunctionType = enum(0, default=ActivationFunctionType.NONE)
     pot_scale_int16: bool = boolean(1, default=True)
-
-
-class CallOptions(Table):
-    """Options of ``CALL``."""
-
-    subgraph: int = uint32(0, default=0)
 
 
 class ReshapeOptions(Table):
@@ -192,20 +183,6 @@ class ReverseSequenceOptions(Table):
     batch_dim: int = int32(1, default=0)
 
 
-class IfOptions(Table):
-    """Options of ``IF``."""
-
-    then_subgraph_index: int = int32(0, default=0)
-    else_subgraph_index: int = int32(1, default=0)
-
-
-class WhileOptions(Table):
-    """Options of ``WHILE``."""
-
-    cond_subgraph_index: int = int32(0, default=0)
-    body_subgraph_index: int = int32(1, default=0)
-
-
 class DepthToSpaceOptions(Table):
     """Options of ``DEPTH_TO_SPACE``."""
 
@@ -217,34 +194,6 @@ class CumsumOptions(Table):
 
     exclusive: bool = boolean(0, default=False)
     reverse: bool = boolean(1, default=False)
-
-
-class CallOnceOptions(Table):
-    """Options of ``CALL_ONCE``."""
-
-    init_subgraph_index: int = int32(0, default=0)
-
-
-class HashtableOptions(Table):
-    """Options of ``HASHTABLE``."""
-
-    table_id: int = int32(0, default=0)
-    key_dtype: TensorType = enum(1, default=TensorType.FLOAT32)
-    value_dtype: TensorType = enum(2, default=TensorType.FLOAT32)
-
-
-class VarHandleOptions(Table):
-    """Options of ``VAR_HANDLE``."""
-
-    container: str | None = string(0, default=None)
-    shared_name: str | None = string(1, default=None)
-
-
-class RandomOptions(Table):
-    """Options of ``RANDOM_STANDARD_NORMAL``, ``RANDOM_UNIFORM``, ``MULTINOMIAL``."""
-
-    seed: int = int64(0, default=0)
-    seed2: int = int64(1, default=0)
 
 
 class BucketizeOptions(Table):

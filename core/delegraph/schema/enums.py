@@ -1,8 +1,9 @@
 """The enumerations of the TFLite schema, with the schema's names.
 
 A file may hold newer values than these; readers keep them as plain integers. The longest and rarest
-enumerations are in :mod:`delegraph.schema.rare_enums`. They are created when first needed, since
-creating an enumeration takes as long as importing a module.
+enumerations are in :mod:`delegraph.schema.rare_enums` and :mod:`delegraph.schema.operator_enums`.
+They are created when first needed, since creating an enumeration takes as long as importing a
+module.
 
 Source:
     tflite/converter/schema/schema.fbs.
@@ -11,29 +12,43 @@ Source:
 from __future__ import annotations
 
 from enum import IntEnum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from delegraph.schema.operator_enums import CombinerType as CombinerType
+    from delegraph.schema.operator_enums import LSHProjectionType as LSHProjectionType
+    from delegraph.schema.operator_enums import LSTMKernelType as LSTMKernelType
     from delegraph.schema.rare_enums import BuiltinOptions as BuiltinOptions
     from delegraph.schema.rare_enums import BuiltinOptions2 as BuiltinOptions2
+    from delegraph.schema.rare_enums import QuantizationDetails as QuantizationDetails
     from delegraph.schema.rare_enums import ReduceWindowFunction as ReduceWindowFunction
     from delegraph.schema.rare_enums import RngAlgorithm as RngAlgorithm
+    from delegraph.schema.rare_enums import SparseIndexVector as SparseIndexVector
     from delegraph.schema.rare_enums import (
         StablehloComparisonDirection as StablehloComparisonDirection,
     )
     from delegraph.schema.rare_enums import StablehloComparisonType as StablehloComparisonType
     from delegraph.schema.rare_enums import StablehloPrecisionConfig as StablehloPrecisionConfig
 
-RARE = (
-    "BuiltinOptions",
-    "BuiltinOptions2",
-    "ReduceWindowFunction",
-    "RngAlgorithm",
-    "StablehloComparisonDirection",
-    "StablehloComparisonType",
-    "StablehloPrecisionConfig",
-)
-"""Names of the enumerations that are imported when they are first used."""
+ON_DEMAND = {
+    **dict.fromkeys(("CombinerType", "LSHProjectionType", "LSTMKernelType"), "operator_enums"),
+    **dict.fromkeys(
+        (
+            "BuiltinOptions",
+            "BuiltinOptions2",
+            "QuantizationDetails",
+            "ReduceWindowFunction",
+            "RngAlgorithm",
+            "SparseIndexVector",
+            "StablehloComparisonDirection",
+            "StablehloComparisonType",
+            "StablehloPrecisionConfig",
+        ),
+        "rare_enums",
+    ),
+}
+"""Enumerations that are imported when they are first used, and the module of each."""
 
 
 class TensorType(IntEnum):
@@ -64,29 +79,11 @@ class TensorType(IntEnum):
     FLOAT8_E5M2 = 22
 
 
-class QuantizationDetails(IntEnum):
-    """Kind of quantization details: ``QuantizationDetails`` of the schema."""
-
-    NONE = 0
-    CustomQuantization = 1
-    BlockwiseQuantization = 2
-    MultiAxisQuantization = 3
-
-
 class DimensionType(IntEnum):
     """Dense or compressed dimension of a sparse tensor: ``DimensionType`` of the schema."""
 
     DENSE = 0
     SPARSE_CSR = 1
-
-
-class SparseIndexVector(IntEnum):
-    """Integer type of sparse indices: ``SparseIndexVector`` of the schema."""
-
-    NONE = 0
-    Int32Vector = 1
-    Uint16Vector = 2
-    Uint8Vector = 3
 
 
 class BuiltinOperator(IntEnum):
@@ -322,34 +319,11 @@ class ActivationFunctionType(IntEnum):
     SIGN_BIT = 5
 
 
-class LSHProjectionType(IntEnum):
-    """Sparse or dense LSH_PROJECTION: ``LSHProjectionType`` of the schema."""
-
-    UNKNOWN = 0
-    SPARSE = 1
-    DENSE = 2
-
-
 class FullyConnectedOptionsWeightsFormat(IntEnum):
     """Layout of weights: ``FullyConnectedOptionsWeightsFormat`` of the schema."""
 
     DEFAULT = 0
     SHUFFLED4x16INT8 = 1
-
-
-class LSTMKernelType(IntEnum):
-    """Full or basic LSTM kernel: ``LSTMKernelType`` of the schema."""
-
-    FULL = 0
-    BASIC = 1
-
-
-class CombinerType(IntEnum):
-    """How EMBEDDING_LOOKUP_SPARSE combines rows: ``CombinerType`` of the schema."""
-
-    SUM = 0
-    MEAN = 1
-    SQRTN = 2
 
 
 class MirrorPadMode(IntEnum):
@@ -368,12 +342,10 @@ class CustomOptionsFormat(IntEnum):
 if not TYPE_CHECKING:  # otherwise every name would exist
 
     def __getattr__(name: str) -> Any:
-        """Return an enumeration of :data:`RARE`."""
-        if name not in RARE:
+        """Return an enumeration of :data:`ON_DEMAND`."""
+        if name not in ON_DEMAND:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from delegraph.schema import rare_enums
-
-        return getattr(rare_enums, name)
+        return getattr(import_module(f"{__package__}.{ON_DEMAND[name]}"), name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *RARE})
+        return sorted({*globals(), *ON_DEMAND})

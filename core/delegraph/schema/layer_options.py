@@ -1,4 +1,4 @@
-"""Options of layers: convolution, pooling, recurrent, normalising and dense operators.
+"""Options of layers: convolution, pooling, normalising and dense operators.
 
 Source:
     tflite/converter/schema/schema.fbs.
@@ -12,14 +12,11 @@ import numpy as np
 
 from delegraph.schema.enums import (
     ActivationFunctionType,
-    CombinerType,
     FullyConnectedOptionsWeightsFormat,
-    LSHProjectionType,
-    LSTMKernelType,
     Padding,
     TensorType,
 )
-from delegraph.schema.table import INT32, UINT8, Table, array, boolean, enum, float32, int32, vector
+from delegraph.schema.table import UINT8, Table, array, boolean, enum, float32, int32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,20 +46,6 @@ class DepthwiseConv2DOptions(Table):
     dilation_h_factor: int = int32(6, default=1)
 
 
-class ConcatEmbeddingsOptions(Table):
-    """Options of ``CONCAT_EMBEDDINGS``."""
-
-    num_channels: int = int32(0, default=0)
-    num_columns_per_channel: tuple[int, ...] = vector(1, INT32, default=())
-    embedding_dim_per_channel: tuple[int, ...] = vector(2, INT32, default=())
-
-
-class LSHProjectionOptions(Table):
-    """Options of ``LSH_PROJECTION``."""
-
-    type: LSHProjectionType = enum(0, default=LSHProjectionType.UNKNOWN)
-
-
 class Pool2DOptions(Table):
     """Options of ``AVERAGE_POOL_2D``, ``MAX_POOL_2D``, ``L2_POOL_2D``."""
 
@@ -72,21 +55,6 @@ class Pool2DOptions(Table):
     filter_width: int = int32(3, default=0)
     filter_height: int = int32(4, default=0)
     fused_activation_function: ActivationFunctionType = enum(5, default=ActivationFunctionType.NONE)
-
-
-class SVDFOptions(Table):
-    """Options of ``SVDF``."""
-
-    rank: int = int32(0, default=0)
-    fused_activation_function: ActivationFunctionType = enum(1, default=ActivationFunctionType.NONE)
-    asymmetric_quantize_inputs: bool = boolean(2, default=False)
-
-
-class RNNOptions(Table):
-    """Options of ``RNN``."""
-
-    fused_activation_function: ActivationFunctionType = enum(0, default=ActivationFunctionType.NONE)
-    asymmetric_quantize_inputs: bool = boolean(1, default=False)
 
 
 class FullyConnectedOptions(Table):
@@ -123,43 +91,11 @@ class LocalResponseNormalizationOptions(Table):
     beta: float = float32(3, default=0.0)
 
 
-class LSTMOptions(Table):
-    """Options of ``LSTM``."""
-
-    fused_activation_function: ActivationFunctionType = enum(0, default=ActivationFunctionType.NONE)
-    cell_clip: float = float32(1, default=0.0)
-    proj_clip: float = float32(2, default=0.0)
-    kernel_type: LSTMKernelType = enum(3, default=LSTMKernelType.FULL)
-    asymmetric_quantize_inputs: bool = boolean(4, default=False)
-
-
 class ResizeBilinearOptions(Table):
     """Options of ``RESIZE_BILINEAR``."""
 
     align_corners: bool = boolean(2, default=False)
     half_pixel_centers: bool = boolean(3, default=False)
-
-
-class SkipGramOptions(Table):
-    """Options of ``SKIP_GRAM``."""
-
-    ngram_size: int = int32(0, default=0)
-    max_skip_size: int = int32(1, default=0)
-    include_all_ngrams: bool = boolean(2, default=False)
-
-
-class EmbeddingLookupSparseOptions(Table):
-    """Options of ``EMBEDDING_LOOKUP_SPARSE``."""
-
-    combiner: CombinerType = enum(0, default=CombinerType.SUM)
-
-
-class SequenceRNNOptions(Table):
-    """Options of ``UNIDIRECTIONAL_SEQUENCE_RNN``."""
-
-    time_major: bool = boolean(0, default=False)
-    fused_activation_function: ActivationFunctionType = enum(1, default=ActivationFunctionType.NONE)
-    asymmetric_quantize_inputs: bool = boolean(2, default=False)
 
 
 class TransposeConvOptions(Table):
@@ -179,37 +115,6 @@ class FakeQuantOptions(Table):
     max: float = float32(1, default=0.0)
     num_bits: int = int32(2, default=0)
     narrow_range: bool = boolean(3, default=False)
-
-
-class BidirectionalSequenceLSTMOptions(Table):
-    """Options of ``BIDIRECTIONAL_SEQUENCE_LSTM``."""
-
-    fused_activation_function: ActivationFunctionType = enum(0, default=ActivationFunctionType.NONE)
-    cell_clip: float = float32(1, default=0.0)
-    proj_clip: float = float32(2, default=0.0)
-    merge_outputs: bool = boolean(3, default=False)
-    time_major: bool = boolean(4, default=True)
-    asymmetric_quantize_inputs: bool = boolean(5, default=False)
-
-
-class BidirectionalSequenceRNNOptions(Table):
-    """Options of ``BIDIRECTIONAL_SEQUENCE_RNN``."""
-
-    time_major: bool = boolean(0, default=False)
-    fused_activation_function: ActivationFunctionType = enum(1, default=ActivationFunctionType.NONE)
-    merge_outputs: bool = boolean(2, default=False)
-    asymmetric_quantize_inputs: bool = boolean(3, default=False)
-
-
-class UnidirectionalSequenceLSTMOptions(Table):
-    """Options of ``UNIDIRECTIONAL_SEQUENCE_LSTM``."""
-
-    fused_activation_function: ActivationFunctionType = enum(0, default=ActivationFunctionType.NONE)
-    cell_clip: float = float32(1, default=0.0)
-    proj_clip: float = float32(2, default=0.0)
-    time_major: bool = boolean(3, default=False)
-    asymmetric_quantize_inputs: bool = boolean(4, default=False)
-    diagonal_recurrent_tensors: bool = boolean(5, default=False)
 
 
 class ResizeNearestNeighborOptions(Table):

@@ -17,33 +17,43 @@ from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.schema.array_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.control_options import *  # noqa: F403 - this module is their joint interface
     from delegraph.schema.layer_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.lookup_options import *  # noqa: F403 - this module is their joint interface
     from delegraph.schema.plain_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.recurrent_options import *  # noqa: F403 - this module is their joint interface
     from delegraph.schema.stablehlo_options import *  # noqa: F403 - this module is their joint interface
     from delegraph.schema.table import Table
 
 _FIRST = {
     "layer_options": (
-        "Conv2DOptions:1 DepthwiseConv2DOptions:2 ConcatEmbeddingsOptions:3 "
-        "LSHProjectionOptions:4 Pool2DOptions:5 SVDFOptions:6 RNNOptions:7 "
-        "FullyConnectedOptions:8 SoftmaxOptions:9 L2NormOptions:12 "
-        "LocalResponseNormalizationOptions:13 LSTMOptions:14 ResizeBilinearOptions:15 "
-        "SkipGramOptions:18 EmbeddingLookupSparseOptions:20 SequenceRNNOptions:31 "
-        "TransposeConvOptions:49 FakeQuantOptions:58 BidirectionalSequenceLSTMOptions:69 "
-        "BidirectionalSequenceRNNOptions:70 UnidirectionalSequenceLSTMOptions:71 "
+        "Conv2DOptions:1 DepthwiseConv2DOptions:2 Pool2DOptions:5 FullyConnectedOptions:8 "
+        "SoftmaxOptions:9 L2NormOptions:12 LocalResponseNormalizationOptions:13 "
+        "ResizeBilinearOptions:15 TransposeConvOptions:49 FakeQuantOptions:58 "
         "ResizeNearestNeighborOptions:74 LeakyReluOptions:75 BatchMatMulOptions:101 "
         "Conv3DOptions:106 GeluOptions:116"
     ),
+    "recurrent_options": (
+        "SVDFOptions:6 RNNOptions:7 LSTMOptions:14 SequenceRNNOptions:31 "
+        "BidirectionalSequenceLSTMOptions:69 BidirectionalSequenceRNNOptions:70 "
+        "UnidirectionalSequenceLSTMOptions:71"
+    ),
+    "lookup_options": (
+        "ConcatEmbeddingsOptions:3 LSHProjectionOptions:4 SkipGramOptions:18 "
+        "EmbeddingLookupSparseOptions:20 HashtableOptions:107"
+    ),
     "array_options": (
-        "ConcatenationOptions:10 AddOptions:11 CallOptions:16 ReshapeOptions:17 "
-        "SpaceToDepthOptions:19 MulOptions:21 GatherOptions:23 ReducerOptions:27 "
-        "SubOptions:28 DivOptions:29 SqueezeOptions:30 StridedSliceOptions:32 SplitOptions:35 "
-        "CastOptions:37 ArgMaxOptions:40 SparseToDenseOptions:50 ShapeOptions:55 "
-        "ArgMinOptions:57 PackOptions:59 OneHotOptions:61 UnpackOptions:64 "
-        "MirrorPadOptions:77 SplitVOptions:79 UniqueOptions:80 ReverseSequenceOptions:87 "
-        "IfOptions:92 WhileOptions:93 DepthToSpaceOptions:94 CumsumOptions:102 "
-        "CallOnceOptions:103 HashtableOptions:107 VarHandleOptions:111 RandomOptions:114 "
-        "BucketizeOptions:115"
+        "ConcatenationOptions:10 AddOptions:11 ReshapeOptions:17 SpaceToDepthOptions:19 "
+        "MulOptions:21 GatherOptions:23 ReducerOptions:27 SubOptions:28 DivOptions:29 "
+        "SqueezeOptions:30 StridedSliceOptions:32 SplitOptions:35 CastOptions:37 "
+        "ArgMaxOptions:40 SparseToDenseOptions:50 ShapeOptions:55 ArgMinOptions:57 "
+        "PackOptions:59 OneHotOptions:61 UnpackOptions:64 MirrorPadOptions:77 "
+        "SplitVOptions:79 UniqueOptions:80 ReverseSequenceOptions:87 DepthToSpaceOptions:94 "
+        "CumsumOptions:102 BucketizeOptions:115"
+    ),
+    "control_options": (
+        "CallOptions:16 IfOptions:92 WhileOptions:93 CallOnceOptions:103 VarHandleOptions:111 "
+        "RandomOptions:114"
     ),
     "plain_options": (
         "PadOptions:22 BatchToSpaceNDOptions:24 SpaceToBatchNDOptions:25 TransposeOptions:26 "

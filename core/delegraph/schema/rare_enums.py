@@ -217,3 +217,21 @@ class ReduceWindowFunction(IntEnum):
     MAXIMUM = 4
     ALL = 5
     ANY = 6
+
+
+class QuantizationDetails(IntEnum):
+    """Kind of quantization details: ``QuantizationDetails`` of the schema."""
+
+    NONE = 0
+    CustomQuantization = 1
+    BlockwiseQuantization = 2
+    MultiAxisQuantization = 3
+
+
+class SparseIndexVector(IntEnum):
+    """Integer type of sparse indices: ``SparseIndexVector`` of the schema."""
+
+    NONE = 0
+    Int32Vector = 1
+    Uint16Vector = 2
+    Uint8Vector = 3

@@ -18,8 +18,6 @@ from delegraph.schema.enums import (
     BuiltinOperator,
     CustomOptionsFormat,
     DimensionType,
-    QuantizationDetails,
-    SparseIndexVector,
     TensorType,
 )
 from delegraph.schema.options import BUILTIN_OPTIONS, BUILTIN_OPTIONS_2
@@ -74,10 +72,11 @@ class MultiAxisQuantization(Table):
 
 
 QUANTIZATION_DETAILS: dict[int, type[Table]] = {
-    QuantizationDetails.CustomQuantization: CustomQuantization,
-    QuantizationDetails.BlockwiseQuantization: BlockwiseQuantization,
-    QuantizationDetails.MultiAxisQuantization: MultiAxisQuantization,
+    1: CustomQuantization,
+    2: BlockwiseQuantization,
+    3: MultiAxisQuantization,
 }
+"""Tables by their number in the enumeration ``QuantizationDetails``."""
 
 
 class QuantizationParameters(Table):
@@ -109,11 +108,8 @@ class Uint8Vector(Table):
     values: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=4)
 
 
-SPARSE_INDEX_VECTOR: dict[int, type[Table]] = {
-    SparseIndexVector.Int32Vector: Int32Vector,
-    SparseIndexVector.Uint16Vector: Uint16Vector,
-    SparseIndexVector.Uint8Vector: Uint8Vector,
-}
+SPARSE_INDEX_VECTOR: dict[int, type[Table]] = {1: Int32Vector, 2: Uint16Vector, 3: Uint8Vector}
+"""Tables by their number in the enumeration ``SparseIndexVector``."""
 
 
 class DimensionMetadata(Table):

@@ -20,7 +20,7 @@ from delegraph.testing import cases, one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
-from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions import Instruction, elementwise
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY, NEST
 from delegraph_numba_cpu.library.cpu import supported_levels
@@ -203,6 +203,30 @@ def test_a_nest_moves_the_elements_of_its_loops_only(name: str) -> None:
     emit(NEST, **words)
     with pytest.raises(DelegateError, match=r"'nest': (rows are|elements have|tiles have)"):
         emit(NEST, **words | {name: NO_NEST[name]})
+
+
+@pytest.mark.parametrize(
+    ("operation", "layout", "what"),
+    [
+        (len(elementwise.OPERATIONS), 0, "operation 87 exists"),
+        (-1, 0, "operation -1 exists"),
+        (elementwise.Operation.ABS, 3, "a source has a layout"),
+        (elementwise.Operation.ABS, -1, "a source has a layout"),
+        (elementwise.Operation.LOOKUP, 0, "LOOKUP reads 1 bytes an element of 4"),
+    ],
+)
+def test_chains_have_known_operations_and_layouts(operation: int, layout: int, what: str) -> None:
+    step = np.zeros(elementwise.STEP_WORDS + 40, np.int64)  # and a table of 256 bytes
+    step[[elementwise.Step.OPERATION, elementwise.Step.TARGET]] = operation, 1
+    record = np.zeros(elementwise.RECORD_WORDS, np.int64)
+    record[[elementwise.Record.LAYOUT, elementwise.Record.ITEMSIZE]] = layout, 4
+    words: dict[str, Any] = dict.fromkeys(elementwise.CHAIN.names, 1)
+    places = ("scratch", "source", "target")
+    words |= {name: Memory(64) for name in words if name.startswith(places)}
+    words |= {"steps": constant(step), "records": constant(record), "source_count": 1}
+    words |= {"scratch_bytes": 64, "target_itemsize": 4}
+    with pytest.raises(DelegateError, match=what):
+        emit(elementwise.CHAIN, **words)
 
 
 def test_a_kind_without_a_rule_is_refused() -> None:

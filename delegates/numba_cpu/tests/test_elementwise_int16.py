@@ -131,7 +131,7 @@ def test_sines_of_any_float_are_right_to_the_last_bit_but_one(
     x = np.concatenate([sizes, -sizes, np.linspace(-9, 9, 2000)]).astype(np.float32)
     (found,), is_taken = results(float_case(op, x), made := Watched(level))
     assert is_taken
-    assert [operation.name for operation in made.operations()] == ["SINE"]
+    assert made.operation_names() == ["SINE"]
     np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=1.2e-7, atol=0)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegraphError, NodeError, in_words
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
-from delegraph.lazy_dataclass import dataclass, field
+from delegraph.lazy_dataclass import NamedTuple, dataclass, field
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.execution.steps import Step
 from delegraph.schema.enums import TensorType

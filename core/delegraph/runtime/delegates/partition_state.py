@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import NamedTuple
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph

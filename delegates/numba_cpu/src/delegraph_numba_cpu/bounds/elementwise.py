@@ -12,6 +12,7 @@ from delegraph_numba_cpu.instructions.elementwise import (
     CHAIN,
     ELEMENT_BYTES,
     LARGEST_RANK,
+    OPERATIONS,
     RECORD_WORDS,
     SIGNATURES,
     SLOTS,
@@ -57,7 +58,7 @@ def chain(row: Touched) -> None:
     row.scratch(8 * SLOTS + slots * row["register_bytes"])
 
 
-def _steps(row: Touched) -> list[tuple[Operation, list[int]]]:
+def _steps(row: Touched) -> list[tuple[int, list[int]]]:
     """Return the steps of a chain of element-wise operations: each step's operation and its words.
 
     The bytes that describe the steps are declared as read.
@@ -69,8 +70,9 @@ def _steps(row: Touched) -> list[tuple[Operation, list[int]]]:
     row.read("steps", 8 * STEP_WORDS * count)
     steps = row.table("steps")[: STEP_WORDS * count].reshape(-1, STEP_WORDS)
     row.require(len(steps) == count > 0, "there are steps")
-    found = [(Operation(step[Step.OPERATION]), step) for step in steps.tolist()]
+    found = [(step[Step.OPERATION], step) for step in steps.tolist()]
     for operation, step in found:
+        row.require(operation in SIGNATURES, f"operation {operation} exists")
         for i, size in enumerate(TABLES.get(operation, ())):
             start = step[Step.PARAMETER + i]
             row.read("steps", start + size, start)
@@ -85,7 +87,7 @@ def _records(row: Touched) -> list[Words]:
 
 
 def _slot_sizes(
-    row: Touched, steps: list[tuple[Operation, list[int]]], records: list[Words]
+    row: Touched, steps: list[tuple[int, list[int]]], records: list[Words]
 ) -> dict[int, int]:
     """Return the element size in bytes of each intermediate value of a chain, by its number.
 
@@ -102,7 +104,8 @@ def _slot_sizes(
         for letter, word in zip(operands, (Step.A, Step.B, Step.C), strict=False):
             found, expected = sizes.get(step[word]), ELEMENT_BYTES[letter]
             if found != expected:  # else no text is made
-                what = f"{operation.name} reads {expected} bytes an element of {found}"
+                name = next(name for name, code in OPERATIONS.items() if code == operation)
+                what = f"{name} reads {expected} bytes an element of {found}"
                 row.require(False, what)
         sizes[step[Step.TARGET]] = ELEMENT_BYTES[result]
     found, expected = sizes.get(len(records)), row["target_itemsize"]
@@ -117,8 +120,9 @@ def _source_bytes(row: Touched, record: Words) -> int:
         row: kernel call of the chain that is being checked.
         record: record that describes the input's layout, shape, strides and element size.
     """
-    layout, itemsize = Layout(int(record[Record.LAYOUT])), int(record[Record.ITEMSIZE])
-    if layout is Layout.DIRECT:
+    layout, itemsize = int(record[Record.LAYOUT]), int(record[Record.ITEMSIZE])
+    row.require(Layout.DIRECT <= layout <= Layout.STRIDED, "a source has a layout")
+    if layout == Layout.DIRECT:
         return row["elements"] * itemsize
     rank = int(record[Record.RANK])
     row.require(0 < rank <= LARGEST_RANK, "a source has dimensions")
@@ -126,6 +130,6 @@ def _source_bytes(row: Touched, record: Words) -> int:
     strides: list[int] = record[Record.STRIDES : Record.STRIDES + rank].tolist()
     row.require(min(shape) > 0 <= min(strides) and strides[-1] in (0, itemsize), "a source repeats")
     # The outermost index goes on as far as there are elements.
-    most = math.prod(shape) if layout is Layout.STRIDED else 0
+    most = math.prod(shape) if layout == Layout.STRIDED else 0
     row.require(most >= row["elements"] or not strides[0] or rank == 1, "dimensions hold all")
     return sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True)) + itemsize

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
-
-class CpuLevel(NamedTuple):
+class CpuLevel:
     """A level: a set of processor instructions that kernels are compiled for, such as ``avx2``.
+
+    It is a plain class, since creating a named tuple takes longer than importing this module.
 
     Attributes:
         name: value of the option ``cpu``.
@@ -19,13 +19,19 @@ class CpuLevel(NamedTuple):
             them: 128 if the level has only products of signed bytes.
     """
 
-    name: str
-    target: str
-    needs: tuple[str, ...]
-    vector_bytes: int
-    machine: str = ""
-    has_tiles: bool = False
-    byte_shift: int = 0
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        needs: tuple[str, ...],
+        vector_bytes: int,
+        machine: str = "",
+        has_tiles: bool = False,
+        byte_shift: int = 0,
+    ) -> None:
+        self.name, self.target, self.needs = name, target, needs
+        self.vector_bytes, self.machine = vector_bytes, machine
+        self.has_tiles, self.byte_shift = has_tiles, byte_shift
 
 
 _AVX2 = ("avx2", "fma", "f16c", "bmi2")

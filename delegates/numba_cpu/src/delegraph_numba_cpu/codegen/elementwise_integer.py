@@ -8,7 +8,7 @@ from typing import Any
 from delegraph_numba_cpu.codegen.elementwise_operations import HALF, QUARTER, clamped, operation
 from delegraph_numba_cpu.codegen.intrinsics import F64, I8, I32, I64
 from delegraph_numba_cpu.codegen.lanes import Lanes
-from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.instructions.elementwise import OPERATIONS, Operation
 
 operation(Operation.ADD_INT32, "ii")(clamped(lambda a, b: a + b))
 operation(Operation.SUB_INT32, "ii")(clamped(lambda a, b: a - b))
@@ -37,7 +37,7 @@ for _name, _letter in (("FLOAT32", "f"), ("INT32", "i"), ("INT64", "l")):
         ("LESS", lambda a, b: a < b),
         ("LESS_EQUAL", lambda a, b: b >= a),
     ):
-        _code = Operation[f"{_comparison}_{_name}"]
+        _code = OPERATIONS[f"{_comparison}_{_name}"]
         operation(_code, lanes=HALF)(_as_bool(_compare))
 
 for _code, _letter in (

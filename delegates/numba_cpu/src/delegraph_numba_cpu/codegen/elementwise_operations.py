@@ -58,10 +58,10 @@ class Entry:
     lanes: int
 
 
-TABLE: dict[Operation, Entry] = {}
+TABLE: dict[int, Entry] = {}
 
 
-def operation(code: Operation, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
+def operation(code: int, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
     """Return a decorator that makes a Python function an operation of chains.
 
     Args:
@@ -96,7 +96,7 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, c
         after = builder.append_basic_block("done")
         cases = builder.switch(_word(builder, step, Step.OPERATION), after)
         for code, entry in TABLE.items():
-            case = builder.append_basic_block(code.name)
+            case = builder.append_basic_block(f"operation{code}")
             cases.add_case(integer(code), case)
             builder.position_at_end(case)
             _write_loop(builder, entry, *arguments)

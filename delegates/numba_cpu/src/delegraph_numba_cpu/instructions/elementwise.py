@@ -8,8 +8,6 @@ shape is first copied to its slot; any other source is read in place.
 
 from __future__ import annotations
 
-from enum import IntEnum, auto
-
 from delegraph_numba_cpu.instructions import Instruction
 
 SOURCES = 8
@@ -38,21 +36,25 @@ PARAMETERS = 8
 """
 
 
-class Step(IntEnum):
-    """Positions of the words in the description of a step of a chain: its operation, its slots."""
+class Step:
+    """Positions of the words in the description of a step of a chain: its operation, its slots.
+
+    The classes of numbers in this module are no enumerations, since creating those takes longer
+    than checking a program.
+    """
 
     OPERATION = 0
-    A = auto()
-    B = auto()
-    C = auto()
-    TARGET = auto()
-    PARAMETER = auto()
+    A = 1
+    B = 2
+    C = 3
+    TARGET = 4
+    PARAMETER = 5
 
 
 STEP_WORDS = Step.PARAMETER + PARAMETERS
 
 
-class Record(IntEnum):
+class Record:
     """Positions of the words in the record of a source: its layout, shape and strides."""
 
     LAYOUT = 0
@@ -65,108 +67,113 @@ class Record(IntEnum):
 RECORD_WORDS = Record.STRIDES + LARGEST_RANK
 
 
-class Layout(IntEnum):
+class Layout:
     """Layout of a source in memory, compared with the target."""
 
     DIRECT = 0
     """Element by element."""
-    PERIODIC = auto()
+    PERIODIC = 1
     """The same for every block of ``length`` elements."""
-    STRIDED = auto()
+    STRIDED = 2
     """Anything else, with ``RANK`` dimensions, ``SHAPE`` and ``STRIDES`` in bytes."""
 
 
-class Operation(IntEnum):
-    """Operation of a step; ``codegen/elementwise_operations.py`` implements it."""
+class Operation:
+    """Number of each operation of a step; ``codegen/elementwise_operations.py`` implements it."""
 
     ADD = 0
-    SUB = auto()
-    MUL = auto()
-    DIV = auto()
-    MAXIMUM = auto()
-    MINIMUM = auto()
-    SQUARED_DIFFERENCE = auto()
-    PRELU = auto()
-    CLAMP = auto()
-    LEAKY_RELU = auto()
-    HARD_SWISH = auto()
-    LOGISTIC = auto()
-    TANH = auto()
-    GELU = auto()
-    GELU_BY_TANH = auto()
-    ELU = auto()
-    EXP = auto()
-    LOG = auto()
-    SQRT = auto()
-    RSQRT = auto()
-    SQUARE = auto()
-    ABS = auto()
-    NEG = auto()
-    FLOOR = auto()
-    CEIL = auto()
-    ROUND = auto()
-    SIGN = auto()
-    SINE = auto()
-    LOOKUP = auto()
-    LOOKUP_INT16 = auto()
-    LOOKUP_INT16_IN_8_BIT = auto()
-    LOOKUP_PAIR = auto()
-    LOOKUP_PAIR_BY_POSITION = auto()
-    SUM_OF_INT8 = auto()
-    SUM_OF_UINT8 = auto()
-    NEAREST_SUM_OF_INT8 = auto()
-    NEAREST_SUM_OF_UINT8 = auto()
-    PRODUCT_OF_INT8 = auto()
-    PRODUCT_OF_UINT8 = auto()
-    LARGER_INT8 = auto()
-    LARGER_UINT8 = auto()
-    SMALLER_INT8 = auto()
-    SMALLER_UINT8 = auto()
-    QUANTIZE_INT8 = auto()
-    QUANTIZE_UINT8 = auto()
-    QUANTIZE_INT16 = auto()
-    QUANTIZE_BY_DIVISION_INT8 = auto()
-    QUANTIZE_BY_DIVISION_UINT8 = auto()
-    QUANTIZE_BY_DIVISION_INT16 = auto()
-    DEQUANTIZE_INT8 = auto()
-    DEQUANTIZE_UINT8 = auto()
-    DEQUANTIZE_INT16 = auto()
-    DEQUANTIZE_FLOAT16 = auto()
-    RESCALE_INT16 = auto()
-    PRODUCT_OF_INT16 = auto()
-    STORE_INT16 = auto()
-    ADD_INT32 = auto()
-    SUB_INT32 = auto()
-    MUL_INT32 = auto()
-    MAXIMUM_INT32 = auto()
-    MINIMUM_INT32 = auto()
-    FLOOR_DIV_INT32 = auto()
-    EQUAL_FLOAT32 = auto()
-    EQUAL_INT32 = auto()
-    EQUAL_INT64 = auto()
-    NOT_EQUAL_FLOAT32 = auto()
-    NOT_EQUAL_INT32 = auto()
-    NOT_EQUAL_INT64 = auto()
-    LESS_FLOAT32 = auto()
-    LESS_INT32 = auto()
-    LESS_INT64 = auto()
-    LESS_EQUAL_FLOAT32 = auto()
-    LESS_EQUAL_INT32 = auto()
-    LESS_EQUAL_INT64 = auto()
-    SELECT_8_BIT = auto()
-    SELECT_32_BIT = auto()
-    SELECT_64_BIT = auto()
-    FLOAT32_TO_INT32 = auto()
-    FLOAT32_TO_8_BIT = auto()
-    FLOAT32_TO_BOOL = auto()
-    INT32_TO_FLOAT32 = auto()
-    INT32_TO_INT64 = auto()
-    INT32_TO_8_BIT = auto()
-    INT64_TO_FLOAT32 = auto()
-    INT64_TO_INT32 = auto()
-    INT8_TO_INT32 = auto()
-    UINT8_TO_INT32 = auto()
+    SUB = 1
+    MUL = 2
+    DIV = 3
+    MAXIMUM = 4
+    MINIMUM = 5
+    SQUARED_DIFFERENCE = 6
+    PRELU = 7
+    CLAMP = 8
+    LEAKY_RELU = 9
+    HARD_SWISH = 10
+    LOGISTIC = 11
+    TANH = 12
+    GELU = 13
+    GELU_BY_TANH = 14
+    ELU = 15
+    EXP = 16
+    LOG = 17
+    SQRT = 18
+    RSQRT = 19
+    SQUARE = 20
+    ABS = 21
+    NEG = 22
+    FLOOR = 23
+    CEIL = 24
+    ROUND = 25
+    SIGN = 26
+    SINE = 27
+    LOOKUP = 28
+    LOOKUP_INT16 = 29
+    LOOKUP_INT16_IN_8_BIT = 30
+    LOOKUP_PAIR = 31
+    LOOKUP_PAIR_BY_POSITION = 32
+    SUM_OF_INT8 = 33
+    SUM_OF_UINT8 = 34
+    NEAREST_SUM_OF_INT8 = 35
+    NEAREST_SUM_OF_UINT8 = 36
+    PRODUCT_OF_INT8 = 37
+    PRODUCT_OF_UINT8 = 38
+    LARGER_INT8 = 39
+    LARGER_UINT8 = 40
+    SMALLER_INT8 = 41
+    SMALLER_UINT8 = 42
+    QUANTIZE_INT8 = 43
+    QUANTIZE_UINT8 = 44
+    QUANTIZE_INT16 = 45
+    QUANTIZE_BY_DIVISION_INT8 = 46
+    QUANTIZE_BY_DIVISION_UINT8 = 47
+    QUANTIZE_BY_DIVISION_INT16 = 48
+    DEQUANTIZE_INT8 = 49
+    DEQUANTIZE_UINT8 = 50
+    DEQUANTIZE_INT16 = 51
+    DEQUANTIZE_FLOAT16 = 52
+    RESCALE_INT16 = 53
+    PRODUCT_OF_INT16 = 54
+    STORE_INT16 = 55
+    ADD_INT32 = 56
+    SUB_INT32 = 57
+    MUL_INT32 = 58
+    MAXIMUM_INT32 = 59
+    MINIMUM_INT32 = 60
+    FLOOR_DIV_INT32 = 61
+    EQUAL_FLOAT32 = 62
+    EQUAL_INT32 = 63
+    EQUAL_INT64 = 64
+    NOT_EQUAL_FLOAT32 = 65
+    NOT_EQUAL_INT32 = 66
+    NOT_EQUAL_INT64 = 67
+    LESS_FLOAT32 = 68
+    LESS_INT32 = 69
+    LESS_INT64 = 70
+    LESS_EQUAL_FLOAT32 = 71
+    LESS_EQUAL_INT32 = 72
+    LESS_EQUAL_INT64 = 73
+    SELECT_8_BIT = 74
+    SELECT_32_BIT = 75
+    SELECT_64_BIT = 76
+    FLOAT32_TO_INT32 = 77
+    FLOAT32_TO_8_BIT = 78
+    FLOAT32_TO_BOOL = 79
+    INT32_TO_FLOAT32 = 80
+    INT32_TO_INT64 = 81
+    INT32_TO_8_BIT = 82
+    INT64_TO_FLOAT32 = 83
+    INT64_TO_INT32 = 84
+    INT8_TO_INT32 = 85
+    UINT8_TO_INT32 = 86
 
+
+OPERATIONS: dict[str, int] = {
+    name: number for name, number in vars(Operation).items() if name.isupper()
+}
+"""Number of each operation, by its name in :class:`Operation`."""
 
 ELEMENT_BYTES = {"b": 1, "h": 2, "i": 4, "f": 4, "l": 8}
 """Number of bytes of an element by type letter: integers of 8, 16, 32 and 64 bits, and float32."""
@@ -206,8 +213,8 @@ _NAMES_BY_SIGNATURE = {
 }
 
 SIGNATURES = {
-    Operation[name]: signature
+    OPERATIONS[name]: signature
     for signature, names in _NAMES_BY_SIGNATURE.items()
     for name in names.split()
 }
-"""The types of an operation's operands and of its result: ``"ff>f"``."""
+"""Types of an operation's operands and of its result, by its number: ``"ff>f"``."""

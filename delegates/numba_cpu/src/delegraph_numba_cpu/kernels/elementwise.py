@@ -43,9 +43,10 @@ from delegraph_numba_cpu.instructions import elementwise as instructions
 STEP_BYTES = 8 * instructions.STEP_WORDS
 RECORD_BYTES = 8 * instructions.RECORD_WORDS
 LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
-    int(instructions.Record[name]) for name in ("LAYOUT", "ITEMSIZE", "RANK", "SHAPE", "STRIDES")
+    getattr(instructions.Record, name)
+    for name in ("LAYOUT", "ITEMSIZE", "RANK", "SHAPE", "STRIDES")
 )
-DIRECT, PERIODIC = int(instructions.Layout.DIRECT), int(instructions.Layout.PERIODIC)
+DIRECT, PERIODIC = instructions.Layout.DIRECT, instructions.Layout.PERIODIC
 SLOTS = instructions.SLOTS
 SHORT = 64  # number of bytes up to which a loop is faster than a call
 

@@ -12,7 +12,7 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
@@ -29,7 +29,7 @@ FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
 MANIFEST = "manifest.txt"
 
 
-class Manifest(NamedTuple):
+class Manifest:
     """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
@@ -42,12 +42,18 @@ class Manifest(NamedTuple):
         failures: level that could not be compiled to the compiler's error, in one line.
     """
 
-    sources: str
-    in_place: bool
-    system: str
-    machine: str
-    files: Mapping[str, str]
-    failures: Mapping[str, str]
+    def __init__(
+        self,
+        sources: str,
+        in_place: bool,
+        system: str,
+        machine: str,
+        files: Mapping[str, str],
+        failures: Mapping[str, str],
+    ) -> None:
+        self.sources, self.in_place = sources, in_place
+        self.system, self.machine = system, machine
+        self.files, self.failures = files, failures
 
     def text(self) -> str:
         """Content of the file :data:`MANIFEST`: a name and a value in each line."""

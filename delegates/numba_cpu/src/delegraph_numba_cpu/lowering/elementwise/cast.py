@@ -16,7 +16,7 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 
 _LARGEST_BELOW = float(np.nextafter(np.float32(2**31), np.float32(0)))
 
-CASTS: dict[tuple[str, str], tuple[Operation, tuple[float, ...]]] = {
+CASTS: dict[tuple[str, str], tuple[int, tuple[float, ...]]] = {
     ("FLOAT32", "INT32"): (
         Operation.FLOAT32_TO_INT32,
         (-(2.0**31), _LARGEST_BELOW, 2**31 - 1),

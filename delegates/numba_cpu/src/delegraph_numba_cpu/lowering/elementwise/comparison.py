@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.instructions.elementwise import OPERATIONS
 from delegraph_numba_cpu.lowering.checks import (
     check_same_type,
     check_shapes,
@@ -52,7 +52,7 @@ def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that compares the elements of two tensors."""
     name, is_turned = COMPARISONS[call.name]
     inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
-    operation = Operation[f"{name}_{call.input(0).type.name}"]
+    operation = OPERATIONS[f"{name}_{call.input(0).type.name}"]
     emit_operation(call, builder, operation, inputs=inputs)
 
 

@@ -69,7 +69,7 @@ class Geometry:
     strides: tuple[int, ...]
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> int:
         """How a source is stored, compared with the target that it is broadcast to.
 
         It holds for pieces whose length is a multiple of :attr:`period`.
@@ -126,7 +126,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    operation: Operation
+    operation: int
     operands: tuple[int, ...]
     parameters: tuple[float | NDArray[Any], ...]
 
@@ -164,7 +164,7 @@ class Chain:
         return self._sources.index(source)
 
     def step(
-        self, operation: Operation, operands: Sequence[int], *parameters: float | NDArray[Any]
+        self, operation: int, operands: Sequence[int], *parameters: float | NDArray[Any]
     ) -> int:
         """Add an operation as a step, and return the number by which later steps name its results.
 
@@ -228,7 +228,7 @@ class Chain:
         cost = math.prod(self.shape) * sum(_SLOW.get(s.operation, _QUICK) for s in self._steps)
         return builder.tiles(cost, pieces)
 
-    def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
+    def _replaceable(self, layouts: Sequence[int], itemsize: int) -> tuple[str, ...]:
         """Return the names of the sources whose memory the target may take over.
 
         *layouts* has the layout of each source; an element of the target has *itemsize* bytes.
@@ -237,12 +237,12 @@ class Chain:
         return tuple(
             f"source{i}"
             for i, source in enumerate(self._sources)
-            if layouts[i] is Layout.DIRECT
+            if layouts[i] == Layout.DIRECT
             and source.itemsize == itemsize
             and memories.count(memories[i]) == 1
         )
 
-    def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[Layout]]:
+    def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[int]]:
         """Return how many elements the kernel processes at a time, and how each source is stored.
 
         Args:
@@ -253,7 +253,7 @@ class Chain:
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
         for i, source in enumerate(self._sources):
-            if layouts[i] is not Layout.PERIODIC:
+            if layouts[i] != Layout.PERIODIC:
                 continue
             common = math.lcm(unit, source.geometry.period)
             if common <= LONGEST:
@@ -263,7 +263,7 @@ class Chain:
         length = max(min(most, elements + unit - 1) // unit, 1) * unit
         return length, layouts
 
-    def _records(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
+    def _records(self, layouts: Sequence[int]) -> NDArray[np.int64]:
         records = np.zeros((max(len(self._sources), 1), RECORD_WORDS), np.int64)
         for record, source, layout in zip(records, self._sources, layouts, strict=False):
             shape, strides = source.geometry.shape, source.geometry.strides
@@ -324,7 +324,7 @@ def _word(parameter: float | NDArray[Any]) -> int:
 def emit_operation(
     call: Call,
     builder: ProgramBuilder,
-    operation: Operation,
+    operation: int,
     parameters: Sequence[float | NDArray[Any]] = (),
     inputs: Sequence[int] | None = None,
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic import power_of_two, quantize_multiplier, quantized_activation_range
-from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.instructions.elementwise import OPERATIONS, Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,
     check_multiplier,
@@ -128,7 +128,7 @@ def _rescaled(chain: Chain, x: int, *parameters: int) -> int:
 
 
 def _total(call: Call, chain: Chain, summands: Sequence[int]) -> int:
-    operation = Operation[f"{call.name}_INT32"]
+    operation = OPERATIONS[f"{call.name}_INT32"]
     return chain.step(operation, summands, int(_INT32.min), int(_INT32.max))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph.arithmetic import float_activation_range
-from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.instructions.elementwise import OPERATIONS
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,
     check_shapes,
@@ -40,7 +40,7 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
         info = np.iinfo(np.int32)
         low, high = float_activation_range(activation_of(call))
         limits = int(max(low, info.min)), int(min(high, info.max))
-    emit_operation(call, builder, Operation[f"{call.name}_INT32"], limits)
+    emit_operation(call, builder, OPERATIONS[f"{call.name}_INT32"], limits)
 
 
 def check_division(call: Call) -> Rejection | None:

@@ -122,7 +122,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
         emit_operation(call, builder, Operation.LOOKUP_PAIR_BY_POSITION, parameters)
 
 
-def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Parameters] | None:
+def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[int, Parameters] | None:
     """Return a float32 formula that computes a node's results; None if none is exact.
 
     Args:
