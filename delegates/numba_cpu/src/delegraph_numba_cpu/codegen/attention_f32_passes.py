@@ -12,6 +12,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
+from delegraph_numba_cpu.codegen.conv_f32_micro_kernels import prefetch
 from delegraph_numba_cpu.codegen.intrinsics import F32, I64
 from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.math_functions import LARGEST, falling_exp
@@ -32,6 +33,9 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 )
 
 REGISTER = vector(F32, LANES)
+
+AHEAD = 128
+"""Distance in bytes by which rows are prefetched ahead of their use."""
 
 
 def product(heights: tuple[int, ...], width: int) -> Any:
@@ -162,7 +166,8 @@ def finished_scores(width: int, is_scaled: bool, mask: str) -> Any:
             x = (x + Lanes(builder, added)).at_least(-LARGEST).at_most(LARGEST)
         if is_scaled or mask != "none":
             store(builder, x.value, row)
-        return larger(largest, x)
+        found: Lanes = larger(largest, x)
+        return found
 
     return _row_pass(width, body)
 
@@ -186,10 +191,13 @@ def exponentials(width: int) -> Any:
 
 
 def multiplied(width: int) -> Any:
-    """Return an intrinsic that multiplies all rows by the vector; see :func:`_row_pass`."""
+    """Return an intrinsic that writes the products of rows and the vector at the other address.
+
+    For arguments, see :func:`_row_pass`.
+    """
 
     def body(x: Lanes, row: Any, other: Any, factors: Lanes, number: Lanes) -> Lanes:
-        store(x.builder, (x * factors).value, row)
+        store(x.builder, (x * factors).value, other)
         return factors
 
     return _row_pass(width, body)
@@ -243,6 +251,7 @@ def gathered_square(is_part: bool) -> Any:
             for i in range(LANES):
                 row = load(builder, builder.add(table, integer(8 * i)), I64)
                 place = builder.add(row, offset)
+                prefetch(builder, builder.add(place, integer(AHEAD)))
                 if lanes is None:
                     rows.append(load(builder, place, REGISTER))
                 else:

@@ -36,19 +36,18 @@ Words:
 """
 
 
-def sums_rows(vector_bytes: int) -> int:
-    """Return into how many sums SOFTMAX adds a row of exponentials, by the bytes of a vector."""
-    return vector_bytes if vector_bytes == 64 else vector_bytes // 2
+CHUNK = 128
+"""Number of keys that are computed before the next step, so that they stay in the first cache."""
 
 
 def head_bytes(vector_bytes: int) -> int:
     """Return the size of the fixed part of a worker's scratch memory, at its beginning.
 
-    It has rows of sums, a row of zeros, the largest scores, and addresses of rows: a float32 or an
-    address for each lane of two registers.
+    It has ``CHUNK`` rows for one step after the other, a row of zeros, the largest scores, and
+    addresses of rows: a float32 or an address for each lane of two registers.
 
     Args:
         vector_bytes: bytes of a vector register.
     """
     wide = vector_bytes // 2
-    return (sums_rows(vector_bytes) + 2) * 4 * wide + 8 * wide
+    return 4 * wide * (CHUNK + 2) + 8 * wide

@@ -24,7 +24,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import LANES
-from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, sums_rows
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, CHUNK
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 
 HEIGHT = HEIGHTS[4 * LANES]
@@ -33,13 +33,8 @@ HEIGHT = HEIGHTS[4 * LANES]
 NARROW, WIDE = LANES, 2 * LANES
 """Numbers of queries of the two kinds of blocks: one register, and two."""
 
-CHUNK = 128
-"""Number of keys that are computed before the next step, so that they stay in the first cache."""
-
 SUMS = row_passes.LANES
 """Number of sums to which the exponentials of a query are added, as those of a row of SOFTMAX."""
-
-assert sums_rows(4 * LANES) == SUMS
 
 ZERO, ONE, LOWEST = np.float32(0), np.float32(1), np.float32(-math.inf)
 
@@ -63,9 +58,9 @@ MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_
     )
 )  # fmt: skip
 
-SUMS_AT, ZEROS_AT = 0, 4 * WIDE * SUMS
+ROWS_AT, ZEROS_AT = 0, 4 * WIDE * CHUNK
 LARGEST_AT, TABLE_AT = ZEROS_AT + 4 * WIDE, ZEROS_AT + 8 * WIDE
-"""Places in scratch memory: sums of exponentials, zeros, largest scores, addresses of rows."""
+"""Places in scratch memory: rows of one step, zeros, largest scores, addresses of rows."""
 
 gather, gather_part = passes.gathered_square(False), passes.gathered_square(True)
 scatter, scatter_part = passes.scattered_square(False), passes.scattered_square(True)
@@ -102,12 +97,14 @@ def attend_function(width):
     """
     pitch = 4 * width
     product = passes.product(tuple(range(HEIGHT, 0, -1)), width)
-    plain, scaled = (passes.finished_scores(width, is_scaled, "none") for is_scaled in (0, 1))
+    plain, scaled = (
+        passes.finished_scores(width, is_scaled, "none") for is_scaled in (False, True)
+    )
     masked, scaled_masked = (
-        passes.finished_scores(width, is_scaled, "row") for is_scaled in (0, 1)
+        passes.finished_scores(width, is_scaled, "row") for is_scaled in (False, True)
     )
     lifted, scaled_lifted = (
-        passes.finished_scores(width, is_scaled, "value") for is_scaled in (0, 1)
+        passes.finished_scores(width, is_scaled, "value") for is_scaled in (False, True)
     )
     exponentials, multiplied = passes.exponentials(width), passes.multiplied(width)
     reciprocal_sums = passes.reciprocal_sums(width, SUMS)
@@ -196,10 +193,9 @@ def attend_function(width):
             keys: address of the head's keys.
         """
         table, largest, zeros = scratch + TABLE_AT, scratch + LARGEST_AT, scratch + ZEROS_AT
-        added, step, kind = scratch + SUMS_AT, 0, 0
+        added, step, kind = scratch + ROWS_AT, word(record, MASK_STEP), 0
         if word(record, MASK):
             kind = 1 if write_mask_rows(record, table, number, count, width) else 2
-            step = word(record, MASK_STEP)
             if kind == 1:
                 added = load_i64(table)
             elif step == 0:
@@ -215,7 +211,7 @@ def attend_function(width):
                      word(record, KEYS_COLUMN), length, word(record, DEPTH),
                      scratch + word(record, TURNED_AT), zeros, 0, scores)
             # fmt: on
-            if kind < 2 or step == 0:
+            if kind < 2 or step != 4:
                 finish(record, scores, length, added + first * step, step, kind, largest)
             else:
                 for start in range(0, length, LANES):
@@ -230,7 +226,7 @@ def attend_function(width):
 
         *record* is the address of the call's operands, *scratch* that of this thread's memory.
         """
-        sums, largest = scratch + SUMS_AT, scratch + LARGEST_AT
+        sums, largest = scratch + ROWS_AT, scratch + LARGEST_AT
         key_count, scores = word(record, KEY_COUNT), scratch + word(record, SCORES_AT)
         fill_bytes(sums, 0, pitch * SUMS)
         for first in range(0, key_count, SUMS):
@@ -250,13 +246,13 @@ def attend_function(width):
         columns, row = word(record, COLUMNS), word(record, VALUES_ROW)
         results, factors = scratch + word(record, TURNED_AT), scratch + LARGEST_AT
         key_count, scores = word(record, KEY_COUNT), scratch + word(record, SCORES_AT)
-        start, start_step = scratch + ZEROS_AT, 0
+        shares, start, start_step = scratch + ROWS_AT, scratch + ZEROS_AT, 0
         for first in range(0, key_count, CHUNK):
             length = min(CHUNK, key_count - first)
-            multiplied(scores, length, scores, 0, factors, ONE)
+            multiplied(scores, length, shares, pitch, factors, ONE)
             # fmt: off
             multiply(values + first * row, word(record, VALUES_COLUMN), row, columns, length,
-                     scores, start, start_step, results)
+                     shares, start, start_step, results)
             # fmt: on
             scores += length * pitch
             start, start_step = results, pitch

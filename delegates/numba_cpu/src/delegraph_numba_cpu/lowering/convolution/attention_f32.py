@@ -25,12 +25,6 @@ from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
-SCORES_BYTES = 512 << 10
-"""Largest number of bytes of the scores of two registers of queries.
-
-They stay in the second cache. Of more keys, one register of queries is computed at a time.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -168,13 +162,12 @@ def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) 
     """
     words = found.words
     depth, key_count = right(first, found.keys).shape[-2:]
-    columns = found.y.array.shape[-1]
+    columns, lanes = found.y.array.shape[-1], builder.level.vector_bytes // 4
     images = words["batches"] * words["heads"]
     work = images * words["queries"] * key_count * (depth + columns)
     tiles = builder.tiles(work / PRODUCTS_A_NANOSECOND, images * words["queries"])
-    together = _together(
-        builder, words["queries"], key_count, -(-images * words["queries"] // tiles)
-    )
+    share = min(words["queries"], -(-images * words["queries"] // tiles))
+    together = lanes if share <= lanes else 2 * lanes
     builder.emit(
         ATTENTION,
         min(tiles, images * -(-words["queries"] // together)),
@@ -200,20 +193,6 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
     if scores.divides:
         return builder.constant(1 / scores.factor.data.reshape(1))
     return builder.tensor(scores.factor.index)
-
-
-def _together(builder: ProgramBuilder, queries: int, key_count: int, share: int) -> int:
-    """Return the number of queries that are computed together: one or two registers.
-
-    Args:
-        builder: builder of the program, with the size of registers.
-        queries: number of queries of a head.
-        key_count: number of keys.
-        share: number of queries of all heads that a tile should have.
-    """
-    lanes = builder.level.vector_bytes // 4
-    is_wide = min(queries, share) > lanes and 8 * lanes * key_count <= SCORES_BYTES
-    return 2 * lanes if is_wide else lanes
 
 
 def _scratch(builder: ProgramBuilder, together: int, rows: int, key_count: int) -> dict[str, Any]:
