@@ -60,6 +60,7 @@ def assert_same(
 
 SIZES = [
     (2, 1, 1, 1), (3, 2, 5, 3), (7, 13, 33, 7), (13, 33, 7, 40), (33, 64, 16, 16), (40, 130, 8, 33),
+    (50, 300, 20, 20),
 ]  # fmt: skip
 
 
@@ -125,6 +126,7 @@ FUSED = [
     Attention((1, 3), is_transposed=True, is_reshaped=True),
     Attention((4,), shared=()),
     Attention((4,), (1, 20, 7, 12), shared=(1,), mask=(4, 1, 20)),
+    Attention((4,), shared=(1,), mask=(4, 1, 20)),
     Attention((2, 3), shared=(2, 1), mask=(2, 1, 1, 20)),
     Attention((2, 3), shared=(3,)),
 ]
@@ -139,6 +141,14 @@ def test_layouts_that_are_fused(number: int, monkeypatch: pytest.MonkeyPatch) ->
     assert moves.isdisjoint(kernels)
     for threads in (1, 2):
         assert_same(monkeypatch, attention, num_threads=threads)
+
+
+def test_keys_that_are_half_a_page_apart_are_moved_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for heads, moves in ((8, 2), (7, 0)):
+        attention = Attention((1, heads), (9, 20, 64, 64), is_transposed=True)
+        kernels = kernels_of(monkeypatch, attention.model())
+        assert kernels == ["nest"] * moves + ["attention"]
+        assert_same(monkeypatch, attention)
 
 
 SEPARATE = [

@@ -118,12 +118,12 @@ def test_attention_touches_all_bytes_of_its_operands(
         rows = rows_of(Attention((2, 3), mask=mask), level, monkeypatch)
         row = next(row for row in rows if row.instruction.kernel == "attention")
         for name, count in [
-            ("x", 1), ("y", 1), ("mask", 1), ("keys", SLACK + 1), ("values", SLACK + 1),
+            ("x", 1), ("y", 1), ("mask", 1), ("keys", 1), ("values", 1),
         ]:  # fmt: skip
             with pytest.raises(Overrun, match=rf"bytes 0 to \d+ of .* by '{name}'"):
                 check_row(cut(row, name, count), 2, sizes[level])
         words = dict(row.words)  # other rows may need more of the scratch memory
-        words["scratch_bytes"] = words["scores_at"] + words["together"] * words["score_row"]
+        words["scratch_bytes"] = words["scores_at"] + 4 * words["together"] * words["key_count"]
         check_row(Row(row.instruction, row.tiles, words), 2, sizes[level])
         words["scratch_bytes"] -= 1
         with pytest.raises(Overrun, match="a worker's scratch memory takes"):
@@ -132,7 +132,7 @@ def test_attention_touches_all_bytes_of_its_operands(
 
 WRONG_ATTENTION = {
     "together": 1 << 20, "heads": 0, "queries": 10, "mask_inner": 4, "mask_step": 8, "y_head": -1,
-    "score_row": 64, "scores_at": 64, "pixels_at": 0,
+    "x_row": -4, "keys_row": -4, "values_column": 8, "turned_at": 64, "scores_at": 64,
 }  # fmt: skip
 """Words of an attention that its memory does not allow."""
 

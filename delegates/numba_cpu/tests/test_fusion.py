@@ -60,7 +60,7 @@ def test_an_inverted_residual_comes_before_the_layers_in_it(
 
 def test_an_attention_has_the_scale_and_the_mask_that_a_chain_would_take() -> None:
     model = Attention(scale="MUL", mask=(20,)).model()
-    assert kernels_of(model) == ["pack_matrix", "pack_matrix", "attention", "chain"]
+    assert kernels_of(model) == ["attention", "chain"]
 
 
 @pytest.mark.parametrize("outputs", ["y", "c y"])

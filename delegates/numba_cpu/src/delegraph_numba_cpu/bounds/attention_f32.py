@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.conv_f32 import packed_columns
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
-from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 
 
 @rule(ATTENTION)
@@ -13,15 +11,18 @@ def attention(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``ATTENTION`` reads and writes."""
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
-    row.require(not row.has("slopes"), "results have no slopes")
     depth, key_count, columns = row["depth"], row["key_count"], row["columns"]
-    lanes, last = row.vector_bytes // 4, row["queries"] - 1
+    last = row["queries"] - 1
+    row.require(min(row["x_row"], row["y_row"]) >= 0, "rows follow the first")
     row.read("x", _last_matrix(row, "x") + last * row["x_row"] + 4 * depth)
     row.write("y", _last_matrix(row, "y") + last * row["y_row"] + 4 * columns)
     results = 4 * row["batches"] * row["heads"] * row["queries"] * columns
     row.within("all results", results, row.address("y").memory.size)
-    for name, rows, width in (("keys", depth, key_count), ("values", key_count, columns)):
-        row.read(name, _last_matrix(row, name) + 4 * (rows + 1) * packed_columns(width, lanes))
+    for name, width in (("keys", depth), ("values", columns)):
+        steps = row[f"{name}_row"], row[f"{name}_column"]
+        row.require(min(steps) >= 0, f"{name}: values follow the first")
+        end = (key_count - 1) * steps[0] + (width - 1) * steps[1] + 4
+        row.read(name, _last_matrix(row, name) + end)
     if row.has("factor"):
         row.read("factor", 4)
     if row.has("mask"):
@@ -63,15 +64,15 @@ def _mask(row: Touched) -> None:
 def _scratch(row: Touched) -> None:
     """Declare, for the bounds check, the scratch memory that each thread uses.
 
-    It holds the offset of a tap, the addresses of query rows, and the scores.
+    It holds what the kernel needs for blocks of any size, the queries, and the scores.
 
     Args:
         row: kernel call that is being checked.
     """
-    at_once = row.vector_bytes if row.vector_bytes == 64 else row.vector_bytes // 2
-    whole = 4 * (-(-row["key_count"] // at_once) * at_once)
-    pixels = row["pixels_at"] + 8 * (row["together"] + HEIGHTS[row.vector_bytes])
-    row.within("the offset of the tap", 8, row["pixels_at"])
-    row.within("the table of rows", pixels, row["scores_at"])
-    row.within("a row of scores", whole, row["score_row"])
-    row.scratch(row["scores_at"] + row["together"] * row["score_row"])
+    lanes = row.vector_bytes // 4
+    row.within("a block of queries", row["together"], 2 * lanes)
+    pitch = 4 * (2 * lanes if row["together"] > lanes else lanes)
+    turned = -(-max(row["depth"], row["columns"]) // lanes) * lanes * pitch
+    row.within("the head of scratch memory", head_bytes(row.vector_bytes), row["turned_at"])
+    row.within("the turned queries", row["turned_at"] + turned, row["scores_at"])
+    row.scratch(row["scores_at"] + row["key_count"] * pitch)

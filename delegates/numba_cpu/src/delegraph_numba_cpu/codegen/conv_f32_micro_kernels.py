@@ -150,7 +150,7 @@ def _tap_products(
 
         for i in range(count):
             for line in range(0, 4 * sum(widths), 64):
-                _prefetch(builder, builder.add(ahead, integer(line)))
+                prefetch(builder, builder.add(ahead, integer(line)))
             ahead = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
             sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)
@@ -169,7 +169,7 @@ def _tap_products(
     return repeated(builder, done, tap_bytes, 4, values, one)[1]
 
 
-def _prefetch(builder: Any, address: Any) -> None:
+def prefetch(builder: Any, address: Any) -> None:
     """Prefetch the cache line at an address, which may be outside of any memory block."""
     place = pointer(builder, address, I8)
     read, near, data = (ir.Constant(I32, value) for value in (0, 2, 1))

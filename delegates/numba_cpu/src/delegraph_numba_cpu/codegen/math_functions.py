@@ -68,7 +68,12 @@ def power_of_two(n: Lanes) -> Lanes:
 
 def exp(x: Lanes) -> Lanes:
     """Return the exponential; denormal results, infinity and NaN included."""
-    return bounded_exp(x.at_least(-176.0).at_most(89.0))
+    return falling_exp(x.at_most(89.0))
+
+
+def falling_exp(x: Lanes) -> Lanes:
+    """Return the exponential of numbers up to 89, -infinity included; NaN stays NaN."""
+    return bounded_exp(x.at_least(-176.0))
 
 
 def bounded_exp(x: Lanes) -> Lanes:

@@ -14,7 +14,7 @@ SQUARE_BYTES = 16
 """Number of bytes of a row of a square, the size of a register on every processor."""
 
 
-def _zipped(builder, vectors, groups):
+def zipped(builder, vectors, groups):
     """Return *vectors* with *groups* adjacent squares, each square transposed.
 
     An element's number consists of the bits of its row and column. Zipping the first half of the
@@ -54,7 +54,7 @@ def _turner(unit, groups):
             for _ in range(side):
                 vectors.append(load(builder, source, row))
                 source = builder.add(source, source_step)
-            turned = _zipped(builder, vectors, groups)
+            turned = zipped(builder, vectors, groups)
             for part in parts:
                 for vector in turned:
                     store(builder, builder.shuffle_vector(vector, vector, part), target)

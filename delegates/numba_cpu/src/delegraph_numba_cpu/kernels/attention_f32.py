@@ -1,49 +1,55 @@
-"""Attention: products, softmax and products of a few rows at a time."""
+"""Attention: products, softmax and products of a few queries at a time.
+
+Queries are columns of a block, so the values of keys and values are read where they are, each by
+all queries of the block. Nothing is packed but the queries.
+"""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen.intrinsics import F32, jit, load_f32, real, store_i64, word
-from delegraph_numba_cpu.codegen.lanes import Lanes
-from delegraph_numba_cpu.codegen.math_functions import LARGEST
-from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.codegen.row_passes import LANES, folded, larger
-from delegraph_numba_cpu.codegen.vector_ir import (
-    first_lanes,
-    integer,
-    load,
-    masked_load,
-    repeated,
-    splat,
-    store,
+from delegraph_numba_cpu.codegen import attention_f32_passes as passes
+from delegraph_numba_cpu.codegen import row_passes
+from delegraph_numba_cpu.codegen.intrinsics import (
+    fill_bytes,
+    jit,
+    load_f32,
+    load_i64,
+    real,
+    store_f32,
+    store_i64,
+    word,
 )
-from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
-from delegraph_numba_cpu.kernels.conv_f32 import HALF, MIDDLE, NARROW, WIDE, matrix
-from delegraph_numba_cpu.kernels.conv_f32_windows import HEIGHT
-from delegraph_numba_cpu.kernels.softmax import exponentials, scaled
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import LANES
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, CHUNK
+from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 
-KIND = ir.VectorType(F32, LANES)
+HEIGHT = HEIGHTS[4 * LANES]
+"""Number of rows of a register tile."""
 
-ZERO, ONE = np.float32(0), np.float32(1)
+NARROW, WIDE = LANES, 2 * LANES
+"""Numbers of queries of the two kinds of blocks: one register, and two."""
 
-X, KEYS, VALUES, Y, FACTOR, MASK, SCRATCH, SCRATCH_BYTES, PIXELS_AT, SCORES_AT = ATTENTION.slots(
-    "x", "keys", "values", "y", "factor", "mask", "scratch", "scratch_bytes", "pixels_at",
+SUMS = row_passes.LANES
+"""Number of sums to which the exponentials of a query are added, as those of a row of SOFTMAX."""
+
+ZERO, ONE, LOWEST = np.float32(0), np.float32(1), np.float32(-math.inf)
+
+X, KEYS, VALUES, Y, FACTOR, MASK, SCRATCH, SCRATCH_BYTES, TURNED_AT, SCORES_AT = ATTENTION.slots(
+    "x", "keys", "values", "y", "factor", "mask", "scratch", "scratch_bytes", "turned_at",
     "scores_at",
 )  # fmt: skip
-BATCHES, HEADS, QUERIES, DEPTH, KEY_COUNT, COLUMNS, X_ROW, Y_ROW, SCORE_ROW, TOGETHER = (
-    ATTENTION.slots(
-        "batches", "heads", "queries", "depth", "key_count", "columns", "x_row", "y_row",
-        "score_row", "together",
-    )
-)  # fmt: skip
-X_BATCH, KEYS_BATCH, VALUES_BATCH, Y_BATCH, BETA, LOW, TILES = ATTENTION.slots(
-    "x_batch", "keys_batch", "values_batch", "y_batch", "beta", "low", "tiles"
+BATCHES, HEADS, QUERIES, DEPTH, KEY_COUNT, COLUMNS, TOGETHER = ATTENTION.slots(
+    "batches", "heads", "queries", "depth", "key_count", "columns", "together"
+)
+X_BATCH, KEYS_BATCH, VALUES_BATCH, Y_BATCH, X_ROW, Y_ROW, BETA, TILES = ATTENTION.slots(
+    "x_batch", "keys_batch", "values_batch", "y_batch", "x_row", "y_row", "beta", "tiles"
+)
+KEYS_ROW, KEYS_COLUMN, VALUES_ROW, VALUES_COLUMN = ATTENTION.slots(
+    "keys_row", "keys_column", "values_row", "values_column"
 )
 MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_STEP = (
     ATTENTION.slots(
@@ -52,63 +58,12 @@ MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_
     )
 )  # fmt: skip
 
+ROWS_AT, ZEROS_AT = 0, 4 * WIDE * CHUNK
+LARGEST_AT, TABLE_AT = ZEROS_AT + 4 * WIDE, ZEROS_AT + 8 * WIDE
+"""Places in scratch memory: rows of one step, zeros, largest scores, addresses of rows."""
 
-def _scores_pass(is_scaled, mask_kind):
-    """Return an intrinsic that finishes a row of attention scores and returns the largest score.
-
-    It multiplies the scores by a factor if *is_scaled*. Then it adds a mask: the row at an address
-    for the *mask_kind* "row", one number for "value", nothing for "none". Results are limited to
-    finite numbers, as those of MUL and ADD are. The last vector is filled with -inf after the last
-    score.
-    """
-
-    @intrinsic
-    def run(context, row, mask, count, factor):
-        def generate(lowering, builder, signature, arguments):
-            row, mask, count, factor = arguments
-            factors = splat(builder, factor, LANES)
-            if mask_kind == "value":
-                value = splat(builder, load(builder, mask, F32), LANES)
-
-            def finished(index, masked):
-                at = builder.mul(index, integer(4))
-                x = Lanes(builder, load(builder, builder.add(row, at), KIND))
-                if is_scaled:
-                    x = (x * Lanes(builder, factors)).at_least(-LARGEST).at_most(LARGEST)
-                if mask_kind != "none":
-                    added = value if mask_kind == "value" else masked(builder.add(mask, at))
-                    x = (x + Lanes(builder, added)).at_least(-LARGEST).at_most(LARGEST)
-                return x, builder.add(row, at)
-
-            def whole(index, values):
-                x, place = finished(index, lambda at: load(builder, at, KIND))
-                if is_scaled or mask_kind != "none":
-                    store(builder, x.value, place)
-                return [larger(Lanes(builder, values[0]), x).value]
-
-            start = ir.Constant(KIND, [-math.inf] * LANES)
-            index, (most,) = repeated(builder, integer(0), count, LANES, [start], whole)
-            left = builder.sub(count, index)
-            before = builder.block
-            with builder.if_then(builder.icmp_signed(">", left, integer(0))):
-                lanes = first_lanes(builder, left, LANES)
-                x, place = finished(index, lambda at: masked_load(builder, at, lanes, KIND))
-                x = Lanes(builder, lanes).choose(x, x.filled(-math.inf))
-                store(builder, x.value, place)
-                last, inside = larger(Lanes(builder, most), x).value, builder.block
-            found = builder.phi(KIND)
-            found.add_incoming(most, before)
-            found.add_incoming(last, inside)
-            return folded(Lanes(builder, found), larger)
-
-        return types.float32(*[types.int64] * 3, types.float32), generate
-
-    return run
-
-
-plain, scaled_only = _scores_pass(False, "none"), _scores_pass(True, "none")
-masked_only, scaled_and_masked = _scores_pass(False, "row"), _scores_pass(True, "row")
-plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True, "value")
+gather, gather_part = passes.gathered_square(False), passes.gathered_square(True)
+scatter, scatter_part = passes.scattered_square(False), passes.scattered_square(True)
 
 
 @kernel(ATTENTION)
@@ -124,36 +79,211 @@ def attention(record, tile, worker):
     blocks = (queries + together - 1) // together
     units, tiles = word(record, BATCHES) * word(record, HEADS) * blocks, word(record, TILES)
     scratch = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
-    store_i64(scratch, 0)  # the offset of the only tap
+    fill_bytes(scratch + ZEROS_AT, 0, 4 * WIDE)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, first = unit // blocks, unit % blocks * together
-        attend(record, scratch, image, first, min(together, queries - first))
+        count = min(together, queries - first)
+        if count > NARROW:
+            attend_wide(record, scratch, image, first, count)
+        else:
+            attend_narrow(record, scratch, image, first, count)
 
 
-@jit
-def attend(record, scratch, image, first, count):
-    """Compute the attention of *count* queries of one head.
+def attend_function(width):
+    """Return a function that computes the attention of up to *width* queries of one head.
 
     Args:
-        record: address of the kernel call's operands.
-        scratch: address of this thread's scratch memory.
-        image: number of the head, counted over all batches.
-        first: number of the first query.
-        count: number of queries.
+        width: number of columns of a block.
     """
-    scores, pitch = scratch + word(record, SCORES_AT), word(record, SCORE_ROW)
-    x = operand(record, X, X_BATCH, image) + first * word(record, X_ROW)
-    keys = operand(record, KEYS, KEYS_BATCH, image)
-    values = operand(record, VALUES, VALUES_BATCH, image)
-    y, y_row = operand(record, Y, Y_BATCH, image), word(record, Y_ROW)
-    y += first * y_row
-    depth, key_count, columns = word(record, DEPTH), word(record, KEY_COUNT), word(record, COLUMNS)
-    multiply(
-        record, scratch, x, word(record, X_ROW), count, keys, depth, key_count, scores, pitch, 1
+    pitch = 4 * width
+    product = passes.product(tuple(range(HEIGHT, 0, -1)), width)
+    plain, scaled = (
+        passes.finished_scores(width, is_scaled, "none") for is_scaled in (False, True)
     )
-    for i in range(count):
-        share(record, scores + i * pitch, image * word(record, QUERIES) + first + i)
-    multiply(record, scratch, scores, pitch, count, values, key_count, columns, y, y_row, 0)
+    masked, scaled_masked = (
+        passes.finished_scores(width, is_scaled, "row") for is_scaled in (False, True)
+    )
+    lifted, scaled_lifted = (
+        passes.finished_scores(width, is_scaled, "value") for is_scaled in (False, True)
+    )
+    exponentials, multiplied = passes.exponentials(width), passes.multiplied(width)
+    reciprocal_sums = passes.reciprocal_sums(width, SUMS)
+
+    @jit
+    def multiply(x, across, down, count, depth, weights, start, start_step, out):
+        """Add the product of a matrix of *count* rows and a block of *depth* rows to sums.
+
+        Arguments are those of ``attention_f32_passes.product``.
+        """
+        while count > 0:
+            height = HEIGHT
+            if count < HEIGHT:
+                height = count
+            elif HEIGHT != count < 2 * HEIGHT - 1:
+                height = (count + 1) // 2  # tiles share the work evenly
+            product(height, x, across, down, depth, weights, start, start_step, out)
+            x += height * across
+            start += height * start_step
+            out += height * pitch
+            count -= height
+
+    @jit
+    def turn(table, offset, count, target):
+        """Write *count* values of each row of a table as columns of a block."""
+        for column in range(0, width, LANES):
+            place, rows = target + 4 * column, table + 8 * column
+            for start in range(0, count, LANES):
+                at, left = offset + 4 * start, count - start
+                if left >= LANES:
+                    gather(rows, at, place, pitch, left)
+                else:
+                    gather_part(rows, at, place, pitch, left)
+                place += LANES * pitch
+
+    @jit
+    def turn_back(source, count, table):
+        """Write *count* rows of a block as columns, which are rows of a table."""
+        for column in range(0, width, LANES):
+            place, rows = source + 4 * column, table + 8 * column
+            for start in range(0, count, LANES):
+                if count - start >= LANES:
+                    scatter(place, pitch, rows, 4 * start, count - start)
+                else:
+                    scatter_part(place, pitch, rows, 4 * start, count - start)
+                place += LANES * pitch
+
+    @jit
+    def finish(record, scores, count, mask, mask_step, kind, largest):
+        """Scale *count* rows of scores, add the mask, and update the largest score of each query.
+
+        Args:
+            record: address of the kernel call's operands.
+            scores: address of the first row.
+            count: number of rows, which are keys.
+            mask: address of what is added to the first row.
+            mask_step: bytes from there to what is added to the next row.
+            kind: 0 without a mask, 1 if one value is added to a whole row, 2 for one per column.
+            largest: address of the largest scores.
+        """
+        factor = word(record, FACTOR)
+        if factor:
+            number = load_f32(factor)
+            if kind == 0:
+                scaled(scores, count, mask, mask_step, largest, number)
+            elif kind == 1:
+                scaled_lifted(scores, count, mask, mask_step, largest, number)
+            else:
+                scaled_masked(scores, count, mask, mask_step, largest, number)
+        elif kind == 0:
+            plain(scores, count, mask, mask_step, largest, ONE)
+        elif kind == 1:
+            lifted(scores, count, mask, mask_step, largest, ONE)
+        else:
+            masked(scores, count, mask, mask_step, largest, ONE)
+
+    @jit
+    def write_scores(record, scratch, number, count, keys):
+        """Write the scores of a block of queries, and the largest one of each query.
+
+        Args:
+            record: address of the kernel call's operands.
+            scratch: address of this thread's scratch memory.
+            number: number of the first query, counted over all heads.
+            count: number of queries.
+            keys: address of the head's keys.
+        """
+        table, largest, zeros = scratch + TABLE_AT, scratch + LARGEST_AT, scratch + ZEROS_AT
+        added, step, kind = scratch + ROWS_AT, word(record, MASK_STEP), 0
+        if word(record, MASK):
+            kind = 1 if write_mask_rows(record, table, number, count, width) else 2
+            if kind == 1:
+                added = load_i64(table)
+            elif step == 0:
+                for i in range(width):
+                    store_f32(added + 4 * i, load_f32(load_i64(table + 8 * i)))
+        for i in range(width):
+            store_f32(largest + 4 * i, LOWEST)
+        key_count, scores = word(record, KEY_COUNT), scratch + word(record, SCORES_AT)
+        for first in range(0, key_count, CHUNK):
+            length = min(CHUNK, key_count - first)
+            # fmt: off
+            multiply(keys + first * word(record, KEYS_ROW), word(record, KEYS_ROW),
+                     word(record, KEYS_COLUMN), length, word(record, DEPTH),
+                     scratch + word(record, TURNED_AT), zeros, 0, scores)
+            # fmt: on
+            if kind < 2 or step != 4:
+                finish(record, scores, length, added + first * step, step, kind, largest)
+            else:
+                for start in range(0, length, LANES):
+                    left = min(LANES, length - start)
+                    turn(table, 4 * (first + start), left, added)
+                    finish(record, scores + start * pitch, left, added, pitch, kind, largest)
+            scores += length * pitch
+
+    @jit
+    def write_sums(record, scratch):
+        """Replace scores by exponentials, and the largest scores by 1 / sum of each query's ones.
+
+        *record* is the address of the call's operands, *scratch* that of this thread's memory.
+        """
+        sums, largest = scratch + ROWS_AT, scratch + LARGEST_AT
+        key_count, scores = word(record, KEY_COUNT), scratch + word(record, SCORES_AT)
+        fill_bytes(sums, 0, pitch * SUMS)
+        for first in range(0, key_count, SUMS):
+            count = min(SUMS, key_count - first)
+            exponentials(scores + first * pitch, count, sums, pitch, largest, real(record, BETA))
+        reciprocal_sums(sums, largest)
+
+    @jit
+    def write_results(record, scratch, values):
+        """Write the results of a block of queries as columns, in place of the queries.
+
+        Args:
+            record: address of the kernel call's operands.
+            scratch: address of this thread's scratch memory.
+            values: address of the head's values.
+        """
+        columns, row = word(record, COLUMNS), word(record, VALUES_ROW)
+        results, factors = scratch + word(record, TURNED_AT), scratch + LARGEST_AT
+        key_count, scores = word(record, KEY_COUNT), scratch + word(record, SCORES_AT)
+        shares, start, start_step = scratch + ROWS_AT, scratch + ZEROS_AT, 0
+        for first in range(0, key_count, CHUNK):
+            length = min(CHUNK, key_count - first)
+            multiplied(scores, length, shares, pitch, factors, ONE)
+            # fmt: off
+            multiply(values + first * row, word(record, VALUES_COLUMN), row, columns, length,
+                     shares, start, start_step, results)
+            # fmt: on
+            scores += length * pitch
+            start, start_step = results, pitch
+
+    @jit
+    def attend(record, scratch, image, first, count):
+        """Compute the attention of *count* queries of one head.
+
+        Args:
+            record: address of the kernel call's operands.
+            scratch: address of this thread's scratch memory.
+            image: number of the head, counted over all batches.
+            first: number of the first query.
+            count: number of queries.
+        """
+        table, turned = scratch + TABLE_AT, scratch + word(record, TURNED_AT)
+        x_row, y_row = word(record, X_ROW), word(record, Y_ROW)
+        x = operand(record, X, X_BATCH, image) + first * x_row
+        y = operand(record, Y, Y_BATCH, image) + first * y_row
+        for i in range(width):  # unused columns are copies of the last query
+            store_i64(table + 8 * i, x + min(i, count - 1) * x_row)
+        turn(table, 0, word(record, DEPTH), turned)
+        number = image * word(record, QUERIES) + first
+        write_scores(record, scratch, number, count, operand(record, KEYS, KEYS_BATCH, image))
+        write_sums(record, scratch)
+        write_results(record, scratch, operand(record, VALUES, VALUES_BATCH, image))
+        for i in range(width):
+            store_i64(table + 8 * i, y + min(i, count - 1) * y_row)
+        turn_back(turned, word(record, COLUMNS), table)
+
+    return attend
 
 
 @jit
@@ -174,84 +304,35 @@ def operand(record, slot, batch_slot, image):
 
 
 @jit
-def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
-    """Write the product of some rows and a packed matrix.
+def write_mask_rows(record, table, number, count, width):
+    """Write a table of the addresses of the mask's rows; return whether all are the same.
+
+    The last address is repeated, so that there are *width* ones.
 
     Args:
         record: address of the kernel call's operands.
-        scratch: address of this thread's scratch memory.
-        x: address of the first row.
-        x_row: bytes from one row to the next.
-        count: number of rows.
-        weight: address of the packed matrix.
-        depth: number of values of a row.
-        columns: number of columns of the matrix.
-        y: address of the first row of results.
-        y_row: bytes from one row of results to the next.
-        has_room: whether each result row has room for all columns of the packed blocks, so that no
-            store is partial.
+        table: address of the table.
+        number: number of the first query, counted over all heads.
+        count: number of queries.
+        width: number of addresses.
     """
-    pixels = scratch + word(record, PIXELS_AT)
-    for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
-        store_i64(pixels + 8 * i, x + min(i, count - 1) * x_row)
-    for column in range(0, columns, WIDE):
-        left = columns - column
-        if has_room:
-            left = whole_columns(left)
-        # fmt: off
-        matrix(pixels, scratch, 1, 4 * depth, weight + column * 4 * (depth + 1), y + 4 * column, 0,
-               y_row, count, left, record + 8 * LOW)
-        # fmt: on
-
-
-@jit
-def whole_columns(columns):
-    """Return how many columns the register tile has that computes the last *columns* columns."""
-    if columns <= NARROW:
-        return HALF if columns <= HALF else NARROW
-    return MIDDLE if columns <= MIDDLE else WIDE
-
-
-@jit
-def share(record, row, number):
-    """Replace a query's row of scores by their softmax, its shares of the values.
-
-    Args:
-        record: address of the kernel call's operands.
-        row: address of the row of scores.
-        number: number of the query, counted over all heads.
-    """
-    count, beta = word(record, KEY_COUNT), real(record, BETA)
-    whole = (count + LANES - 1) // LANES * LANES
-    maximum = largest_score(record, row, number, count)
-    total = exponentials(row, row, row, row, whole, whole, maximum, beta)
-    scaled(row, row, row, row, whole, whole, ONE / total, ZERO)
-
-
-@jit
-def largest_score(record, row, number, count):
-    """Scale a query's scores, add its row of the mask, and return the largest score.
-
-    Args:
-        record: address of the kernel call's operands.
-        row: address of the row of scores.
-        number: number of the query, counted over all heads.
-        count: number of scores.
-    """
-    factor = load_f32(word(record, FACTOR)) if word(record, FACTOR) else ONE
-    mask = word(record, MASK)
-    if mask == 0:
-        if word(record, FACTOR):
-            return scaled_only(row, mask, count, factor)
-        return plain(row, mask, count, factor)
     period, inner = word(record, MASK_ROWS), word(record, MASK_INNER)
-    mask += number // period * word(record, MASK_OUTER_STEP)
-    mask += number % period // inner * word(record, MASK_MIDDLE_STEP)
-    mask += number % inner * word(record, MASK_INNER_STEP)
-    if word(record, MASK_STEP) == 0:
-        if word(record, FACTOR):
-            return scaled_plus_value(row, mask, count, factor)
-        return plus_value(row, mask, count, factor)
-    if word(record, FACTOR):
-        return scaled_and_masked(row, mask, count, factor)
-    return masked_only(row, mask, count, factor)
+    step = word(record, MASK_INNER_STEP)
+    left, row, is_same = 0, 0, True
+    for i in range(width):
+        if i < count:
+            if left == 0:
+                row = word(record, MASK) + number // period * word(record, MASK_OUTER_STEP)
+                row += number % period // inner * word(record, MASK_MIDDLE_STEP)
+                row += number % inner * step
+                left = inner - number % inner
+            else:
+                row += step
+            left -= 1
+            number += 1
+        store_i64(table + 8 * i, row)
+        is_same &= row == load_i64(table)
+    return is_same
+
+
+attend_wide, attend_narrow = attend_function(WIDE), attend_function(NARROW)

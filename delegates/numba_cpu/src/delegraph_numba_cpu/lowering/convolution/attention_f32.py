@@ -13,30 +13,17 @@ from typing import Any
 from delegraph import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import TensorType
-from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
-from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 from delegraph_numba_cpu.lowering.checks import activation_of
 from delegraph_numba_cpu.lowering.convolution.attention_f32_places import Places, places, right
-from delegraph_numba_cpu.lowering.convolution.batch_matmul import is_packed_once, packed_once
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
-from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import (
-    emit_packed_view,
-    packed_bytes,
-)
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     PRODUCTS_A_NANOSECOND,
     aligned,
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES, SeenTensor, merged_levels
+from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
-
-SCORES_BYTES = 64 << 10
-"""Approximate number of bytes of the rows of scores that are computed together.
-
-They stay in the second cache, beside the keys and values of a head.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +61,10 @@ def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder)
     if not _is_product(first):
         return None
     scores = _scores_after(partition, position)
-    if scores is None or not _pays(first, scores):
+    if scores is None or not _has_rows(first, scores.second):
         return None
     found = places(partition, first, scores.second, scores.mask, scores.shape)
-    if found is None:
+    if found is None or found.words["queries"] == 1:  # single rows are faster node by node
         return None
     members = tuple(sorted({*scores.members, *found.members}))
     return Fusion(members, lambda builder: _lower(first, scores, found, builder))
@@ -158,49 +145,35 @@ def _is_factor(call: Call, other: Tensor) -> bool:
     return 2.0**-64 < abs(value) < 2.0**64 and abs(math.frexp(value)[0]) == 0.5
 
 
-def _pays(first: Call, scores: Scores) -> bool:
-    """Whether one fused kernel call is faster: each packed matrix serves several rows.
-
-    Args:
-        first: the first matrix product.
-        scores: the nodes between the products, and the second product.
-    """
-    queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
-    for call in (first, scores.second):
-        weight = call.input(1)
-        rows = queries * (images if math.prod(weight.shape[:-2]) == 1 else 1)
-        if rows == 1 and not is_packed_once(weight):
-            return False
-    y = scores.second.output()
-    return y.shape[-2] == queries and math.prod(y.shape[:-2]) == images
+def _has_rows(first: Call, second: Call) -> bool:
+    """Whether each row of the second product belongs to a row of the first one."""
+    x, y = first.output(), second.output()
+    return x.shape[-2] == y.shape[-2] and math.prod(x.shape[:-2]) == math.prod(y.shape[:-2])
 
 
 def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
-    """Add to the program the kernel calls of an attention, after those that pack keys and values.
+    """Add to the program the kernel call of an attention.
 
     Args:
         first: node of the first matrix product, of queries and keys.
         scores: nodes between the two products, with their parameters.
         found: tensors that are read and written, and the words that say where their matrices are.
-        builder: builder of the program, to which the kernel calls are added.
+        builder: builder of the program, to which the kernel call is added.
     """
-    words = dict(found.words)
+    words = found.words
     depth, key_count = right(first, found.keys).shape[-2:]
-    columns = found.y.array.shape[-1]
-    work = words["batches"] * words["heads"] * words["queries"] * key_count * (depth + columns)
-    lanes = builder.level.vector_bytes // 4
-    for name, rows, width in (("keys", depth, key_count), ("values", key_count, columns)):
-        size = packed_bytes(rows, width, lanes)
-        words[f"{name}_batch"], words[f"{name}_head"] = (
-            size * words[f"{name}_{level}"] for level in ("batch", "head")
-        )
-    row_words, tiles = _tiles(builder, words, key_count, work)
+    columns, lanes = found.y.array.shape[-1], builder.level.vector_bytes // 4
+    images = words["batches"] * words["heads"]
+    work = images * words["queries"] * key_count * (depth + columns)
+    tiles = builder.tiles(work / PRODUCTS_A_NANOSECOND, images * words["queries"])
+    share = min(words["queries"], -(-images * words["queries"] // tiles))
+    together = lanes if share <= lanes else 2 * lanes
     builder.emit(
         ATTENTION,
-        tiles,
+        min(tiles, images * -(-words["queries"] // together)),
         x=builder.tensor(found.x.stored.index),
-        keys=_packed(builder, first, found.keys),
-        values=_packed(builder, scores.second, found.values),
+        keys=builder.tensor(found.keys.stored.index),
+        values=builder.tensor(found.values.stored.index),
         y=builder.tensor(found.y.stored.index),
         factor=_factor(builder, scores),
         mask=0 if scores.mask is None else builder.tensor(scores.mask.index),
@@ -208,15 +181,9 @@ def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) 
         key_count=key_count,
         columns=columns,
         beta=scores.beta,
-        low=UNLIMITED[0],
-        high=UNLIMITED[1],
-        sum_low=UNLIMITED[0],
-        sum_high=UNLIMITED[1],
-        residual_pitch=0,
-        residual_columns=0,
-        slopes=0,
+        together=together,
         **words,
-        **row_words,
+        **_scratch(builder, together, max(depth, columns), key_count),
     )
 
 
@@ -228,57 +195,19 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
     return builder.tensor(scores.factor.index)
 
 
-def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
-    """Return the memory of a product's right matrices, in the order in which kernels read them.
-
-    Constant matrices are packed now; for others, the kernel call that packs them is added to the
-    program.
+def _scratch(builder: ProgramBuilder, together: int, rows: int, key_count: int) -> dict[str, Any]:
+    """Return the words for the scratch memory of an attention, by name.
 
     Args:
-        builder: builder of the program.
-        call: node of the matrix product.
-        seen: tensor that holds the matrices in memory, maybe in another order of axes.
-    """
-    if is_packed_once(call.input(1)):
-        return packed_once(call, builder)
-    array = right(call, seen)
-    levels = merged_levels(array.shape[:-2], array.strides[:-2])
-    images, apart = levels[0] if levels else (1, 0)
-    rows, columns = array.shape[-2:]
-    sizes, strides = (images, rows, columns), (apart, array.strides[-2], array.strides[-1])
-    return emit_packed_view(builder, builder.tensor(seen.stored.index), sizes, strides)
-
-
-def _tiles(
-    builder: ProgramBuilder, words: dict[str, int], key_count: int, work: int
-) -> tuple[dict[str, Any], int]:
-    """Return the scratch memory and the division of an attention's work into parts for threads.
-
-    Args:
-        builder: builder of the program, with the number of workers.
-        words: numbers of batches, heads and queries, by name.
+        builder: builder of the program, with the size of registers.
+        together: number of queries that are computed together.
+        rows: number of values of a query or of a result, whichever are more.
         key_count: number of keys.
-        work: number of multiply-adds of the whole attention.
-
-    Returns:
-        The words for scratch memory and for blocks of rows, by name, and the number of tiles.
     """
-    vector_bytes = builder.level.vector_bytes
-    height, queries = HEIGHTS[vector_bytes], words["queries"]
-    granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)
-    # Rows then begin in different sets of the cache.
-    score_row = -(-4 * key_count // granule) * granule + 64
-    together = max(1, SCORES_BYTES // score_row // height) * height
-    images = words["batches"] * words["heads"]
-    wanted = builder.tiles(work / PRODUCTS_A_NANOSECOND, images * queries)
-    share = -(-images * queries // wanted)
-    together = min(together, -(-min(queries, share) // height) * height)
-    units = images * -(-queries // together)
-    scores_at = 64 + aligned(8 * (together + height))
+    lanes, head = builder.level.vector_bytes // 4, head_bytes(builder.level.vector_bytes)
+    scores_at = aligned(head) + 4 * together * -(-rows // lanes) * lanes
     return {
-        "scratch": WorkerScratch(scores_at + together * score_row),
-        "pixels_at": 64,
+        "scratch": WorkerScratch(scores_at + 4 * together * key_count),
+        "turned_at": aligned(head),
         "scores_at": scores_at,
-        "score_row": score_row,
-        "together": together,
-    }, min(units, wanted)
+    }

@@ -25,7 +25,7 @@ MASK_LEVELS = 3
 """Number of words for distances between rows of a mask."""
 
 Levels = list[tuple[int, int]]
-"""Sizes and distances of the dimensions of an operand, in bytes or in matrices."""
+"""Sizes, and distances in bytes, of the dimensions of an operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ class Places:
         keys: tensor that is read as the right operand of the first product.
         values: tensor that is read as the right operand of the second product.
         y: tensor that is written as the result.
-        words: numbers of batches, heads and queries, and the distances of all operands. Distances
-            of keys and values are counted in matrices, others in bytes.
+        words: numbers of batches, heads and queries, and the distances of all operands in bytes.
     """
 
     x: SeenTensor
@@ -75,8 +74,8 @@ def places(
     batch = first.output().shape[:-2]
     choices = (
         [s for s in before(partition, first.input(0)) if _has_rows(_left(first, s))],
-        [s for s in before(partition, first.input(1)) if _is_packable(right(first, s))],
-        [s for s in before(partition, second.input(1)) if _is_packable(right(second, s))],
+        [s for s in before(partition, first.input(1)) if _is_near(s)],
+        [s for s in before(partition, second.input(1)) if _is_near(s)],
         [s for s in after(partition, second.output()) if _has_rows(s.array)],
     )
     for operands in product(*choices):
@@ -84,10 +83,9 @@ def places(
         arrays = (_left(first, x), right(first, keys), right(second, values), y.array)
         shapes = (batch, batch, second.output().shape[:-2], second.output().shape[:-2])
         levels = [_levels(array, shape) for array, shape in zip(arrays, shapes, strict=True)]
-        packed = [levels[0], *map(_packed_levels, arrays[1:3], levels[1:3]), levels[3]]
-        words = _row_words(arrays[0], arrays[3], packed)
+        words = _row_words(arrays[0], arrays[3], levels)
         if words is not None:
-            return Places(*operands, words | mask_words)
+            return Places(*operands, words | _steps(arrays[1], arrays[2]) | mask_words)
     return None
 
 
@@ -110,9 +108,13 @@ def _has_rows(array: Array) -> bool:
     return array.shape[-1] == 1 or array.strides[-1] == array.itemsize
 
 
-def _is_packable(array: Array) -> bool:
-    """Whether all matrices of a stack have equal distances, so that one call packs them."""
-    return len(merged_levels(array.shape[:-2], array.strides[:-2])) <= 1
+def _is_near(seen: SeenTensor) -> bool:
+    """Whether the matrices of a stored tensor can be read often where they are.
+
+    Rows that are a multiple of half a page apart share few places of a cache, and push each other
+    out. They are moved first, as one node does.
+    """
+    return not seen.members or max(seen.array.strides[-2:]) % 2048 != 0
 
 
 def _levels(array: Array, batch: Sequence[int]) -> Levels:
@@ -128,23 +130,25 @@ def _levels(array: Array, batch: Sequence[int]) -> Levels:
     return merged_levels(batch, repeated.strides[:-2])
 
 
-def _packed_levels(array: Array, levels: Levels) -> Levels:
-    """Return an operand's batch dimensions with distances counted in packed matrices.
+def _steps(keys: Array, values: Array) -> dict[str, int]:
+    """Return the kernel's operands, by name, for the rows and columns of keys and values.
 
     Args:
-        array: view of the operand before it is packed.
-        levels: size, and distance in bytes, of each batch dimension.
+        keys: right matrices of the first product, ``[..., depth, keys]``.
+        values: right matrices of the second product, ``[..., keys, columns]``.
     """
-    steps = merged_levels(array.shape[:-2], array.strides[:-2])
-    stored = steps[0][1] if steps else 1
-    return [(size, step // stored) for size, step in levels]
+    return {
+        "keys_row": keys.strides[-1],
+        "keys_column": keys.strides[-2],
+        "values_row": values.strides[-2],
+        "values_column": values.strides[-1],
+    }
 
 
 def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
     """Return the kernel's operands, by name, for the batches, heads and rows of all four matrices.
 
-    Distances of keys and values are counted in matrices. The result is None if the matrices have
-    more than two batch dimensions.
+    The result is None if the matrices have more than two batch dimensions.
     """
     queries, images = x.shape[-2], math.prod(y.shape[:-2])
     # All products share keys and values.
