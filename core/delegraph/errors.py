@@ -156,7 +156,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
-    """An argument has the wrong type for a call, or an object that cannot be copied is copied."""
+    """An argument lacks an attribute that the call reads; or the ``CompiledModel`` is closed.
+
+    An example is a list in place of an array, which has no ``shape``.
+    """
 
 
 class ConfigurationError(ArgumentError):

@@ -172,7 +172,7 @@ class _Declaration:
         return cls
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return the keywords of each field by name, those of base classes first."""
+        """Return each field's options, such as its default, by name; base classes' fields first."""
         if self.known is not None:
             return self.known
         found = {}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from delegraph.errors import ArgumentError
 from delegraph.schema import tables, write_model
 from delegraph.testing import one_op_model, tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
@@ -326,6 +327,11 @@ def test_what_is_no_buffer_is_told(api: Any, wrong: Any, error: type[Exception])
         model.run_by_index(0, wrong, outputs)
     with pytest.raises(error):
         model.run_by_index(0, inputs, wrong)
+
+
+def test_ours_tells_it_as_an_error_of_delegraph(ours: Any) -> None:
+    with made(ours) as model, pytest.raises(ArgumentError, match="'int' object has no attribute"):
+        model.run_by_index(0, [1, 2], [])
 
 
 def test_a_run_by_name(api: Any) -> None:

@@ -343,8 +343,8 @@ class CompiledModel:
                 or a node that failed.
             DelegateError: a delegate failed.
         """
-        inputs = {name: buffer.capsule for name, buffer in input_map.items()}
-        outputs = {name: buffer.capsule for name, buffer in output_map.items()}
+        inputs = {name: _memory(buffer) for name, buffer in input_map.items()}
+        outputs = {name: _memory(buffer) for name, buffer in output_map.items()}
         model = self._loaded
         signature = model.named(signature_key)
         if not all(isinstance(name, str) for name in (*inputs, *outputs)):
@@ -371,8 +371,8 @@ class CompiledModel:
                 fit, or a node that failed.
             DelegateError: a delegate failed.
         """
-        inputs = [buffer.capsule for buffer in input_buffers]
-        outputs = [buffer.capsule for buffer in output_buffers]
+        inputs = [_memory(buffer) for buffer in input_buffers]
+        outputs = [_memory(buffer) for buffer in output_buffers]
         model = self._model or self._loaded
         subgraph = model.at(signature_index, "Failed to invoke the compiled model").subgraph
         with model.lock:
@@ -385,6 +385,19 @@ def _run_named(
     subgraph = signature.subgraph
     pairs = zip(signature.inputs, subgraph.last_inputs, strict=True)
     subgraph.run([given.get(name, last) for name, last in pairs], outputs)
+
+
+def _memory(buffer: TensorBuffer) -> HostMemory:
+    """Return a buffer's memory.
+
+    Raises:
+        ArgumentError: the buffer was destroyed.
+        ArgumentAttributeError: the argument is no buffer.
+    """
+    try:
+        return buffer.capsule
+    except AttributeError as error:
+        raise ArgumentAttributeError(str(error)) from error
 
 
 def _requirements(tensor: Tensor) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Composition:
 
 
 class _Records:
-    """The records of a growing model."""
+    """Tensors, buffers and operators of a model, to which those of other models are appended."""
 
     def __init__(self) -> None:
         self._tensors: list[tables.Tensor] = []

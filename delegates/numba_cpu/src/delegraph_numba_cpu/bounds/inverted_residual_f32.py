@@ -68,10 +68,11 @@ def _reach(row: Touched, outputs: int) -> int:
 
 
 def _ends_of_rows(row: Touched) -> None:
-    """Check that the pixels at both ends of a row, which are read from the ring buffer, lie inside.
+    """Check that windows lie within their rows, for a ring buffer with only the ends of rows.
 
-    These are the last register tile of a row, and the first one if it is padded. All other register
-    tiles read the input itself.
+    The last register tile of a row reads its windows from the ring buffer, and so does a padded
+    first one. All other register tiles read windows of the input. The row of zeros must be long
+    enough for both.
 
     Args:
         row: kernel call that is being checked.

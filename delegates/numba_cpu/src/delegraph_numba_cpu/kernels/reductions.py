@@ -55,7 +55,10 @@ def not_in_order(record, source, length):
 
 @jit
 def always(x, y):
-    """Return 1, which says that the result depends on the order: an overflow stays infinite."""
+    """Return 1, as the *matters* of a product: its factors must be multiplied in TFLite's order.
+
+    In another order, a product may overflow on the way, and then stays infinite.
+    """
     return 1
 
 

@@ -34,7 +34,11 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_row(target, top, bottom, share_y, across, width, count, step):
-        """Store the first *count* channels of a row's pixels, which are *step* bytes apart."""
+        """Store *width* pixels of the result, blended from the input rows *top* and *bottom*.
+
+        Only the first *count* channels of each pixel are stored. Pixels of *target* are *step*
+        bytes apart. *across* is the address of the table of columns: two positions and a share.
+        """
         known_left, known_right = -1, -1
         none = load(top, 0)
         part = pair(none, none, none, none, share_y)

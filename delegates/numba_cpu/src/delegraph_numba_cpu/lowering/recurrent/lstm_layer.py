@@ -18,7 +18,11 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerSc
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Check that weights are dense constants and states variables, or return a rejection."""
+    """Check the tensors of an LSTM layer, or return a rejection.
+
+    Weights must be dense constants, states must be variables, and every input and output must have
+    one of the *types*.
+    """
     states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
     if len(call.node.inputs) not in (20, 24):
         return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")
