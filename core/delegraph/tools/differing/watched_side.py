@@ -16,6 +16,7 @@ from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
+from delegraph.tools.differing.huge_pages import advise_huge_pages
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
@@ -144,6 +145,10 @@ class Watched:
         if not set(watched) <= set(self.spec.outputs):
             self._kept = watched
             try:
+                self._side.values = self.values
+                self._side.allocate()
+                if self.setup.runtime == "litert":  # NumPy asks for Delegraph's memory
+                    advise_huge_pages(self._side.views([i for i in watched if i in self._viewed]))
                 self._first = self._computed()
             except (RuntimeError, ValueError):  # of Delegraph and LiteRT; the model may be wrong
                 self._kept = None
