@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.tools.differing.array_metrics import PIECE, metrics_of_equal
+from delegraph.tools.differing.array_metrics import AT_ONCE, PIECE, metrics_of_equal
 from delegraph.tools.differing.figures import ArrayMetrics, Metrics
-
-_AT_ONCE = 8 * PIECE
-"""Number of elements for which each function of NumPy is called once; they fit into a cache."""
 
 _LEAST_ENERGY = 1e-26
 """Sum of squares below which squares may be too small for float32."""
@@ -33,19 +30,17 @@ def main_figures(test: NDArray[Any], reference: NDArray[Any]) -> ArrayMetrics | 
     if test.dtype != np.float32 or not test.size:
         return None
     a, b = test.reshape(-1), reference.reshape(-1)
-    difference, is_other = np.empty(_AT_ONCE, np.float32), np.empty(_AT_ONCE, np.bool_)
+    difference, is_other = np.empty(AT_ONCE, np.float32), np.empty(AT_ONCE, np.bool_)
     signal = noise = 0.0
     most, where, unequal = 0.0, 0, 0
     with np.errstate(all="ignore"):
-        for start in range(0, a.size, _AT_ONCE):
-            x, y = a[start : start + _AT_ONCE], b[start : start + _AT_ONCE]
+        for start in range(0, a.size, AT_ONCE):
+            x, y = a[start : start + AT_ONCE], b[start : start + AT_ONCE]
             d, other = difference[: x.size], is_other[: x.size]
-            np.subtract(x, y, d)
             signal += _energy(y)
-            found_unequal = np.count_nonzero(np.not_equal(x, y, other))
-            if found_unequal:
-                unequal += int(found_unequal)
-                noise += _energy(d)
+            if count := int(np.count_nonzero(np.not_equal(x, y, other))):
+                unequal += count
+                noise += _energy(np.subtract(x, y, d))
                 top = max(float(d.max()), -float(d.min()))
                 if top > most:
                     most, where = top, start + int(np.abs(d, d).argmax())
