@@ -58,12 +58,18 @@ def main_figures(test: NDArray[Any], reference: NDArray[Any]) -> ArrayMetrics | 
 
 
 def _energy(values: NDArray[np.float32]) -> float:
-    """Sum of the squares of *values*; each piece's in float32, their sum in float64."""
+    """Sum of the squares of *values*: of each piece in float32, and of pieces in float64."""
     whole = values.size - values.size % PIECE
-    pieces, tail = values[:whole].reshape(-1, PIECE), values[whole:]
-    energies = [*np.matmul(pieces[:, None], pieces[:, :, None]).ravel().tolist()]
-    if tail.size:
-        energies.append(float(np.dot(tail, tail)))
-    if min(energies) < _LEAST_ENERGY:
-        return sum(float(np.dot(p, p)) for p in (*pieces.astype(np.float64), np.float64(tail)))
-    return sum(energies)
+    pieces = values[:whole].reshape(-1, PIECE)
+    energies = np.matmul(pieces[:, None], pieces[:, :, None]).reshape(-1).astype(np.float64)
+    for small in np.flatnonzero(energies < _LEAST_ENERGY):
+        energies[small] = _energy_of_few(pieces[small])
+    return float(energies.sum()) + _energy_of_few(values[whole:])
+
+
+def _energy_of_few(values: NDArray[np.float32]) -> float:
+    energy = float(np.dot(values, values))
+    if energy < _LEAST_ENERGY:
+        wide = values.astype(np.float64)
+        return float(np.dot(wide, wide))
+    return energy

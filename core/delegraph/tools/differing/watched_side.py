@@ -202,11 +202,10 @@ class Watched:
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
             int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
         }
-        made = (
-            self._side.outputs()
-            if self._kept is None
-            else self._side.kept(self._kept, self._viewed)
-        )
+        kept = self._kept
+        if kept is None and self.setup.runtime == "delegraph" and self.signature is None:
+            kept = [int(e["index"]) for e in self._side.interpreter.get_output_details()]
+        made = self._side.outputs() if kept is None else self._side.kept(kept, self._viewed)
         return found | {int(e["index"]): (e, values) for e, values in made}
 
     def _note_changes(self, asked: Placement, outputs: Sequence[Any], now: Values) -> None:
