@@ -89,5 +89,5 @@ def test_values_outside_are_drawn_again_from_whole_arrays() -> None:
     while (outside := (expected < 0) | (expected >= 1)).any():
         expected = np.where(outside, rng.normal(0.5, 1 / 3, (20, 30)), expected)
     wanted = details(np.float32, (20, 30))
-    found = distributed_values(wanted, np.random.default_rng(3), "inference_diff")
+    found = distributed_values(wanted, "inference_diff", np.random.default_rng(3))
     assert np.array_equal(found, (2 * expected - 1).astype(np.float32))
