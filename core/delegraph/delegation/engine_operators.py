@@ -116,7 +116,7 @@ class _SimpleOperators:
             indices.pop()
         inputs = tuple(ABSENT if i < 0 else self._tensors[i] for i in indices)
         outputs = tuple(self._tensors[i] for i in operator.outputs)
-        options = operator.options
+        options: Any = operator.options
         if options is None and operator.builtin_code in OPTIONS_OF_OPERATOR:
             options = _options(operator.builtin_code)
         plain = EngineOperator(operator.name, inputs, outputs, options)
