@@ -12,7 +12,7 @@ def test_arrays_side_by_side_are_one_block() -> None:
     memory = np.zeros(1 << 16, np.uint8)
     start = memory.ctypes.data
     parts = [memory[40:100], memory[:40], memory[160:200], memory[1 << 14 :]]
-    blocks = [(first - start, end - start) for first, end in huge_pages._blocks(parts)]
+    blocks = [(first - start, end - start) for first, end in huge_pages.blocks_of(parts)]
     assert blocks == [(0, 200), (1 << 14, 1 << 16)]
 
 

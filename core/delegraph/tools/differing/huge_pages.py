@@ -24,13 +24,13 @@ def advise_huge_pages(arrays: Iterable[NDArray[Any]]) -> None:
         return
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    for start, end in _blocks(arrays):
+    for start, end in blocks_of(arrays):
         first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
         if end > first:
             madvise(first, end - first, advice)  # an error changes nothing
 
 
-def _blocks(arrays: Iterable[NDArray[Any]]) -> list[tuple[int, int]]:
+def blocks_of(arrays: Iterable[NDArray[Any]]) -> list[tuple[int, int]]:
     """Return the addresses, first and end, of blocks of memory that *arrays* fill together."""
     blocks: list[tuple[int, int]] = []
     for start, size in sorted((array.ctypes.data, array.nbytes) for array in arrays):
