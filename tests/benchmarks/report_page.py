@@ -65,7 +65,8 @@ def opening_times(program: str, path: Path, rounds: int) -> list[tuple[float, fl
             found = session.send("Performance.getMetrics")["metrics"]
             computing = 1e3 * next(m["value"] for m in found if m["name"] == "TaskDuration")
             times.append((painted, computing))
-            nodes = page.locator(".node").count()
+            page.wait_for_selector(".vertex")  # made after the first picture
+            nodes = page.locator(".vertex.node").count()
             print(f"{nodes} nodes in {painted:.0f} ms, {computing:.0f} ms computing", flush=True)
             page.close()
         browser.close()

@@ -22,12 +22,17 @@ NEEDS_ENGINE = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime")),
     reason="ONNX Runtime is not installed: pip install onnx onnxruntime",
 )
+START = "    attributes = dict[str, Any]()"
+SWAPPED = """
+    if operator.name == "CONV_2D":
+        values = {name: a.swapaxes(2, 3) if a.ndim == 4 else a for name, a in values.items()}"""
 MISTAKES = {
-    "layout": [('"CONV_2D": (0, 3, 1, 2)', '"CONV_2D": (0, 3, 2, 1)')],
+    "layout": [(START, START + SWAPPED)],
     "padding": [
         (
-            'given["pads"] = [*(w.before for w in windows), *(w.after for w in windows)]',
-            'given["auto_pad"] = "SAME_UPPER" if options.padding.name == "SAME" else "VALID"',
+            'attributes["pads"] = [*(w.before for w in windows), *(w.after for w in windows)]',
+            'same = operator.options.padding.name == "SAME"\n'
+            '        attributes["auto_pad"] = "SAME_UPPER" if same else "VALID"',
         )
     ],
 }

@@ -80,3 +80,14 @@ def test_the_same_seed_gives_the_same_values(distribution: Any) -> None:
 def test_strings_get_a_sentence() -> None:
     values = values_of(details(np.bytes_, (2,)), "benchmark")
     assert values.tolist() == [SENTENCE, SENTENCE]
+
+
+def test_values_outside_are_drawn_again_from_whole_arrays() -> None:
+    """So a seed gives the values that it gave in earlier releases."""
+    rng = np.random.default_rng(3)
+    expected = rng.normal(0.5, 1 / 3, (20, 30))
+    while (outside := (expected < 0) | (expected >= 1)).any():
+        expected = np.where(outside, rng.normal(0.5, 1 / 3, (20, 30)), expected)
+    wanted = details(np.float32, (20, 30))
+    found = distributed_values(wanted, "inference_diff", np.random.default_rng(3))
+    assert np.array_equal(found, (2 * expected - 1).astype(np.float32))

@@ -14,6 +14,7 @@ from .dry_run import is_dry_run as is_dry_run
 from .engine_delegate import EngineDelegate as EngineDelegate
 from .engine_delegate import EngineKernel as EngineKernel
 from .engine_delegate import EngineProgram as EngineProgram
+from .engine_operators import EngineOperator as EngineOperator
 from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
 from .hashing import code_state as code_state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,53 +21,10 @@ from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 
 if TYPE_CHECKING:
+    from delegraph.delegation.engine_operators import EngineOperator
+    from delegraph.delegation.partitioned_graph import Partition, PartitionedGraph
     from delegraph.graph.model import SubgraphSpec
     from delegraph.graph.sparsity import DimensionMetadata, Sparsity
-
-
-class PartitionedGraph(Protocol):
-    """Interface of the subgraph that contains a partition; a ``DelegateContext`` has it."""
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        """All tensors of the subgraph, by index."""
-
-    @property
-    def inputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's inputs."""
-
-    @property
-    def outputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's outputs."""
-
-    @property
-    def subgraph_names(self) -> Sequence[str]:
-        """Names of the model's subgraphs, by index."""
-
-    def get_execution_plan(self) -> tuple[int, ...]:
-        """Return node indices in execution order, delegates' nodes included."""
-
-    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
-        """Return the node with an index, and its registration."""
-
-    def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
-        """Return subgraph *index* of the model."""
-
-
-class Partition(Protocol):
-    """Interface of a partition: nodes with inputs and outputs; ``DelegateParams`` has it."""
-
-    @property
-    def nodes_to_replace(self) -> Sequence[int]:
-        """Indices of the partition's nodes, in execution order."""
-
-    @property
-    def input_tensors(self) -> Sequence[int]:
-        """Indices of tensors that the partition reads but does not compute."""
-
-    @property
-    def output_tensors(self) -> Sequence[int]:
-        """Indices of tensors that the partition computes and other nodes or the user read."""
 
 
 _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # meaningless in other processes
@@ -119,6 +76,21 @@ class PartitionModel:
         from delegraph.graph.loader import parse_model  # here: many engines read the file
 
         return parse_model(self.content).subgraphs[0]
+
+    def operators(self, layout: Literal["NHWC", "NCHW"] = "NHWC") -> list[EngineOperator]:
+        """Return the partition's operators in a simple form, for engines that get one by one.
+
+        - Fused activations are operators of their own: RELU, RELU6, RELU_N1_TO_1 or TANH.
+        - Convolutions and pools have their windows, with the zeros around the input.
+        - FULLY_CONNECTED multiplies matrices, and RESHAPE has the shape of its output as a
+          constant: ``INT32``. SOFTMAX of floats has the factor 1, after a MUL.
+        - With *layout* ``NCHW``, CONV_2D, DEPTHWISE_CONV_2D and pools compute in NCHW. Weights have
+          the axes output, input, height, width. TRANSPOSE stands where the layout changes; between
+          such operators, element-wise ones compute in NCHW, too. All others have TFLite's layout.
+        """
+        from delegraph.delegation.engine_operators import engine_operators  # here: few engines ask
+
+        return engine_operators(self.graph(), layout)
 
 
 def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionModel:

@@ -41,7 +41,7 @@ SLACK = 4
 """Factor by which results of several nodes may exceed the sum of errors."""
 
 _STEPS_OF = {"INT4": 8, "UINT4": 8, "INT8": 128, "UINT8": 128, "INT16": 32768}
-_HUGE = 1e18
+HUGE = 1e18
 """Number from which on values stand for infinity, such as those that masks add."""
 
 _FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
@@ -173,6 +173,6 @@ def _largest(tensor: Tensor) -> float:
     with np.errstate(all="ignore"):
         sizes = np.abs(data)
         top = float(sizes.max())
-        if not top < _HUGE:
-            top = float(sizes.max(where=sizes < _HUGE, initial=0))
+        if not top < HUGE:
+            top = float(sizes.max(where=sizes < HUGE, initial=0))
     return top

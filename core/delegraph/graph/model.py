@@ -114,6 +114,11 @@ class TensorSpec(NamedTuple):
     buffer: int = 0
     external_buffer: int = 0
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether the tensor's value is in the file."""
+        return self.data is not None
+
     def array(self) -> NDArray[Any]:
         """Values of the constant: ``shape``, of the dtype in ``NUMPY_DTYPES``, read-only.
 
@@ -257,6 +262,16 @@ class SubgraphSpec:
     operators: Sequence[OperatorSpec]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    @property
+    def input_tensors(self) -> list[TensorSpec]:
+        """The subgraph's inputs, in order."""
+        return [self.tensors[index] for index in self.inputs]
+
+    @property
+    def output_tensors(self) -> list[TensorSpec]:
+        """The subgraph's outputs, in order."""
+        return [self.tensors[index] for index in self.outputs]
 
     @property
     def is_validation(self) -> bool:

@@ -22,7 +22,6 @@ from .records import ObjectsAssignment as ObjectsAssignment
 from .records import OffsetsAssignment as OffsetsAssignment
 from .records import TensorUsageRecord as TensorUsageRecord
 from .task_profiles import calculate_positional_maximums as calculate_positional_maximums
-from .task_profiles import calculate_task_profiles as calculate_task_profiles
 from .usage import usage_records as usage_records
 from .verifier import Violation as Violation
 from .verifier import verify_plan as verify_plan

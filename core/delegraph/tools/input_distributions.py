@@ -110,10 +110,13 @@ def _truncated_normal(rng: np.random.Generator, shape: Sequence[int]) -> NDArray
 
     Values outside are drawn again.
     """
-    values = rng.normal(0.5, 1 / 3, shape)
-    while (outside := (values < 0) | (values >= 1)).any():
-        values = np.where(outside, rng.normal(0.5, 1 / 3, shape), values)
-    return values
+    drawn = rng.normal(0.5, 1 / 3, shape)
+    values = drawn.reshape(-1)
+    outside = np.flatnonzero((values < 0) | (values >= 1))
+    while outside.size:
+        again = values[outside] = rng.normal(0.5, 1 / 3, shape).reshape(-1)[outside]
+        outside = outside[(again < 0) | (again >= 1)]
+    return drawn
 
 
 def _shape_and_dtype(details: Details) -> tuple[list[int], np.dtype[Any]]:

@@ -127,6 +127,20 @@ def test_a_long_table_shows_all_of_its_rows_when_asked(opened: Open, tmp_path: P
     assert rows.count() == 300
 
 
+def test_many_nodes_become_elements_after_the_first_picture(opened: Open, tmp_path: Path) -> None:
+    """The first picture has one outline for all nodes of a colour, and comes sooner."""
+    path = tmp_path / "longer.tflite"
+    path.write_bytes(subgraphs_model([(alternating(1001), "x0", "x1001", {})]))
+    page = opened(report(Setup(str(path), delegates=("sin",))))
+    page.wait_for_selector(".vertex")
+    assert page.locator(".vertex.node").count() == 1001
+    assert page.locator(".outlines").count() == 0
+    assert page.locator(".vertex[tabindex='0']").count() == 1
+    page.evaluate("location.hash = '#node-700'")
+    page.wait_for_selector(".vertex.selected")
+    assert page.locator(".vertex.selected").get_attribute("aria-label").startswith("node 700")
+
+
 def test_nodes_get_their_texts_when_they_can_be_read(opened: Open, tmp_path: Path) -> None:
     path = tmp_path / "long.tflite"
     path.write_bytes(subgraphs_model([(alternating(300), "x0", "x300", {})]))

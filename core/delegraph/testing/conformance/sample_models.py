@@ -12,6 +12,7 @@ from unittest import SkipTest
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.partition_tolerance import HUGE
 from delegraph.testing.conformance.attempts import wrong
 from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.chains import chains
@@ -142,6 +143,8 @@ def _is_telling(trial: Trial) -> bool:
     varied = any(len(set(array.reshape(-1).tolist())) > 1 for array in _fed(trial))
     if not varied or trial.case.is_random or "empty" in trial.features:
         return False
+    if any(map(_stands_for_infinity, trial.expected[0])):
+        return False
     with open_interpreter(trial.case) as interpreter:
         runs = [answers(interpreter, _fed(trial)) for _ in range(2)]
     return _same(*runs)
@@ -149,3 +152,8 @@ def _is_telling(trial: Trial) -> bool:
 
 def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
     return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def _stands_for_infinity(array: Array) -> bool:
+    """Whether an array has values so large that chains of operators allow no error in them."""
+    return array.dtype.kind == "f" and bool((np.abs(array) >= HUGE).any())

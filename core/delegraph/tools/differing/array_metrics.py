@@ -21,6 +21,9 @@ Their copies as float64 fit into a cache, and OpenBLAS multiplies so few without
 take hundreds of times as long where other processes want the cores.
 """
 
+AT_ONCE = 8 * PIECE
+"""Number of elements for which a function without BLAS is called once; they fit into a cache."""
+
 _FRACTION_BITS, _EXPONENTS, _EXPONENT_OF_ONE = 52, 2048, 1023
 """Layout of a float64: bits of its fraction, number of exponents, and the exponent of 1.0."""
 
@@ -89,7 +92,7 @@ def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (array[start : start + PIECE] for start in range(0, len(array), PIECE))
+    return (array[start : start + AT_ONCE] for start in range(0, len(array), AT_ONCE))
 
 
 class _Sums:

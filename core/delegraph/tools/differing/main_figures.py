@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.tools.differing.array_metrics import PIECE, metrics_of_equal
+from delegraph.tools.differing.array_metrics import AT_ONCE, PIECE, metrics_of_equal
 from delegraph.tools.differing.figures import ArrayMetrics, Metrics
 
 _LEAST_ENERGY = 1e-26
@@ -30,18 +30,17 @@ def main_figures(test: NDArray[Any], reference: NDArray[Any]) -> ArrayMetrics | 
     if test.dtype != np.float32 or not test.size:
         return None
     a, b = test.reshape(-1), reference.reshape(-1)
-    difference, is_other = np.empty(PIECE, np.float32), np.empty(PIECE, np.bool_)
+    difference, is_other = np.empty(AT_ONCE, np.float32), np.empty(AT_ONCE, np.bool_)
     signal = noise = 0.0
     most, where, unequal = 0.0, 0, 0
     with np.errstate(all="ignore"):
-        for start in range(0, a.size, PIECE):
-            x, y = a[start : start + PIECE], b[start : start + PIECE]
+        for start in range(0, a.size, AT_ONCE):
+            x, y = a[start : start + AT_ONCE], b[start : start + AT_ONCE]
             d, other = difference[: x.size], is_other[: x.size]
-            np.subtract(x, y, d)
             signal += _energy(y)
-            if np.not_equal(x, y, other).any():
-                unequal += int(np.count_nonzero(other))
-                noise += _energy(d)
+            if count := int(np.count_nonzero(np.not_equal(x, y, other))):
+                unequal += count
+                noise += _energy(np.subtract(x, y, d))
                 top = max(float(d.max()), -float(d.min()))
                 if top > most:
                     most, where = top, start + int(np.abs(d, d).argmax())
@@ -59,7 +58,16 @@ def main_figures(test: NDArray[Any], reference: NDArray[Any]) -> ArrayMetrics | 
 
 
 def _energy(values: NDArray[np.float32]) -> float:
-    """Sum of the squares of few *values*."""
+    """Sum of the squares of *values*: of each piece in float32, and of pieces in float64."""
+    whole = values.size - values.size % PIECE
+    pieces = values[:whole].reshape(-1, PIECE)
+    energies = np.matmul(pieces[:, None], pieces[:, :, None]).reshape(-1).astype(np.float64)
+    for small in np.flatnonzero(energies < _LEAST_ENERGY):
+        energies[small] = _energy_of_few(pieces[small])
+    return float(energies.sum()) + _energy_of_few(values[whole:])
+
+
+def _energy_of_few(values: NDArray[np.float32]) -> float:
     energy = float(np.dot(values, values))
     if energy < _LEAST_ENERGY:
         wide = values.astype(np.float64)

@@ -100,6 +100,10 @@ class Side:
         """Return details and values of all outputs."""
         return [(entry, _own(values)) for entry, values in self._call.outputs()]
 
+    def views(self, tensors: Sequence[int]) -> list[NDArray[Any]]:
+        """Return views of allocated tensors of the first subgraph, by their indices."""
+        return [np.asarray(self.interpreter.tensor(i)()) for i in tensors]
+
     def kept(
         self, tensors: Sequence[int], viewed: Container[int]
     ) -> list[tuple[Details, NDArray[Any]]]:

@@ -16,6 +16,7 @@ from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
+from delegraph.tools.differing.huge_pages import advise_huge_pages
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
@@ -144,6 +145,10 @@ class Watched:
         if not set(watched) <= set(self.spec.outputs):
             self._kept = watched
             try:
+                self._side.values = self.values
+                self._side.allocate()
+                if self.setup.runtime == "litert":  # NumPy asks for Delegraph's memory
+                    advise_huge_pages(self._side.views([i for i in watched if i in self._viewed]))
                 self._first = self._computed()
             except (RuntimeError, ValueError):  # of Delegraph and LiteRT; the model may be wrong
                 self._kept = None
@@ -197,11 +202,10 @@ class Watched:
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
             int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
         }
-        made = (
-            self._side.outputs()
-            if self._kept is None
-            else self._side.kept(self._kept, self._viewed)
-        )
+        kept = self._kept
+        if kept is None and self.setup.runtime == "delegraph" and self.signature is None:
+            kept = [int(e["index"]) for e in self._side.interpreter.get_output_details()]
+        made = self._side.outputs() if kept is None else self._side.kept(kept, self._viewed)
         return found | {int(e["index"]): (e, values) for e, values in made}
 
     def _note_changes(self, asked: Placement, outputs: Sequence[Any], now: Values) -> None:

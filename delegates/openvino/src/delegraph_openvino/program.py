@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from delegraph import PartitionModel
 from delegraph.errors import PartitionRejected
-from delegraph.graph import parse_model
 from delegraph_openvino.options import OpenvinoOptions
 
 VERSION = str(ov.__version__.split("-")[0])
@@ -64,8 +63,8 @@ def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledMode
     Raises:
         PartitionRejected: OpenVINO cannot compile the partition, or changes its inputs or outputs.
     """
-    graph = parse_model(model.content).subgraphs[0]
-    inputs, outputs = ([graph.tensors[i] for i in ends] for ends in (graph.inputs, graph.outputs))
+    graph = model.graph()
+    inputs, outputs = graph.input_tensors, graph.output_tensors
     try:
         network = read_network(model.content)
         network.reshape({i: ov.PartialShape(each.shape) for i, each in enumerate(inputs)})

@@ -5,6 +5,7 @@ const FAR = 0.45; // zoom below which texts, too small to read, are left out
 const MOST_LETTERS = 24;
 const DELEGATE_COLOURS = 8;
 const MANY_EDGES = 1000; // they are joined until their arrows can be seen
+const PAUSE = 150; // ms after the first picture, before each vertex gets an element
 
 const svg = (name, attributes = {}, ...children) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -70,14 +71,21 @@ class GraphView {
     this.box = layOut(this.graph, seen.width / seen.height, this.width);
     this.areJoined = this.graph.edges.length > MANY_EDGES;
     this.edges = svg("g", { class: "edges" }, ...(this.areJoined ? this.joined() : this.graph.edges.map((edge) => this.edge(edge))));
+    this.isOutlined = this.graph.vertices.length > MANY_VERTICES;
     const blank = (rx) => svg("g", { role: "button", tabindex: -1 }, svg("rect", { width: this.width, height: NODE_HEIGHT, rx }));
     this.blank = { node: blank(6), end: blank(NODE_HEIGHT / 2) }; // copies are made sooner than elements
-    const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
+    this.nodes = svg("g", { class: "nodes" }, ...(this.isOutlined ? this.outlines() : this.graph.vertices.map((v) => this.vertex(v))));
     this.fit(seen); // before the page changes: asked for a size then, browsers place all of it first
-    this.world.replaceChildren(this.edges, nodes);
+    this.world.replaceChildren(this.edges, this.nodes);
+    this.current = null;
     if (this.heat) this.colourBy(this.heat);
     this.select(null);
-    this.focusable(this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0]);
+    if (this.isOutlined) requestAnimationFrame(() => setTimeout(() => this.furnish(), PAUSE));
+    else this.focusable(this.first());
+  }
+
+  first() {
+    return this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0];
   }
 
   // The size of the canvas in pixels.
@@ -95,10 +103,8 @@ class GraphView {
     const label = this.label(vertex), shape = tensor ? `${shapeOf(tensor)} ${tensor.type}` : "";
     const isNode = kind === "node", width = this.width;
     const who = isNode ? runner(this.report, node) : "";
-    const classes = ["vertex", kind, isNode ? colourOf(this.report, node.delegate) : "",
-      isNode && node.is_unresolved ? "unresolved" : ""].filter(Boolean).join(" ");
     vertex.element = this.blank[isNode ? "node" : "end"].cloneNode(true);
-    vertex.element.setAttribute("class", classes);
+    vertex.element.setAttribute("class", `vertex ${this.look(vertex)}`);
     vertex.element.setAttribute("data-id", vertex.id);
     vertex.element.setAttribute("transform", `translate(${point(vertex.x - width / 2, vertex.y - NODE_HEIGHT / 2)})`);
     vertex.element.setAttribute("aria-label", isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`);
@@ -111,6 +117,30 @@ class GraphView {
       vertex.lettering = null;
     };
     return vertex.element;
+  }
+
+  // The classes by which a vertex is drawn.
+  look({ kind, node }) {
+    if (kind !== "node") return kind;
+    return `node ${colourOf(this.report, node.delegate)}${node.is_unresolved ? " unresolved" : ""}`;
+  }
+
+  // All vertices as one path for each look, for the first picture: thousands of elements take longer.
+  outlines() {
+    const looks = new Map(), width = this.width;
+    for (const vertex of this.graph.vertices) {
+      const look = this.look(vertex), corner = point(vertex.x - width / 2, vertex.y - NODE_HEIGHT / 2);
+      looks.set(look, `${looks.get(look) ?? ""}M${corner}h${width}v${NODE_HEIGHT}h${-width}z`);
+    }
+    return [...looks].map(([look, d]) => svg("g", { class: `outlines ${look}` }, svg("path", { d })));
+  }
+
+  // Gives each vertex an element of its own, for the pointer, keys and screen readers.
+  furnish() {
+    if (!this.isOutlined) return;
+    this.isOutlined = false;
+    this.nodes.replaceChildren(...this.graph.vertices.map((v) => this.vertex(v)));
+    if (!this.current) this.focusable(this.first());
   }
 
   // Letters the vertices of a part of the drawing: texts of thousands would take long to place.
@@ -147,6 +177,7 @@ class GraphView {
 
   // Colours nodes by a measurement; null: by who runs them.
   colourBy(heat) {
+    this.furnish();
     this.heat = heat;
     this.canvas.classList.toggle("heated", heat !== null);
     for (const { kind, index, element } of this.graph.vertices) {
@@ -163,6 +194,7 @@ class GraphView {
     this.canvas.classList.toggle("far", transform.k < FAR);
     if (transform.k < FAR || !this.graph) return;
     const { width, height } = this.seen();
+    this.furnish();
     this.separate();
     const [left, top] = transform.invert([0, 0]), [right, bottom] = transform.invert([width, height]);
     this.letter({ left, top, right, bottom });
@@ -201,6 +233,7 @@ class GraphView {
       this.moved(d3.zoomTransform(this.canvas));
       return;
     }
+    this.furnish();
     this.separate();
     this.letter({ left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
     this.canvas.setAttribute("viewBox", [box.left, box.top, box.width, box.height].join(" "));
@@ -211,7 +244,8 @@ class GraphView {
   // -- choosing nodes ------------------------------------------------------------------------------
 
   clicked(event) {
-    const element = event.target.closest(".vertex");
+    this.furnish();
+    const element = document.elementFromPoint(event.clientX, event.clientY)?.closest(".vertex");
     const vertex = element ? this.graph.vertices[Number(element.dataset.id)] : null;
     this.select(vertex);
     if (vertex) this.focusable(vertex).focus({ preventScroll: true });
@@ -219,6 +253,7 @@ class GraphView {
 
   // Shows a vertex in the panel, and the edges to and from it; null shows none.
   select(vertex) {
+    if (vertex) this.furnish();
     this.selected?.element.classList.remove("selected");
     for (const edge of this.graph.edges) {
       const isOn = vertex !== null && (edge.source === vertex.id || edge.target === vertex.id);
@@ -251,6 +286,7 @@ class GraphView {
 
   focusable(vertex) {
     if (!vertex) return null;
+    this.furnish();
     this.current?.element.setAttribute("tabindex", -1);
     this.current = vertex;
     vertex.element.setAttribute("tabindex", 0);
@@ -291,7 +327,8 @@ class GraphView {
     this.found = -1;
     this.canvas.classList.toggle("searching", isWanted !== null);
     const found = new Set(this.matches);
-    for (const vertex of vertices) vertex.element.classList.toggle("match", found.has(vertex));
+    if (isWanted) this.furnish();
+    if (!this.isOutlined) for (const vertex of vertices) vertex.element.classList.toggle("match", found.has(vertex));
     this.status.textContent = isWanted ? `${this.matches.length} of ${vertices.length}` : "";
   }
 
