@@ -97,6 +97,15 @@ def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
 
 
+def hidden_lanes(builder: Any, lanes: int, first: int) -> Any:
+    """Return a mask of the lanes from *first* on, of which LLVM does not know that it is constant.
+
+    It selects between copies of two values by a slow permutation where it knows the mask.
+    """
+    bits = _hidden(builder, integer((1 << lanes) - (1 << first)))
+    return builder.bitcast(builder.trunc(bits, ir.IntType(lanes)), vector(I1, lanes))
+
+
 def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
     """Return a vector from memory; lanes outside *mask* are 0, and their memory is not read."""
     arguments = [
@@ -169,6 +178,17 @@ def _lanes(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
     """Return the elements of two vectors that have the given numbers, in that order."""
     numbers = list(lanes)
     return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
+
+
+def halves_of(builder: Any, x: Any) -> tuple[Any, Any]:
+    """Return the first and the second half of a vector's lanes."""
+    count = x.type.count
+    return _lanes(builder, x, x, range(count // 2)), _lanes(builder, x, x, range(count // 2, count))
+
+
+def joined(builder: Any, x: Any, y: Any = None) -> Any:
+    """Return a vector of the lanes of *x* and then those of *y*, or of *x* again."""
+    return _lanes(builder, x, x if y is None else y, range(2 * x.type.count))
 
 
 def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:

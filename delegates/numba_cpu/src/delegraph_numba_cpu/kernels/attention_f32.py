@@ -192,7 +192,7 @@ def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row,
             store is partial.
     """
     pixels = scratch + word(record, PIXELS_AT)
-    for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
+    for i in range(count + HEIGHT):  # copies of the last row fill a tile of registers
         store_i64(pixels + 8 * i, x + min(i, count - 1) * x_row)
     for column in range(0, columns, WIDE):
         left = columns - column

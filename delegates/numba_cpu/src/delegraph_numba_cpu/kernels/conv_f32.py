@@ -57,8 +57,16 @@ NEAR_BYTES = 32 << 10
 They arrive in time, and need little of the cache.
 """
 
+IN_PAIRS = LANES == 16
+"""Whether one and a half registers of columns are computed for pairs of pixels."""
+
+MIDDLE_HEIGHT = HEIGHT + HEIGHT % 2 if IN_PAIRS else HEIGHT
+"""Number of pixels of a register tile of one and a half registers of columns."""
+
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
-middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
+middle = conv_f32_micro_kernels.matrix_product(
+    (MIDDLE_HEIGHT,), (LANES, LANES // 2), in_pairs=IN_PAIRS
+)
 narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
 half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,))
 low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
@@ -194,6 +202,7 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
     ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
     step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
+    height = MIDDLE_HEIGHT if NARROW < columns <= MIDDLE else HEIGHT
     # fmt: off
     while pixels > 0:
         if pixels == 1 or (columns > MIDDLE and HEIGHT != pixels < 2 * HEIGHT - 1):
@@ -204,8 +213,8 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
             wide(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         elif columns > NARROW:
-            middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
-                   pixels, columns, limits)
+            middle(MIDDLE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
+                   pitch, pixels, columns, limits)
         elif columns > HALF:
             narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
@@ -213,10 +222,10 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
             half(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         ahead += step * count * size // 4
-        rows += 8 * HEIGHT
-        out += HEIGHT * pitch
-        residual += HEIGHT * residual_pitch
-        pixels -= HEIGHT
+        rows += 8 * height
+        out += height * pitch
+        residual += height * residual_pitch
+        pixels -= height
     # fmt: on
 
 

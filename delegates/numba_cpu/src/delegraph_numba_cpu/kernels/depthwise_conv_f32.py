@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.codegen import conv_f32_micro_kernels
+from delegraph_numba_cpu.codegen import depthwise_conv_f32_micro_kernels
 from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
@@ -37,12 +37,12 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     write_taps,
 )
 
-channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=False)
-some_channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=True)
-three = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=1)
-three_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=2)
-five = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=1)
-five_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=2)
+channels = depthwise_conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=False)
+some_channels = depthwise_conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=True)
+three = depthwise_conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=1)
+three_by_two = depthwise_conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=2)
+five = depthwise_conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=1)
+five_by_two = depthwise_conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=2)
 
 
 @kernel(DEPTHWISE)
