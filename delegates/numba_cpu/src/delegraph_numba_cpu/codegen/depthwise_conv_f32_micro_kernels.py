@@ -87,18 +87,20 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
     return product
 
 
-def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
+def row_product(heights: tuple[int, ...], width: int, kernel: int, stride: int) -> Any:
     """Return an intrinsic that computes one register of depthwise channels for adjacent pixels.
 
-    It is called as ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``. It
-    computes *width* channels of *height* adjacent pixels. Windows are *kernel* wide and *stride*
-    apart, and values that they share are read once. *source* is the first pixel's offset from the
-    taps, *step* the distance of input pixels. Of *taps*, only the first of each window row is used.
+    It is called as ``product(height, source, step, taps, tap_rows, weight, out, pitch, limits)``.
+    It computes *width* channels of *height* adjacent pixels, one of *heights*. Windows are *kernel*
+    wide and *stride* apart, and values that they share are read once. *source* is the first pixel's
+    offset from the taps, *step* the distance of input pixels. Of *taps*, only the first of each
+    window row is used.
     """
 
     @intrinsic
     def product(
         context: Any,
+        height: Any,
         source: Any,
         step: Any,
         taps: Any,
@@ -109,32 +111,51 @@ def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, step, taps, tap_rows, weight, out, pitch, limits = arguments
-            kind = vector(F32, width)
-            sums, weights = start_values(builder, height, (width,), weight)
-            loop = Loop(builder, tap_rows)
-            weights = loop.carried(weights)
-            sums = [loop.carried(value) for value in sums]
-            place = builder.add(taps, builder.mul(loop.index, integer(8 * kernel)))
-            first = builder.add(source, load(builder, place, I64))
-            factors = [
-                load(builder, builder.add(weights, integer(4 * width * j)), kind)
-                for j in range(kernel)
-            ]
-            following = list(sums)
-            for i in range((height - 1) * stride + kernel):
-                x = load(builder, first, kind)
-                first = builder.add(first, step)
-                for m in range(height):
-                    if 0 <= i - m * stride < kernel:
-                        factor = factors[i - m * stride]
-                        following[m] = multiply_add(builder, x, factor, following[m])
-            loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
-            for value in clamped(builder, following, limits, LOW, HIGH):
-                store(builder, value, out)
-                out = builder.add(out, pitch)
+            chosen, *others = arguments
+            for height in heights:
+                with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
+                    _adjacent_pixels(builder, height, width, kernel, stride, *others)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 8), generate
+        return types.void(*[types.int64] * 9), generate
 
     return product
+
+
+def _adjacent_pixels(
+    builder: Any,
+    height: int,
+    width: int,
+    kernel: int,
+    stride: int,
+    source: Any,
+    step: Any,
+    taps: Any,
+    tap_rows: Any,
+    weight: Any,
+    out: Any,
+    pitch: Any,
+    limits: Any,
+) -> None:
+    """Append instructions that compute and store *height* pixels; see :func:`row_product`."""
+    kind = vector(F32, width)
+    sums, weights = start_values(builder, height, (width,), weight)
+    loop = Loop(builder, tap_rows)
+    weights = loop.carried(weights)
+    sums = [loop.carried(value) for value in sums]
+    place = builder.add(taps, builder.mul(loop.index, integer(8 * kernel)))
+    first = builder.add(source, load(builder, place, I64))
+    factors = [
+        load(builder, builder.add(weights, integer(4 * width * j)), kind) for j in range(kernel)
+    ]
+    following = list(sums)
+    for i in range((height - 1) * stride + kernel):
+        x = load(builder, first, kind)
+        first = builder.add(first, step)
+        for m in range(height):
+            if 0 <= i - m * stride < kernel:
+                following[m] = multiply_add(builder, x, factors[i - m * stride], following[m])
+    loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
+    for value in clamped(builder, following, limits, LOW, HIGH):
+        store(builder, value, out)
+        out = builder.add(out, pitch)
