@@ -151,7 +151,7 @@ def test_fully_connected(rows: int, depth: int, outputs: int, level: str) -> Non
 
 
 @levels
-@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (9, 47), (33, 97), (70, 130)])
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (10, 24), (9, 47), (33, 97), (70, 130)])
 def test_a_row_is_the_same_among_any_number_of_rows(depth: int, outputs: int, level: str) -> None:
     x, model = values((33, depth)), dense_model((1, depth), outputs)
     ours = delegated(model, level)
@@ -159,6 +159,20 @@ def test_a_row_is_the_same_among_any_number_of_rows(depth: int, outputs: int, le
     assert_near(whole, outputs_of(OfficialInterpreter(model_content=model), [x])[0], 1e-3)
     for rows in range(1, len(x)):
         np.testing.assert_array_equal(run(ours, x[:rows]), whole[:rows])
+
+
+@levels
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (3, 2), (5, 1), (5, 2)])
+def test_a_pixel_is_the_same_in_rows_of_any_length(kernel: int, stride: int, level: str) -> None:
+    x = values((1, 7, 69, 20))
+    model = depthwise_model(
+        (1, 7, 1, 20), kernel=(kernel, kernel), stride=(stride, stride), padding=VALID
+    )
+    ours = delegated(model, level)
+    whole = run(ours, x)
+    for width in (*range(kernel, 40), 66, 67, 68):
+        part = run(ours, x[:, :, :width])
+        np.testing.assert_array_equal(part, whole[:, :, : part.shape[2]])
 
 
 CHUNKS = [(1, 4096, 1), (16, 4096, 16), (24, 4096, 24), (33, 4096, 17), (400, 64, 200)]

@@ -25,7 +25,7 @@ from delegraph_numba_cpu.plugin import is_ready
 
 GENERIC = LEVELS["generic"]
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
-FAMILIES = ("executor", "lookup")  # two that are compiled in a second
+FAMILIES = ("executor", "l2_normalization")  # compiled in two seconds; the second copies bytes
 
 linked = pytest.mark.skipif(
     not linking.find_linker(), reason="there is no linker, or none that leaves symbols open"
@@ -90,10 +90,16 @@ def test_a_library_has_the_kernels(folder: Path) -> None:
     library = prebuilt.prebuilt_library(GENERIC)
     assert library is not None
     assert Path(library.path).parent == folder
-    assert library.address("executor", "run") != library.address("lookup", "look_up") != 0
+    assert (
+        library.address("executor", "run")
+        != library.address("l2_normalization", "l2_normalization")
+        != 0
+    )
     made = Library(GENERIC)
-    made.load(["lookup"])
-    assert made.address("lookup", "look_up") == library.address("lookup", "look_up")
+    made.load(["l2_normalization"])
+    assert made.address("l2_normalization", "l2_normalization") == library.address(
+        "l2_normalization", "l2_normalization"
+    )
     assert prebuilt.prebuilt_library(LEVELS["avx2"]) is None
 
 
@@ -113,8 +119,9 @@ def test_a_library_exports_nothing_else_and_needs_none(made: Path) -> None:
     assert {name for name in own if not name.startswith("delegraph_")} <= {
         "_edata", "_end", "__bss_start"}  # fmt: skip
     assert symbol_of("executor", "run") in own
+    # No memcpy: without a version it would be the slow one of the oldest glibc.
     assert {name for place, name in names if place == "UND"} <= {
-        "memcpy", "memset", "memmove", "syscall", "usleep"}  # fmt: skip
+        "memset", "memmove", "syscall", "usleep"}  # fmt: skip
 
 
 def test_the_same_sources_give_the_same_bytes_and_progress_is_told(
@@ -228,7 +235,7 @@ def test_without_a_linker_object_code_comes_along(
     assert tuple(kept) == FAMILIES
     monkeypatch.setattr("delegraph_numba_cpu.library.building.build", never)
     made = Library(GENERIC)
-    made.load(["lookup"])
+    made.load(["l2_normalization"])
     assert made.address("executor", "run") > 0
 
 

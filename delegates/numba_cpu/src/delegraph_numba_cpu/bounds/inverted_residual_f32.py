@@ -12,6 +12,7 @@ from delegraph_numba_cpu.bounds.conv_f32 import (
 from delegraph_numba_cpu.bounds.depthwise_conv_f32 import channel_bytes
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.instructions.depthwise_conv_f32 import tile_pixels
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
 
 
@@ -77,7 +78,8 @@ def _ends_of_rows(row: Touched) -> None:
     Args:
         row: kernel call that is being checked.
     """
-    height, width, step = HEIGHTS[row.vector_bytes], row["out_w"], row["tap_column"]
+    width, step = row["out_w"], row["tap_column"]
+    height = tile_pixels(width, HEIGHTS[row.vector_bytes])
     row.require(not row.has("expand_weight"), "computed rows are whole")
     row.require(row["tap_columns"] in (3, 5), "windows are 3 or 5 wide")
     row.require(row["stride_column"] in (step, 2 * step), "taps of windows side by side are shared")

@@ -6,7 +6,6 @@ window: tap *t* of pixel *m* is at ``rows[m] + taps[t]``. Sums stay in registers
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,22 +13,16 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen.conv_f32_output import (
-    HIGH,
-    LOW,
-    clamped,
-    row_numbers,
-    store_rows,
-    write,
-)
+from delegraph_numba_cpu.codegen.conv_f32_output import HIGH, LOW, clamped, write
 from delegraph_numba_cpu.codegen.intrinsics import F32, I8, I32, I64, call, pointer
 from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import (
     Loop,
-    first_lanes,
+    halves_of,
+    hidden_lanes,
     integer,
+    joined,
     load,
-    masked_load,
     multiply_add,
     repeated,
     splat,
@@ -44,7 +37,9 @@ It is 4 on processors whose multiply instructions can take one lane of a registe
 """
 
 
-def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
+def matrix_product(
+    heights: tuple[int, ...], widths: tuple[int, ...], *, in_pairs: bool = False
+) -> Any:
     """Return an intrinsic that computes a register tile: pixels by registers of columns.
 
     It is called as ``product(height, *window, weight, ahead, ahead_step, *output)``. It computes
@@ -59,6 +54,9 @@ def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
 
     The highest tile has enough sums that none waits for its previous product, and few enough for
     the registers.
+
+    With *in_pairs*, *widths* are a whole and half a register, and heights are even. The halves of
+    two adjacent pixels share a register, so their products take half as many instructions.
     """
 
     @intrinsic
@@ -83,7 +81,7 @@ def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
             chosen, *others = arguments
             for height in heights:
                 with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
-                    _tile(builder, height, widths, *others)
+                    _tile(builder, height, widths, in_pairs, *others)
             return target.get_dummy_value()
 
         return types.void(*[types.int64] * 14), generate
@@ -95,6 +93,7 @@ def _tile(
     builder: Any,
     height: int,
     widths: tuple[int, ...],
+    in_pairs: bool,
     rows: Any,
     taps: Any,
     tap_count: Any,
@@ -105,7 +104,8 @@ def _tile(
     *output: Any,
 ) -> None:
     """Append instructions that compute and store *height* pixels; see :func:`matrix_product`."""
-    sums, weights = _bias(builder, height, widths, weight)
+    second = hidden_lanes(builder, *widths) if in_pairs else None
+    sums, weights = start_values(builder, height, widths, weight, in_pairs)
     pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
     outer = Loop(builder, tap_count)
     weights = outer.carried(weights)
@@ -114,9 +114,11 @@ def _tile(
     offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
     tap = [builder.add(address, offset) for address in pixel]
     following, coming, *sums = _tap_products(
-        builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
+        builder, sums, widths, second, tap, tap_bytes, weights, ahead, ahead_step
     )
     outer.close(following, coming, *sums)
+    if in_pairs:
+        sums = _rows_of_pairs(builder, height, sums)
     write(builder, sums, height, widths, *output)
 
 
@@ -124,6 +126,7 @@ def _tap_products(
     builder: Any,
     sums: list[Any],
     widths: tuple[int, ...],
+    second: Any,
     tap: list[Any],
     tap_bytes: Any,
     weights: Any,
@@ -132,7 +135,8 @@ def _tap_products(
 ) -> list[Any]:
     """Append the products of one tap.
 
-    Return the weights' and prefetch's next addresses, and the sums.
+    Return the weights' and prefetch's next addresses, and the sums. *second* is the mask of
+    :func:`_add_products_in_pairs`, or None.
     """
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
@@ -153,7 +157,11 @@ def _tap_products(
                 prefetch(builder, builder.add(ahead, integer(line)))
             ahead = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
-            sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)
+            pixels = [value_of(m, i) for m in range(len(tap))]
+            if second is None:
+                sums = _add_products(builder, sums, widths, pixels, weights)
+            else:
+                sums = _add_products_in_pairs(builder, sums, widths, pixels, weights, second)
             weights = following
         return [weights, ahead, *sums]
 
@@ -176,34 +184,76 @@ def prefetch(builder: Any, address: Any) -> None:
     call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, read, near, data])
 
 
-def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
-    """Return the start values of all sums, which are the bias, and the first weights' address."""
+def start_values(
+    builder: Any, height: int, widths: tuple[int, ...], weight: Any, in_pairs: bool = False
+) -> Any:
+    """Return the start values of all sums, which are the bias, and the first weights' address.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        height: number of pixels.
+        widths: number of lanes of each register of a pixel.
+        weight: address of the packed weights, which begin with the bias.
+        in_pairs: whether the last registers of two pixels share one; these come after the others.
+    """
     bias, address = [], weight
     for width in widths:
         bias.append(load(builder, address, vector(F32, width)))
         address = builder.add(address, integer(4 * width))
+    if in_pairs:
+        whole, half = bias
+        return [whole] * height + [joined(builder, half)] * (height // 2), address
     return bias * height, address
 
 
-def _add_products(
-    builder: Any,
-    sums: list[Any],
-    widths: tuple[int, ...],
-    value_of: Callable[[int], Any],
-    weights: Any,
-) -> list[Any]:
-    """Return the sums after the products of one value of every pixel are added."""
+def _columns(builder: Any, widths: tuple[int, ...], weights: Any) -> list[Any]:
+    """Return one row of weights, in registers."""
     columns, start = [], 0
     for width in widths:
         columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
         start += width
+    return columns
+
+
+def _add_products(
+    builder: Any, sums: list[Any], widths: tuple[int, ...], values: list[Any], weights: Any
+) -> list[Any]:
+    """Return the sums after the products of one value of every pixel are added."""
+    columns = _columns(builder, widths, weights)
     following = []
-    for m in range(len(sums) // len(widths)):
-        value = value_of(m)
+    for m, value in enumerate(values):
         for j, width in enumerate(widths):
             copies = splat(builder, value, width)
             following.append(multiply_add(builder, copies, columns[j], sums[m * len(widths) + j]))
     return following
+
+
+def _add_products_in_pairs(
+    builder: Any,
+    sums: list[Any],
+    widths: tuple[int, ...],
+    values: list[Any],
+    weights: Any,
+    second: Any,
+) -> list[Any]:
+    """Return the sums as :func:`_add_products` does, where two pixels share the last register.
+
+    *second* is the mask of its lanes that are the second pixel's.
+    """
+    whole, half = _columns(builder, widths, weights)
+    copies = [splat(builder, value, widths[0]) for value in values]
+    pairs = [builder.select(second, copies[m + 1], copies[m]) for m in range(0, len(copies), 2)]
+    factors = [whole] * len(copies) + [joined(builder, half)] * len(pairs)
+    return [
+        multiply_add(builder, x, factor, value)
+        for x, factor, value in zip(copies + pairs, factors, sums, strict=True)
+    ]
+
+
+def _rows_of_pairs(builder: Any, height: int, sums: list[Any]) -> list[Any]:
+    """Return the sums row by row, a whole and half a register each."""
+    halves = [half for pair in sums[height:] for half in halves_of(builder, pair)]
+    return [value for row in zip(sums[:height], halves, strict=True) for value in row]
 
 
 def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
@@ -289,112 +339,3 @@ def _blocks(
         row, column = divmod(i, len(starts))
         place = builder.add(out, builder.mul(pitch, integer(row)))
         store(builder, value, builder.add(place, integer(4 * width * column)))
-
-
-def channel_product(height: int, width: int, masked: bool) -> Any:
-    """Return an intrinsic that computes one register of depthwise channels for some pixels.
-
-    It is called as ``product(rows, taps, tap_count, channel, weight, *output)``. It computes
-    *width* channels of *height* pixels. *channel* is the offset of the first channel in a pixel.
-    With *masked*, only the first *columns* channels are read and written. *output* is ``out, pitch,
-    pixels, columns, limits``, as of :func:`matrix_product`.
-    """
-
-    @intrinsic
-    def product(
-        context: Any,
-        rows: Any,
-        taps: Any,
-        tap_count: Any,
-        channel: Any,
-        weight: Any,
-        out: Any,
-        pitch: Any,
-        pixels: Any,
-        columns: Any,
-        limits: Any,
-    ) -> Any:
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, channel, weight, out, pitch, pixels, columns, limits = arguments
-            kind = vector(F32, width)
-            mask = first_lanes(builder, columns, width) if masked else None
-            sums, weights = _bias(builder, height, (width,), weight)
-            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
-            pixel = [builder.add(address, channel) for address in pixel]
-            loop = Loop(builder, tap_count)
-            weights = loop.carried(weights)
-            sums = [loop.carried(value) for value in sums]
-            offset = load(builder, builder.add(taps, builder.shl(loop.index, integer(3))), I64)
-            factors = load(builder, weights, kind)
-            following = []
-            for address, value in zip(pixel, sums, strict=True):
-                place = builder.add(address, offset)
-                x = (
-                    load(builder, place, kind)
-                    if mask is None
-                    else masked_load(builder, place, mask, kind)
-                )
-                following.append(multiply_add(builder, x, factors, value))
-            loop.close(builder.add(weights, integer(4 * width)), *following)
-            results = clamped(builder, following, limits, LOW, HIGH)
-            places = row_numbers(builder, height, pixels)
-            masks = None if mask is None else [mask]
-            store_rows(builder, results, places, [0], out, pitch, masks)
-            return target.get_dummy_value()
-
-        return types.void(*[types.int64] * 10), generate
-
-    return product
-
-
-def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
-    """Return an intrinsic that computes one register of depthwise channels for adjacent pixels.
-
-    It is called as ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``. It
-    computes *width* channels of *height* adjacent pixels. Windows are *kernel* wide and *stride*
-    apart, and values that they share are read once. *source* is the first pixel's offset from the
-    taps, *step* the distance of input pixels. Of *taps*, only the first of each window row is used.
-    """
-
-    @intrinsic
-    def product(
-        context: Any,
-        source: Any,
-        step: Any,
-        taps: Any,
-        tap_rows: Any,
-        weight: Any,
-        out: Any,
-        pitch: Any,
-        limits: Any,
-    ) -> Any:
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, step, taps, tap_rows, weight, out, pitch, limits = arguments
-            kind = vector(F32, width)
-            sums, weights = _bias(builder, height, (width,), weight)
-            loop = Loop(builder, tap_rows)
-            weights = loop.carried(weights)
-            sums = [loop.carried(value) for value in sums]
-            place = builder.add(taps, builder.mul(loop.index, integer(8 * kernel)))
-            first = builder.add(source, load(builder, place, I64))
-            factors = [
-                load(builder, builder.add(weights, integer(4 * width * j)), kind)
-                for j in range(kernel)
-            ]
-            following = list(sums)
-            for i in range((height - 1) * stride + kernel):
-                x = load(builder, first, kind)
-                first = builder.add(first, step)
-                for m in range(height):
-                    if 0 <= i - m * stride < kernel:
-                        factor = factors[i - m * stride]
-                        following[m] = multiply_add(builder, x, factor, following[m])
-            loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
-            for value in clamped(builder, following, limits, LOW, HIGH):
-                store(builder, value, out)
-                out = builder.add(out, pitch)
-            return target.get_dummy_value()
-
-        return types.void(*[types.int64] * 8), generate
-
-    return product

@@ -204,11 +204,15 @@ def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> An
 
 @intrinsic
 def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
-    """Copy *count* bytes between ranges that do not overlap."""
+    """Copy *count* bytes between ranges that do not overlap.
+
+    It calls ``memmove``. A library that names no version of ``memcpy`` gets the oldest of glibc,
+    which copies 16 bytes at a time on every processor.
+    """
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to, frm = (pointer(builder, address, I8) for address in arguments[:2])
-        call(builder, "memcpy", I8.as_pointer(), [to, frm, arguments[2]])
+        call(builder, "memmove", I8.as_pointer(), [to, frm, arguments[2]])
         return lowering.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate

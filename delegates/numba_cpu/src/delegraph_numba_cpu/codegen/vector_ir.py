@@ -98,6 +98,15 @@ def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
 
 
+def hidden_lanes(builder: Any, lanes: int, first: int) -> Any:
+    """Return a mask of the lanes from *first* on, of which LLVM does not know that it is constant.
+
+    It selects between copies of two values by a slow permutation where it knows the mask.
+    """
+    bits = _hidden(builder, integer((1 << lanes) - (1 << first)))
+    return builder.bitcast(builder.trunc(bits, ir.IntType(lanes)), vector(I1, lanes))
+
+
 def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
     """Return a vector from memory; lanes outside *mask* are 0, and their memory is not read."""
     arguments = [
@@ -136,9 +145,9 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
         with builder.if_then(_has_bit(builder, count, size)):
             place = builder.add(address, builder.and_(count, integer(-2 * size)))
             piece = load(builder, place, vector(I8, size))
-            longer = _lanes(builder, piece, piece, [min(i, size - 1) for i in range(kind.count)])
+            longer = lanes_of(builder, piece, piece, [min(i, size - 1) for i in range(kind.count)])
             lanes = [i if i < size else kind.count + i - size for i in range(kind.count)]
-            joined, inside = _lanes(builder, longer, found, lanes), builder.block
+            joined, inside = lanes_of(builder, longer, found, lanes), builder.block
         found, size = merged(builder, (found, before), (joined, inside)), 2 * size
     return found
 
@@ -153,10 +162,10 @@ def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
     while size:
         before = builder.block
         with builder.if_then(_has_bit(builder, count, size)):
-            store(builder, _lanes(builder, value, value, range(size)), address)
+            store(builder, lanes_of(builder, value, value, range(size)), address)
             rest = [min(i + size, kind.count - 1) for i in range(kind.count)]
             rest_at = builder.add(address, integer(size))
-            shifted, inside = _lanes(builder, value, value, rest), builder.block
+            shifted, inside = lanes_of(builder, value, value, rest), builder.block
         value = merged(builder, (value, before), (shifted, inside))
         address = merged(builder, (address, before), (rest_at, inside))
         size //= 2
@@ -166,10 +175,22 @@ def _has_bit(builder: Any, count: Any, bit: int) -> Any:
     return builder.icmp_signed("!=", builder.and_(count, integer(bit)), integer(0))
 
 
-def _lanes(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
+def lanes_of(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
     """Return the elements of two vectors that have the given numbers, in that order."""
     numbers = list(lanes)
     return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
+
+
+def halves_of(builder: Any, x: Any) -> tuple[Any, Any]:
+    """Return the first and the second half of a vector's lanes."""
+    count = x.type.count // 2
+    first, second = (lanes_of(builder, x, x, range(n, n + count)) for n in (0, count))
+    return first, second
+
+
+def joined(builder: Any, x: Any, y: Any = None) -> Any:
+    """Return a vector of the lanes of *x* and then those of *y*, or of *x* again."""
+    return lanes_of(builder, x, x if y is None else y, range(2 * x.type.count))
 
 
 def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:

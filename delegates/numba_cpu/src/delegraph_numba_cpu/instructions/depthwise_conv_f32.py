@@ -8,3 +8,24 @@ DEPTHWISE = Instruction("depthwise", "depthwise_conv_f32", WINDOWS)
 
 REPEAT = Instruction("repeat_channels", "depthwise_conv_f32", "x y values times tiles")
 """Copy of ``values`` float32 values, each repeated ``times`` times."""
+
+HIGH = 8
+"""Number of adjacent pixels of the higher register tile of rows."""
+
+
+def tile_pixels(width: int, height: int) -> int:
+    """Return the number of pixels of a register tile of rows: *height* or ``HIGH``.
+
+    The last tile of a row ends with the row, and computes some pixels again. With ``HIGH``, rows of
+    8, 16, 32 or 64 pixels are whole tiles.
+
+    Args:
+        width: number of pixels of an output row.
+        height: number of pixels of a register tile of matrix products.
+
+    >>> tile_pixels(32, 7), tile_pixels(28, 7)
+    (8, 7)
+    """
+    if width < HIGH or -(-width // height) * height < -(-width // HIGH) * HIGH:
+        return height
+    return HIGH

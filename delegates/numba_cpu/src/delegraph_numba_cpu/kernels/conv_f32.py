@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.codegen import conv_f32_micro_kernels
+from delegraph_numba_cpu.codegen import conv_f32_micro_kernels, conv_f32_pixel_pairs
 from delegraph_numba_cpu.codegen.intrinsics import (
     copy_bytes,
     fill_bytes,
@@ -57,10 +57,22 @@ NEAR_BYTES = 32 << 10
 They arrive in time, and need little of the cache.
 """
 
+IN_PAIRS = LANES == 16
+"""Whether half registers of columns are computed for pairs of pixels, which share a register."""
+
+MIDDLE_HEIGHT = HEIGHT + HEIGHT % 2 if IN_PAIRS else HEIGHT
+"""Number of pixels of a register tile of one and a half registers of columns."""
+
+HALF_HEIGHT = 12
+"""Number of pixels of a register tile of half a register of columns, where there are so many."""
+
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
-middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
+middle = conv_f32_micro_kernels.matrix_product(
+    (MIDDLE_HEIGHT,), (LANES, LANES // 2), in_pairs=IN_PAIRS
+)
 narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
 half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,))
+half_of_pairs = conv_f32_pixel_pairs.pairs_product(HALF_HEIGHT, HALF)
 low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
 middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
 narrow_row = conv_f32_micro_kernels.matrix_product((1,), (LANES,))
@@ -196,6 +208,7 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
     step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
     # fmt: off
     while pixels > 0:
+        height = HEIGHT
         if pixels == 1 or (columns > MIDDLE and HEIGHT != pixels < 2 * HEIGHT - 1):
             low_tiles(rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels,
                       columns, limits)
@@ -204,19 +217,24 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
             wide(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         elif columns > NARROW:
-            middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
-                   pixels, columns, limits)
+            height = MIDDLE_HEIGHT
+            middle(MIDDLE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
+                   pitch, pixels, columns, limits)
         elif columns > HALF:
             narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
+        elif IN_PAIRS and pixels >= HALF_HEIGHT:
+            height = HALF_HEIGHT
+            half_of_pairs(rows, taps, count, size, weight, out, residual, pitch, pixels, columns,
+                          limits)
         else:
             half(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         ahead += step * count * size // 4
-        rows += 8 * HEIGHT
-        out += HEIGHT * pitch
-        residual += HEIGHT * residual_pitch
-        pixels -= HEIGHT
+        rows += 8 * height
+        out += height * pitch
+        residual += height * residual_pitch
+        pixels -= height
     # fmt: on
 
 

@@ -144,7 +144,8 @@ def write_taps(record, table):
 def write_pixels(record, table, source, count):
     """Write a table of the addresses of the first tap of each pixel in *count* output rows.
 
-    The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
+    The last address is written ``HEIGHT`` times more, so that the last register tile is full, also
+    one that has a pixel more than ``HEIGHT``.
 
     *record* is the address of the convolution's operands.
     """
@@ -158,6 +159,6 @@ def write_pixels(record, table, source, count):
             address += right
         source += down
     last = load_i64(table - 8)
-    for _ in range(HEIGHT - 1):
+    for _ in range(HEIGHT):
         store_i64(table, last)
         table += 8

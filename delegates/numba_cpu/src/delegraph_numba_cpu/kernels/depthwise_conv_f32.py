@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.codegen import conv_f32_micro_kernels
+from delegraph_numba_cpu.codegen import depthwise_conv_f32_micro_kernels
 from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
@@ -12,7 +12,12 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import LANES
-from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEAT
+from delegraph_numba_cpu.instructions.depthwise_conv_f32 import (
+    DEPTHWISE,
+    HIGH,
+    REPEAT,
+    tile_pixels,
+)
 from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMN_TILES,
     COLUMNS,
@@ -37,12 +42,13 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     write_taps,
 )
 
-channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=False)
-some_channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=True)
-three = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=1)
-three_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=2)
-five = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=1)
-five_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=2)
+channels = depthwise_conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=False)
+some_channels = depthwise_conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=True)
+three = depthwise_conv_f32_micro_kernels.row_product((HEIGHT, HIGH), LANES, 3, stride=1)
+three_by_two = depthwise_conv_f32_micro_kernels.row_product((HEIGHT, HIGH), LANES, 3, stride=2)
+five = depthwise_conv_f32_micro_kernels.row_product((HEIGHT, HIGH), LANES, 5, stride=1)
+five_by_two = depthwise_conv_f32_micro_kernels.row_product((HEIGHT, HIGH), LANES, 5, stride=2)
+row_tile = jit(tile_pixels)
 
 
 @kernel(DEPTHWISE)
@@ -86,28 +92,32 @@ def filter_rows(record, rows, taps, inner_taps, count, channel, out):
     """
     width, kernel, step = word(record, OUT_W), word(record, TAP_COLUMNS), word(record, TAP_COLUMN)
     stride, is_whole = word(record, STRIDE_COLUMN), word(record, COLUMNS) >= LANES
-    inner = HEIGHT if word(record, LEFT) else 0
+    height = row_tile(width, HEIGHT)
+    inner = height if word(record, LEFT) else 0
     shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
-    if not (shares and is_whole and width >= HEIGHT):
+    if not (shares and is_whole and width >= height):
         filter_pixels(record, rows, taps, count * width, channel, out)
         return
     tap_rows, pitch, limits = word(record, TAP_ROWS), word(record, PITCH), record + 8 * LOW
     weight, first = channel_weights(record, channel), first_channel(record, channel)
+    # fmt: off
     for row in range(count):
-        for x in range(0, width, HEIGHT):
-            place = row * width + min(x, width - HEIGHT)
+        for x in range(0, width, height):
+            place = row * width + min(x, width - height)
             source = load_i64(rows + 8 * place) + first
             target = out + first + place * pitch
-            table = inner_taps if inner <= x < width - HEIGHT else taps
+            table = inner_taps if inner <= x < width - height else taps
             if kernel == 3:
                 if stride == step:
-                    three(source, step, table, tap_rows, weight, target, pitch, limits)
+                    three(height, source, step, table, tap_rows, weight, target, pitch, limits)
                 else:
-                    three_by_two(source, step, table, tap_rows, weight, target, pitch, limits)
+                    three_by_two(height, source, step, table, tap_rows, weight, target, pitch,
+                                 limits)
             elif stride == step:
-                five(source, step, table, tap_rows, weight, target, pitch, limits)
+                five(height, source, step, table, tap_rows, weight, target, pitch, limits)
             else:
-                five_by_two(source, step, table, tap_rows, weight, target, pitch, limits)
+                five_by_two(height, source, step, table, tap_rows, weight, target, pitch, limits)
+    # fmt: on
 
 
 @jit

@@ -45,7 +45,7 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     write_pixels,
     write_taps,
 )
-from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
+from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows, row_tile
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
@@ -73,7 +73,8 @@ def inverted_residual(record, tile, worker):
     result, inner = scratch + word(record, RESULT_AT), scratch
     write_pixels(record, scratch + word(record, ROWS_AT), 0, 1)
     if has_ends:
-        place = scratch + word(record, ROWS_AT) + 8 * (word(record, OUT_W) - HEIGHT)
+        width = word(record, OUT_W)
+        place = scratch + word(record, ROWS_AT) + 8 * (width - row_tile(width, HEIGHT))
         store_i64(place, word(record, LAST_AT))
         inner += 8 * word(record, CHUNK) * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     if word(expand, WEIGHT):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.instructions.depthwise_conv_f32 import tile_pixels
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
@@ -227,7 +228,8 @@ def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
     the first and the last one of a row read the input itself. This pays where fewer than half of
     the pixels are copied.
     """
-    across, height = over.across, HEIGHTS[vector_bytes]
+    across = over.across
+    height = tile_pixels(across.output, HEIGHTS[vector_bytes])
     is_shared = across.kernel in (3, 5) and across.dilation == 1 and across.stride <= 2
     is_dense = over.pixel == 4 * over.columns >= vector_bytes
     if chain.expand is not None or not is_shared or not is_dense:
