@@ -9,7 +9,6 @@ from delegraph.arithmetic import exponentials
 from delegraph_numba_cpu.instructions.softmax import LOG_SOFTMAX, LOG_SOFTMAX_8_BIT
 from delegraph_numba_cpu.lowering.checks import (
     check_one_scale,
-    check_positive_scales,
     check_same_type,
     check_shapes,
     first_rejection,
@@ -41,7 +40,6 @@ def check_8_bit(call: Call) -> Rejection | None:
         check_shapes(call, 1),
         check_same_type(x, y),
         check_one_scale(x),
-        check_positive_scales(x),
     )
     return check_evaluation(call, [np.zeros((1, 2), x.dtype)]) if found is None else found
 
