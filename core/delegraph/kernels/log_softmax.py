@@ -79,7 +79,6 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         context.scratch(x.shape, x.dtype),
         context.scratch((*x.shape[:-1], 1), x.dtype),
     )
-    turned = context.scratch((length, rows), np.uint8)
     exps = context.scratch((length, rows), np.float32)
     input_scale, output_scale = np.float32(x.scale), np.float32(y.scale)
     ratio, zero_point = input_scale / output_scale, np.float32(y.zero_point)
@@ -88,11 +87,11 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     def run() -> None:
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
         np.subtract(x.data, row_max.data, difference.data)
-        np.copyto(turned.data, difference.data.view(np.uint8).reshape(rows, length).T)
-        table.take(turned.data, None, exps.data, "clip")
+        columns = difference.data.view(np.uint8).reshape(rows, length).T
+        table.take(np.ascontiguousarray(columns), None, exps.data, "clip")
         total = _sums_in_order(exps.data).reshape(row_max.data.shape)
         log_total = np.log(total.astype(np.float64)).astype(np.float32)
-        offset = (input_scale * row_max.data.astype(np.float32) + log_total) / output_scale
+        offset = (input_scale * row_max.data + log_total) / output_scale
         e = exps.data.reshape(x.shape)
         np.multiply(x.data, ratio, e)
         np.subtract(e, offset, e)
