@@ -120,8 +120,8 @@ def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArra
     pairs = (29 - bits) // 2
     value = np.where(pairs < 0, value >> 2, value << (2 * np.maximum(pairs, 0)))
     half = ((value >> 1) + 1) >> 1  # Q3
-    y = _inverse_sqrt_steps(half)
-    y = high_mul(y.astype(np.int32), np.int32(_HALF_SQRT_2))
+    inverse = _inverse_sqrt_steps(half).astype(np.int32)
+    y: Any = high_mul(inverse, np.int32(_HALF_SQRT_2))
     right = 11 - pairs
     y <<= np.maximum(-right, 0)
     y[np.asarray(x) < 2] = _one(y.dtype)

@@ -221,5 +221,6 @@ def by_parts(count: int, function: Callable[..., Any], *operands: Lanes) -> Lane
     ]
     while len(parts) > 1:
         count *= 2
-        parts = [joined(*parts[i : i + 2], range(count)) for i in range(0, len(parts), 2)]
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [joined(first, second, range(count)) for first, second in pairs]
     return parts[0]
