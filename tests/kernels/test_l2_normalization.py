@@ -7,7 +7,7 @@ from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import L2NormOptions
 from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
-from support.quantized_pairs import random_floats, random_integers
+from support.quantized_pairs import every_pair, random_floats, random_integers
 
 SHAPES = [(7,), (3, 10), (2, 3, 101), (2, 3, 4, 5)]
 
@@ -30,6 +30,15 @@ def test_8_bit_integers_are_exact(type, zero_point, shape):
     inputs = [fed(random_integers(2, type, shape), scale=0.1, zero_point=5)]
     output = [tensor(shape, type, scale=1 / 128, zero_point=zero_point)]
     assert_agrees("L2_NORMALIZATION", inputs, output, L2NormOptions(), version=2)
+
+
+@pytest.mark.parametrize(("type", "zero_point"), [("UINT8", 128), ("INT8", 0)])
+def test_every_pair_of_bytes_is_exact(type, zero_point):
+    pairs = np.stack(every_pair(type), -1).reshape(-1, 2)
+    output = [tensor(pairs.shape, type, scale=1 / 128, zero_point=zero_point)]
+    for zero in (zero_point, zero_point - 100):
+        inputs = [fed(pairs, scale=0.1, zero_point=zero)]
+        assert_agrees("L2_NORMALIZATION", inputs, output, L2NormOptions(), version=2)
 
 
 def test_other_output_scales_are_refused():

@@ -119,17 +119,38 @@ def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArra
     # How many pairs of bits value is shifted left, to lie in [2**27, 2**29).
     pairs = (29 - bits) // 2
     value = np.where(pairs < 0, value >> 2, value << (2 * np.maximum(pairs, 0)))
-    half = rounding_divide_by_pot((value >> 1).astype(np.int32), 1)  # Q3
-    three_halves = np.int32(3 << 27)  # Q3
-    y: Any = np.full(np.shape(x), 1 << 28, np.int32)  # 1 in Q3; five Newton-Raphson steps
-    for _ in range(5):
-        cube = saturating_shift_left(high_mul(high_mul(y, y), y), 6)
-        y = saturating_shift_left(high_mul(y, three_halves) - high_mul(half, cube), 3)
-    y = high_mul(y, np.int32(_HALF_SQRT_2))
+    half = ((value >> 1) + 1) >> 1  # Q3
+    inverse = _inverse_sqrt_steps(half).astype(np.int32)
+    y: Any = high_mul(inverse, np.int32(_HALF_SQRT_2))
     right = 11 - pairs
     y <<= np.maximum(-right, 0)
     y[np.asarray(x) < 2] = _one(y.dtype)
     return y, np.where(np.asarray(x) < 2, 0, -np.maximum(right, 0))
+
+
+def _inverse_sqrt_steps(half: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``1 / sqrt(2 * half)`` after five Newton-Raphson steps from 1; Q3 numbers in int64.
+
+    *half* is from 1/4 to 1. So no result exceeds sqrt(2), and nothing saturates.
+    """
+    rounding, scaled_half = 1 << 30, half << 6
+    y = ((3 << 24) - ((half + 4) >> 3)) << 3  # the first step from 1
+    for _ in range(4):
+        cube = y * y
+        cube += rounding
+        cube >>= 31
+        cube *= y
+        cube += rounding
+        cube >>= 31
+        cube *= scaled_half
+        cube += rounding
+        cube >>= 31
+        y *= 3
+        y += 8
+        y >>= 4
+        y -= cube
+        y <<= 3
+    return y
 
 
 def tanh(x: Raw, integer_bits: int) -> Raw:

@@ -388,12 +388,7 @@ def _run_named(
 
 
 def _memory(buffer: TensorBuffer) -> HostMemory:
-    """Return a buffer's memory.
-
-    Raises:
-        ArgumentError: the buffer was destroyed.
-        ArgumentAttributeError: the argument is no buffer.
-    """
+    """Return a buffer's memory; errors are those of :meth:`CompiledModel.run_by_index`."""
     try:
         return buffer.capsule
     except AttributeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic import gemmlowp
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from delegraph.arithmetic.lookup_table import every_value
 from delegraph.errors import OperatorError
 from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import option
@@ -44,7 +44,7 @@ def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
             f"output has scale {y.scale} and zero point {y.zero_point}, "
             f"expected 1/128 and {_ZERO_POINTS[y.type]}"
         )
-    return _eight_bit(x, y)
+    return _eight_bit(context, x, y)
 
 
 def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
@@ -63,23 +63,35 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     return run
 
 
-def _eight_bit(x: Tensor, y: Tensor) -> Eval:
+def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     """Return the function that computes 8-bit L2_NORMALIZATION of *x* into *y*.
+
+    Products and sums are exact in float64, so the two roundings of the official kernels are one, as
+    in :mod:`delegraph.arithmetic.requantize`. The second one takes halves away from zero.
 
     Source:
         L2Normalization, tflite/kernels/internal/optimized/optimized_ops.h (uint8) and
         internal/reference/integer_ops/l2normalization.h (int8).
     """
-    x_zero, y_zero, limits = x.zero_point, y.zero_point, np.iinfo(y.dtype)
+    differences = (every_value(x.dtype) - x.zero_point).astype(np.float64)
+    # The two kernels multiply by 128 before and after the shift.
+    before = 128 if y.type is TensorType.UINT8 else 1
+    more_shift = 0 if y.type is TensorType.UINT8 else 7
+    limits = np.iinfo(y.dtype)
+    scaled, halves = (context.scratch(x.shape, np.float64) for _ in range(2))
 
     def run() -> None:
-        difference = x.data.astype(np.int64) - x_zero
-        squares = np.square(difference).sum(-1, keepdims=True)
-        multiplier, shift = gemmlowp.inverse_sqrt(squares)
-        if y.type is TensorType.UINT8:
-            result = multiply_by_quantized_multiplier(128 * difference, multiplier, shift)
-        else:
-            result = multiply_by_quantized_multiplier(difference, multiplier, shift + 7)
-        y.data[...] = (result.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+        values, rest = scaled.data, halves.data
+        differences.take(x.data.view(np.uint8), None, values, "clip")
+        squares = np.einsum("...i,...i->...", values, values)[..., np.newaxis]
+        multiplier, shift = gemmlowp.inverse_sqrt(squares.astype(np.int64))
+        shift += more_shift
+        # Half a unit of the second rounding, of which there is none without a shift to the right.
+        np.copysign(np.where(shift < 0, np.ldexp(0.5, np.minimum(shift, 0)), 0.0), values, rest)
+        np.multiply(values, np.ldexp(multiplier * float(before), shift - 31), values)
+        np.add(values, rest, values)
+        np.add(values, 0.5 + y.zero_point, values)
+        np.floor(values, values)
+        y.data[...] = values.clip(limits.min, limits.max, out=values)
 
     return run

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.arithmetic import fixed_point_softmax
 from delegraph.arithmetic.lookup_table import exponentials
@@ -70,25 +73,40 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.
     """
     table = exponentials(x.scale, 1.0)
+    length = x.shape[-1]
+    rows = math.prod(x.shape[:-1])
     difference, row_max = (
         context.scratch(x.shape, x.dtype),
         context.scratch((*x.shape[:-1], 1), x.dtype),
     )
-    exps = context.scratch(x.shape, np.float32)
+    exps = context.scratch((length, rows), np.float32)
     input_scale, output_scale = np.float32(x.scale), np.float32(y.scale)
     ratio, zero_point = input_scale / output_scale, np.float32(y.zero_point)
     limits = np.iinfo(y.dtype)
 
     def run() -> None:
-        e, d = exps.data, difference.data
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
-        np.subtract(x.data, row_max.data, d)
-        table.take(d.view(np.uint8), None, e, "clip")
-        total = np.add.accumulate(e, -1)[..., -1:]  # summed in the order of the official loop
+        np.subtract(x.data, row_max.data, difference.data)
+        columns = difference.data.view(np.uint8).reshape(rows, length).T
+        table.take(np.ascontiguousarray(columns), None, exps.data, "clip")
+        total = _sums_in_order(exps.data).reshape(row_max.data.shape)
         log_total = np.log(total.astype(np.float64)).astype(np.float32)
-        offset = (input_scale * row_max.data.astype(np.float32) + log_total) / output_scale
+        offset = (input_scale * row_max.data + log_total) / output_scale
+        e = exps.data.reshape(x.shape)
         np.multiply(x.data, ratio, e)
         np.subtract(e, offset, e)
         y.data[...] = (np.rint(e, e) + zero_point).clip(limits.min, limits.max)
 
     return run
+
+
+def _sums_in_order(columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the sum of each column of ``[L, N], float32``, from top to bottom as official loops.
+
+    NumPy adds whole rows in their order, but in pairs if a row has a single element.
+    """
+    if columns.shape[1] == 1:
+        last: NDArray[np.float32] = np.add.accumulate(columns, 0)[-1]
+        return last
+    total: NDArray[np.float32] = np.add.reduce(columns, 0)
+    return total

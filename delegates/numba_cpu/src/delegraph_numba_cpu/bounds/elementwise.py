@@ -52,8 +52,10 @@ def chain(row: Touched) -> None:
     widest = max(sizes.values())
     row.require(max(sizes) < slots <= SLOTS, "slots are counted")
     # A repeated source is filled in whole vectors, and the last elements are computed as a whole
-    # vector.
-    longest = max(row["length"], row.vector_bytes) * widest + row.vector_bytes
+    # vector. Only these are in registers if one step reads all sources in place.
+    in_place = len(steps) == 1 and all(r[Record.LAYOUT] == Layout.DIRECT for r in records)
+    length = row.vector_bytes if in_place else max(row["length"], row.vector_bytes)
+    longest = length * widest + row.vector_bytes
     row.within("an operand's register", longest, row["register_bytes"])
     row.scratch(8 * SLOTS + slots * row["register_bytes"])
 

@@ -1,9 +1,20 @@
-"""Bytes that rows of L2_NORMALIZATION read and write, as rows of SOFTMAX do."""
+"""Bytes that rows of L2_NORMALIZATION read and write; float32 rows as those of SOFTMAX."""
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import rule
+from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.bounds.softmax import float_rows
-from delegraph_numba_cpu.instructions.l2_normalization import L2_NORMALIZATION
+from delegraph_numba_cpu.instructions.l2_normalization import (
+    L2_NORMALIZATION,
+    L2_NORMALIZATION_8_BIT,
+)
 
 rule(L2_NORMALIZATION)(float_rows)
+
+
+@rule(L2_NORMALIZATION_8_BIT)
+def byte_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that a call on 8-bit rows reads and writes."""
+    size = row["rows"] * row["length"]
+    row.read("source", size)
+    row.write("target", size)

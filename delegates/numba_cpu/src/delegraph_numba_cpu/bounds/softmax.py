@@ -22,6 +22,15 @@ def byte_rows(row: Touched) -> None:
     _rows_of_bytes(row, 1)
 
 
+@rule(softmax.LOG_SOFTMAX_8_BIT)
+def log_byte_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``LOG_SOFTMAX_8_BIT`` reads and writes."""
+    size = row["rows"] * row["length"]
+    row.read("source", size)
+    row.write("target", size)
+    row.read("table", 4 * 256)
+
+
 @rule(softmax.SOFTMAX_8_BIT_TO_INT16)
 def byte_rows_to_int16(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT_TO_INT16`` reads and writes."""

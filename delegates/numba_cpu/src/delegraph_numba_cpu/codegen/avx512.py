@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
 from delegraph_numba_cpu.codegen.intrinsics import F32, I16, I32, call
-from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.lanes import Lanes, by_parts
 from delegraph_numba_cpu.codegen.registry import level
 
 IS_THERE = level().vector_bytes == 64
@@ -27,18 +26,7 @@ def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
         name = "llvm.x86.avx512.mask.scalef.ps.512"
         return call(builder, name, VECTOR, [x, n, x, ALL, CURRENT_ROUNDING])
 
-    return _by_sixteen(scale, x, n)
-
-
-def nearest_integer(x: Lanes) -> Lanes:
-    """Return int32 nearest to floats, halves to even; the least one for NaN and beyond int32."""
-    kind = ir.VectorType(I32, 16)
-
-    def convert(builder: Any, x: Any) -> Any:
-        arguments = [x, ir.Constant(kind, [0] * 16), ALL, CURRENT_ROUNDING]
-        return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", kind, arguments)
-
-    return _by_sixteen(convert, x)
+    return by_parts(16, scale, x, n)
 
 
 def reciprocal(x: Lanes) -> Lanes:
@@ -47,7 +35,7 @@ def reciprocal(x: Lanes) -> Lanes:
     def estimate(builder: Any, x: Any) -> Any:
         return call(builder, "llvm.x86.avx512.rcp14.ps.512", VECTOR, [x, x, ALL])
 
-    first = _by_sixteen(estimate, x)
+    first = by_parts(16, estimate, x)
     return first * (-x).times_plus(first, 2.0)
 
 
@@ -84,7 +72,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
         name = "llvm.x86.avx512.mask.getexp.ps.512"
         return call(builder, name, VECTOR, [x, x, ALL, CURRENT_ROUNDING])
 
-    m, n = _by_sixteen(mantissa, x), _by_sixteen(exponent, x)
+    m, n = by_parts(16, mantissa, x), by_parts(16, exponent, x)
     return (m < 1.0).choose(n + 1.0, n), m
 
 
@@ -94,27 +82,4 @@ def _root_estimate(x: Lanes) -> Lanes:
     def estimate(builder: Any, x: Any) -> Any:
         return call(builder, "llvm.x86.avx512.rsqrt14.ps.512", VECTOR, [x, x, ALL])
 
-    return _by_sixteen(estimate, x)
-
-
-def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
-    """Return *function*, which takes 16 elements, applied to all elements of *operands*."""
-    builder, count = operands[0].builder, operands[0].type.count
-    parts = [
-        function(builder, *(_elements(x.value, builder, range(i, i + 16)) for x in operands))
-        for i in range(0, count, 16)
-    ]
-    while len(parts) > 1:
-        parts = [_joined(builder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    return Lanes(builder, parts[0])
-
-
-def _elements(vector: Any, builder: Any, numbers: range) -> Any:
-    mask = ir.Constant(ir.VectorType(I32, len(numbers)), list(numbers))
-    return builder.shuffle_vector(vector, vector, mask)
-
-
-def _joined(builder: Any, first: Any, second: Any) -> Any:
-    count = 2 * first.type.count
-    mask = ir.Constant(ir.VectorType(I32, count), list(range(count)))
-    return builder.shuffle_vector(first, second, mask)
+    return by_parts(16, estimate, x)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
-from llvmlite import ir
-
-from delegraph_numba_cpu.codegen import avx512
-from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, HALF, WIDE, operation
-from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I32, call
+from delegraph_numba_cpu.codegen import x86_bytes
+from delegraph_numba_cpu.codegen.elementwise_operations import HALF, WIDE, operation
+from delegraph_numba_cpu.codegen.intrinsics import I8, I32
 from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.instructions.elementwise import Operation
 
@@ -28,37 +25,14 @@ def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, sig
 
 def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
     """Return int32 clamped between *low* and *high*, as bytes."""
-    if not _PACKS:
+    if not x86_bytes.IS_THERE:
         return whole.at_least(low).at_most(high).narrow(I8)
-    found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
+    found = x86_bytes.saturated_bytes(whole, signed=signed)
+    low, high = low.narrow(I8), high.narrow(I8)
     if signed:
         return found.at_least(low).at_most(high)
     found = _unsigned_less(found, low).choose(low, found)
     return _unsigned_less(high, found).choose(high, found)
-
-
-def _saturated(x: Lanes, signed: bool, zero: Lanes | None = None) -> Lanes:
-    """Return 64 int32, each as the nearest byte; *zero* is added to the nearest int16, if given."""
-    builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
-    parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
-    halves = [
-        call(builder, "llvm.x86.avx512.packssdw.512", words, parts[i : i + 2]) for i in (0, 2)
-    ]
-    if zero is not None:
-        summand = _shuffled(builder, zero.narrow(I16).value, range(32))
-        halves = [call(builder, "llvm.sadd.sat.v32i16", words, [x, summand]) for x in halves]
-    name = "packsswb" if signed else "packuswb"
-    zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
-    dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
-    # Each 16 bytes hold four elements of each part.
-    order = [4 * (i % 4) + i // 4 for i in range(16)]
-    return Lanes(builder, builder.bitcast(_shuffled(builder, dwords, order), kind))
-
-
-def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
-    numbers = list(lanes)
-    mask = ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
-    return builder.shuffle_vector(vector, vector, mask)
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
@@ -88,8 +62,9 @@ def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
                  low: Lanes, high: Lanes) -> Lanes:  # fmt: skip
         a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
         total = a.times_plus(a_factor, b.times_plus(b_factor, offset))
-        nearest = avx512.nearest_integer(total) if _PACKS else total.nearest_integer()
-        return _as_bytes(nearest, low, high, signed)
+        if x86_bytes.IS_THERE:
+            return _as_bytes(x86_bytes.nearest_integer(total), low, high, signed)
+        return _as_bytes(total.nearest_integer(), low, high, signed)
 
     return function
 
@@ -103,8 +78,8 @@ def _quantized(signed: bool) -> Callable[..., Lanes]:
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
-        whole = avx512.nearest_integer((x * factor).at_most(high))
-        return _saturated(whole, signed, zero_point)
+        whole = x86_bytes.nearest_integer((x * factor).at_most(high))
+        return x86_bytes.saturated_bytes(whole, signed=signed, zero=zero_point)
 
     return function
 
@@ -124,8 +99,7 @@ def _product(signed: bool) -> Callable[..., Lanes]:
     return function
 
 
-_PACKS = GRANULE == 64
-_PAIRS = WIDE if _PACKS else HALF
+_PAIRS = WIDE if x86_bytes.IS_THERE else HALF
 
 operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
 operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
@@ -133,7 +107,7 @@ operation(Operation.NEAREST_SUM_OF_INT8, "fffii", _PAIRS)(_nearest_sum(True))
 operation(Operation.NEAREST_SUM_OF_UINT8, "fffii", _PAIRS)(_nearest_sum(False))
 operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
 operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
-if _PACKS:
+if x86_bytes.IS_THERE:
     operation(Operation.QUANTIZE_INT8, "fffi")(_quantized(True))
     operation(Operation.QUANTIZE_UINT8, "fffi")(_quantized(False))
 

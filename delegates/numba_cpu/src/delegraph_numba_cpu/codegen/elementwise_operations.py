@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.codegen import math_functions as f
+from delegraph_numba_cpu.codegen import x86_bytes
 from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I8, I16, I32, I64, call, pointer
 from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.registry import level
@@ -224,6 +225,8 @@ def permuted(x: Lanes, table: Any) -> Lanes:
 
 if "avx512vbmi" in level().needs:
     operation(Operation.LOOKUP, "t")(permuted)
+elif x86_bytes.IS_THERE:
+    operation(Operation.LOOKUP, "t")(x86_bytes.looked_up)
 else:
     operation(Operation.LOOKUP, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
 operation(Operation.LOOKUP_INT16, "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
@@ -282,7 +285,7 @@ def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
     return function
 
 
-if GRANULE < 64:
+if not x86_bytes.IS_THERE:
     for code in (Operation.QUANTIZE_INT8, Operation.QUANTIZE_UINT8):
         operation(code, "fffi", HALF)(_quantize(I8))
 operation(Operation.QUANTIZE_INT16, "fffi", HALF)(_quantize(I16))

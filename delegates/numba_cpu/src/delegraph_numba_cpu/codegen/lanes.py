@@ -6,6 +6,7 @@ Functions of ``math_functions.py`` and ``elementwise_operations.py`` take and re
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -192,3 +193,34 @@ class Lanes:
     def nearest_integer(self) -> Lanes:
         """Return :meth:`nearest` as int32."""
         return (self + ROUNDING).bits() - self.filled(ROUNDING).bits()
+
+    def taken(self, numbers: Iterable[int]) -> Lanes:
+        """Return the elements with the given numbers, in that order."""
+        return joined(self, self, numbers)
+
+
+def joined(first: Lanes, second: Lanes, numbers: Iterable[int]) -> Lanes:
+    """Return those elements of two vectors, counted together, that have the given numbers."""
+    lanes = list(numbers)
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
+    return first._apply("shuffle_vector", first.value, second.value, mask)
+
+
+def by_parts(count: int, function: Callable[..., Any], *operands: Lanes) -> Lanes:
+    """Return the results of a function of shorter LLVM vectors for all elements of *operands*.
+
+    Args:
+        count: number of elements that *function* takes.
+        function: function of the LLVM builder and of an LLVM vector for each operand.
+        operands: vectors of a multiple of *count* elements, a power of two.
+    """
+    builder, total = operands[0].builder, operands[0].type.count
+    parts = [
+        Lanes(builder, function(builder, *(x.taken(range(i, i + count)).value for x in operands)))
+        for i in range(0, total, count)
+    ]
+    while len(parts) > 1:
+        count *= 2
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [joined(first, second, range(count)) for first, second in pairs]
+    return parts[0]

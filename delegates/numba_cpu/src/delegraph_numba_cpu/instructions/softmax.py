@@ -40,3 +40,14 @@ the exponentials of a row, float32.
 
 SOFTMAX_8_BIT_TO_INT16 = Instruction("softmax_8_bit_to_int16", "softmax", _8_BIT)
 """SOFTMAX as of :data:`SOFTMAX_8_BIT` with int16 results."""
+
+LOG_SOFTMAX_8_BIT = Instruction(
+    "log_softmax_8_bit",
+    "softmax",
+    "source target rows length tiles table flip scale:f zero_point",
+)
+"""LOG_SOFTMAX of 8-bit rows by the table of :data:`SOFTMAX_8_BIT`, which is of numbers up to 1.
+
+Results are in sixteenths. They are at most 0, at least -255; then ``zero_point`` is added, and the
+low 8 bits are stored.
+"""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i16, load_i32, store_i16
-from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN, scaled, wrapped
-
-HALF_SQRT_2 = 1518500250  # Q0.31
+from delegraph_numba_cpu.kernels.fixed_point import inverse_sqrt, scaled, wrapped
 
 
 @jit
@@ -34,35 +32,3 @@ def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
 def divided(x, divisor):
     """Return ``x / divisor`` truncated towards zero, as in C."""
     return -(-x // divisor) if x < 0 else x // divisor
-
-
-@jit
-def high_product(a, b):
-    """Return ``a * b / 2**31``, rounded to nearest, halves up."""
-    return min((a * b + (1 << 30)) >> 31, INT32_MAX)
-
-
-@jit
-def shifted_left(x, count):
-    """Return ``x * 2**count``, clamped to int32."""
-    return min(max(x << count, INT32_MIN), INT32_MAX)
-
-
-@jit
-def inverse_sqrt(x):
-    """Return the Q31 multiplier and the shift of ``1 / sqrt(x)``, as gemmlowp computes them."""
-    if x < 2:
-        return INT32_MAX, 0
-    bits = 0
-    while x >> bits:
-        bits += 1
-    pairs = (29 - bits) // 2  # shift x left by so many pairs of bits, into [2**27, 2**29)
-    value = x >> 2 if pairs < 0 else x << (2 * pairs)
-    half = ((value >> 1) + 1) >> 1
-    y = 1 << 28  # 1 in Q3; five Newton-Raphson steps
-    for _ in range(5):
-        cube = shifted_left(high_product(high_product(y, y), y), 6)
-        y = shifted_left(high_product(y, 3 << 27) - high_product(half, cube), 3)
-    y = high_product(y, HALF_SQRT_2)
-    right = 11 - pairs
-    return y << max(-right, 0), -max(right, 0)

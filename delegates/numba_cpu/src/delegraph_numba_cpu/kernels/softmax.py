@@ -17,6 +17,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     load_u8,
     real,
     store_f32,
+    store_i8,
     store_i16,
     word,
 )
@@ -104,6 +105,55 @@ softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, r.store_low_halves)
     W_SOURCE, W_TARGET, W_ROWS, W_LENGTH, W_TILES, EXPONENTIALS, RECIPROCALS, LEFT, MULTIPLIER,
     RIGHT,
 ) = instructions.SOFTMAX_INT16.slots(*instructions.SOFTMAX_INT16.names)  # fmt: skip
+
+
+(
+    L_SOURCE, L_TARGET, L_ROWS, L_LENGTH, L_TILES, L_TABLE, L_FLIP, L_SCALE, L_ZERO_POINT,
+) = instructions.LOG_SOFTMAX_8_BIT.slots(*instructions.LOG_SOFTMAX_8_BIT.names)  # fmt: skip
+
+UNITS = np.float32(16)  # of an 8-bit logarithm in 1
+LEAST, ROUNDING = np.float32(-255), np.float32(3 << 22)  # the sum with ROUNDING is an integer
+LOG_2, SQRT_2, HALVINGS = math.log(2), math.sqrt(2), 128.0  # float32 end at 2**128
+
+
+@kernel(instructions.LOG_SOFTMAX_8_BIT)
+def log_softmax_8_bit(record, tile, worker):
+    """Write the logarithms of the softmax of this tile's rows, summed in the official order.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
+    rows, tiles, length = word(record, L_ROWS), word(record, L_TILES), word(record, L_LENGTH)
+    table, flip, scale = word(record, L_TABLE), word(record, L_FLIP), real(record, L_SCALE)
+    zero_point = word(record, L_ZERO_POINT)
+    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        source, target = word(record, L_SOURCE) + i * length, word(record, L_TARGET) + i * length
+        maximum = 0
+        for j in range(length):
+            maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
+        total = ZERO
+        for j in range(length):
+            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+            total += load_f32(table + 4 * (difference & 255))
+        offset = (scale * np.float32(maximum - flip) + np.float32(natural_log(total))) * UNITS
+        for j in range(length):
+            value = (types.int32(load_u8(source + j)) ^ flip) - flip
+            share = np.float32(value) * (scale * UNITS) - offset
+            share = (min(max(share, LEAST), ZERO) + ROUNDING) - ROUNDING
+            store_i8(target + j, types.int32(share) + zero_point)
+
+
+@jit
+def natural_log(x):
+    """Return the natural logarithm of a float32 of 1 or more, in float64."""
+    rest, power = np.float64(x), 0.0
+    while rest > SQRT_2 and power < HALVINGS:
+        rest, power = rest * 0.5, power + 1.0
+    ratio = (rest - 1.0) / (rest + 1.0)
+    square, series = ratio * ratio, 0.0
+    for n in range(23, 0, -2):
+        series = series * square + 1.0 / n
+    return power * LOG_2 + 2.0 * ratio * series
 
 
 @kernel(instructions.SOFTMAX_INT16)

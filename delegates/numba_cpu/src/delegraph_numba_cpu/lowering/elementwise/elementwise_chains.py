@@ -37,9 +37,6 @@ LENGTH = 1024
 Several vectors of this length fit into the L1 cache.
 """
 
-PIECE_BYTES = 4 * LENGTH
-"""The same in bytes of the widest tensor, where one step reads its sources in place."""
-
 LONGEST = 4096
 """Largest number of elements at a time, if it must be a multiple of a source's period."""
 
@@ -188,13 +185,18 @@ class Chain:
         if not elements:
             return
         code, slots = self._encoded()
-        length, layouts = self._layouts(builder.level.vector_bytes, elements, self._most(itemsize))
+        granule = builder.level.vector_bytes
+        length, layouts = self._layouts(granule, elements)
+        tiles, in_register = self._tiles(builder, -(-elements // length)), length
+        if len(self._steps) == 1 and all(layout is Layout.DIRECT for layout in layouts):
+            # Registers hold the last elements only, so that a tile need not be cut into pieces.
+            length, in_register = -(-elements // (tiles * granule)) * granule, granule
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
-        register_bytes = -(-length * widest // 64) * 64 + 1024
+        register_bytes = -(-in_register * widest // 64) * 64 + 1024
         builder.emit(
             CHAIN,
-            self._tiles(builder, -(-elements // length)),
+            tiles,
             self._replaceable(layouts, itemsize),
             steps=steps,
             step_count=len(self._steps),
@@ -209,16 +211,6 @@ class Chain:
             target_itemsize=itemsize,
             **self._source_words(),
         )
-
-    def _most(self, itemsize: int) -> int:
-        """Number of elements that the kernel should process at a time.
-
-        An element of the result has *itemsize* bytes.
-        """
-        if len(self._steps) > 1 or any(len(s.geometry.shape) > 1 for s in self._sources):
-            return LENGTH
-        widest = max(itemsize, *(source.itemsize for source in self._sources))
-        return max(LENGTH, PIECE_BYTES // widest)
 
     def _source_words(self) -> dict[str, Any]:
         places = [source.place for source in self._sources]
@@ -242,13 +234,12 @@ class Chain:
             and memories.count(memories[i]) == 1
         )
 
-    def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[int]]:
+    def _layouts(self, granule: int, elements: int) -> tuple[int, list[int]]:
         """Return how many elements the kernel processes at a time, and how each source is stored.
 
         Args:
             granule: number of which the first result is a multiple.
             elements: number of elements of the target.
-            most: wanted number of elements at a time.
         """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
@@ -260,7 +251,7 @@ class Chain:
                 unit = common
             else:
                 layouts[i] = Layout.STRIDED
-        length = max(min(most, elements + unit - 1) // unit, 1) * unit
+        length = max(min(LENGTH, elements + unit - 1) // unit, 1) * unit
         return length, layouts
 
     def _records(self, layouts: Sequence[int]) -> NDArray[np.int64]:
