@@ -390,9 +390,10 @@ def _run_named(
 def _memory(buffer: TensorBuffer) -> HostMemory:
     """Return a buffer's memory; errors are those of :meth:`CompiledModel.run_by_index`."""
     try:
-        return buffer.capsule
+        memory: HostMemory = buffer.capsule
     except AttributeError as error:
         raise ArgumentAttributeError(str(error)) from error
+    return memory
 
 
 def _requirements(tensor: Tensor) -> dict[str, Any]:

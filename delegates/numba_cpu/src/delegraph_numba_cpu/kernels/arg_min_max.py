@@ -6,6 +6,7 @@ import numpy as np
 
 from delegraph_numba_cpu.codegen import registers as r
 from delegraph_numba_cpu.codegen.intrinsics import (
+    I8,
     jit,
     load_f32,
     load_i8,
@@ -134,7 +135,7 @@ def byte_row_searcher(load, load_some):
 
 
 row_s8, row_u8 = (
-    byte_row_searcher(r.whole_loader(r.INTS, r.I8, is_signed), load_some)
+    byte_row_searcher(r.whole_loader(r.INTS, I8, is_signed), load_some)
     for is_signed, load_some in ((True, r.widen_signed), (False, r.widen_unsigned))
 )
 
