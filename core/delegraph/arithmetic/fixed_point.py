@@ -159,13 +159,15 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
 
 
 def _rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDArray[np.int64]:
-    """Return a new array with the result of :func:`saturating_rounding_doubling_high_mul`."""
-    product: NDArray[np.int64] = np.asarray(np.multiply(a, b, dtype=np.int64))
+    """Return a new array with the result of :func:`saturating_rounding_doubling_high_mul`.
+
+    *a* may be an array that JAX traces, which has the methods of NumPy's arrays only.
+    """
+    product: NDArray[np.int64] = a.astype(np.int64) * b
     product += 1 << 30
     product >>= 31
-    if np.min(b, initial=0) < 0:
-        np.minimum(product, INT32_MAX, out=product)  # only MIN * MIN is too large
-    return product
+    # Only MIN * MIN is too large.
+    return product.clip(None, INT32_MAX) if np.min(b, initial=0) < 0 else product
 
 
 def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
