@@ -6,6 +6,7 @@ a wrong answer, anything else for what should not have been raised.
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import faulthandler
 import os
@@ -271,6 +272,8 @@ def _send_interrupt(moment: float) -> None:
 
 def _after_interrupt(owned: Owned) -> None:
     """Check that the interpreter works; replace one that was being opened or closed."""
+    with contextlib.suppress(RuntimeError):  # mostly this thread does not hold it
+        _imp.release_lock()  # Python keeps it if the signal arrived while importlib took it
     try:
         owned.interpreter.get_input_details()
     except StateError:
