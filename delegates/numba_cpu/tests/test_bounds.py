@@ -148,6 +148,18 @@ def test_wrong_words_of_an_attention_are_refused(
         check_row(Row(row.instruction, row.tiles, words), 2, supported_levels()[0].vector_bytes)
 
 
+@pytest.mark.parametrize("op", ["AVERAGE_POOL_2D", "RESIZE_BILINEAR"])
+@pytest.mark.parametrize("name", ["channels", "out_width"])
+def test_rows_without_elements_are_refused_however_many(
+    name: str, op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = (row for case in cases(op, seed=3, count=1) for row in rows_of(case, BEST, monkeypatch))
+    row = next(row for row in rows if name in row.words)
+    words = row.words | {name: 0, "rows": (1 << 31) - 1}
+    with pytest.raises(Overrun, match="an output row has elements"):
+        check_row(Row(row.instruction, row.tiles, words), 2, 64)
+
+
 def wrong(call: Call, builder: ProgramBuilder) -> None:
     """Emit a copy of more than there is."""
     x, y = call.input(0), call.output()
