@@ -22,12 +22,13 @@ NEEDS_ENGINE = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime")),
     reason="ONNX Runtime is not installed: pip install onnx onnxruntime",
 )
-START = "    attributes = dict[str, Any]()"
-SWAPPED = """
-    if operator.name == "CONV_2D":
-        values = {name: a.swapaxes(2, 3) if a.ndim == 4 else a for name, a in values.items()}"""
+START = "    attributes: dict[str, Any] ="
+SWAPPED = """\
+    if operator.name == "CONV_2D" and names[1] in constants:
+        constants[names[1]] = constants[names[1]].swapaxes(2, 3)
+"""
 MISTAKES = {
-    "layout": [(START, START + SWAPPED)],
+    "layout": [(START, SWAPPED + START)],
     "padding": [
         (
             'attributes["pads"] = [*(w.before for w in windows), *(w.after for w in windows)]',
