@@ -42,8 +42,8 @@ MODEL = graph_model(
 )
 
 
-def hints(delegate: SimpleDelegateInterface) -> tuple[Hint, ...]:
-    with Interpreter(model_content=MODEL, delegates=[delegate]) as interpreter:
+def hints(delegate: SimpleDelegateInterface, model: bytes = MODEL) -> tuple[Hint, ...]:
+    with Interpreter(model_content=model, delegates=[delegate]) as interpreter:
         explanation = explain(interpreter)
         return hints_for(interpreter, explanation.placement, explanation.costs)
 
@@ -75,6 +75,26 @@ def hints(delegate: SimpleDelegateInterface) -> tuple[Hint, ...]:
 )
 def test_one_constraint_of_the_claims_is_lifted(claim: Claim, expected: list[str]) -> None:
     assert [str(hint) for hint in hints(Claiming(Capabilities([claim])))] == expected
+
+
+def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
+    """INT32, for the bias, does not help: the activation keeps FULLY_CONNECTED from the delegate."""
+    model = graph_model(
+        [
+            ("ABS", "i", "j"),
+            ("FULLY_CONNECTED", "j w bias", "k", FC(fused_activation_function=RELU6)),
+        ],
+        inputs="i",
+        outputs="k",
+        tensors={
+            **{name: tensor((1, 4), "INT8", scale=0.5) for name in "ijk"},
+            "w": constant(np.ones((4, 4), np.int8), scale=0.5),
+            "bias": constant(np.ones(4, np.int32), scale=0.25),
+        },
+    )
+    claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
+    found = hints(Claiming(Capabilities([claim])), model)
+    assert [str(hint) for hint in found] == ["claim types INT8 to take 1 more node"]
 
 
 class Ranks(Answering):

@@ -115,17 +115,24 @@ def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Ite
 def _changes(
     delegate: SimpleDelegateInterface, questions: Sequence[_Question]
 ) -> Iterator[tuple[str, list[_Question]]]:
-    """Yield text for each change, with the nodes of *questions* that the delegate then accepts."""
+    """Yield text for each change, with the nodes of *questions* that the delegate then accepts.
+
+    Of several additions to the claims with the same effect, only the shortest is yielded.
+    """
     try:
         claimed = delegate.capabilities()
     except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
         return
     about_claims = [q for q in questions if q.rejection.constraint in _LIFTS]
     lifts = Counter(lift for q in about_claims if (lift := _widening(q, claimed)) is not None)
-    for by, _ in lifts.most_common(MOST_TRIED):
+    tried = [by for by, _ in lifts.most_common(MOST_TRIED)]
+    effects = set[tuple[int, ...]]()
+    for by in sorted(tried, key=lambda by: len(str(by))):
         with widened(by):
             accepted = [q for q in about_claims if _is_accepted(delegate, q, q.context)]
-        if accepted:
+        effect = tuple(map(id, accepted))
+        if effect and effect not in effects:
+            effects.add(effect)
             yield f"claim {by}", accepted
     ranks = Counter(rank for q in questions if (rank := _missing_rank(q.rejection)) is not None)
     for rank, _ in ranks.most_common(MOST_TRIED):
