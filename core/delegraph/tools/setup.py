@@ -15,7 +15,11 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
-from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_of_file
+from delegraph.runtime.delegates.requested_delegates import (
+    AnyDelegate,
+    delegate_of_file,
+    is_installed_name,
+)
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, OnFailure, Requirement, in_groups
@@ -186,6 +190,19 @@ class Setup:
         return requested + [
             delegate_of_file(path, options, self.isolation) for path, options in written
         ]
+
+    def require_installed_delegates(self) -> None:
+        """Check that an installed plugin provides each delegate that is given by its name.
+
+        Raises:
+            PluginError: no plugin provides it, or several do.
+        """
+        from delegraph.plugins import installed
+
+        for delegate in self.delegates or ():
+            is_name = isinstance(delegate, str) and is_installed_name(delegate)
+            if is_name and delegate not in ("all", "default", "none"):
+                installed().find(delegate)
 
     def own_runtime_only(self) -> list[str]:
         """Return the names of options that are set and only Delegraph's own runtime supports."""

@@ -20,17 +20,17 @@ BRIEF = ("--blocks", 5, "--seconds", 0.1)
 
 def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    against = ("--against", "--runtime litert", "--against", "-d unknown")
+    against = ("--against", "--runtime litert", "--against", "-d sin:a=1")
     ran = delegraph("benchmark", sines, *against, *BRIEF, "--result-json", path)
     assert ran.code == 3
-    assert ran.err.startswith("error: no installed plugin provides delegate 'unknown'")
+    assert ran.err.startswith("error: delegate 'sin' has no options")
     assert ran.lines[1].startswith("sines.tflite: ")
     assert "MODEL is" in ran.out
-    assert "sines.tflite, unknown: failed: no installed plugin provides" in ran.out
+    assert "sines.tflite, sin:a=1: failed: delegate 'sin' has no options" in ran.out
     written = json.loads(path.read_text(encoding="utf-8"))
     assert [other["name"] for other in written["others"]] == [
         "sines.tflite, litert",
-        "sines.tflite, unknown",
+        "sines.tflite, sin:a=1",
     ]
     assert written["others"][0]["verdict"]["text"] in ran.out
     assert len(written["one"]["blocks"]) == 5

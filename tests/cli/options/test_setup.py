@@ -8,6 +8,7 @@ import click
 import pytest
 
 from delegraph.cli.options.setup import changed_setup
+from delegraph.errors import UnknownDelegateError
 from delegraph.tools import Setup
 
 
@@ -33,6 +34,11 @@ def test_another_model_and_runtime(setup: Setup, tmp_path: Path) -> None:
     other.touch()
     changed = changed_setup(setup, f"'{other}' --runtime litert", "--against")
     assert (changed.model, changed.runtime) == (str(other), "litert")
+
+
+def test_a_delegate_that_is_not_installed_is_refused_at_once(setup: Setup) -> None:
+    with pytest.raises(UnknownDelegateError, match=r"'sinn' \(did you mean 'sin'\?\)"):
+        changed_setup(setup, "-d sinn", "--against")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,14 @@ def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
     assert page.count("<figure>") == 1
 
 
+def test_a_page_without_differences_speaks_of_no_histograms(chain: str) -> None:
+    same = setup_of(chain, "delegraph")
+    found, layers = diff(same, runs=1), diff_layers(same)
+    page = difference_page(found, verdict_of(found, layers), layers)
+    assert "All compared tensors are equal." in page
+    assert "istogram" not in page
+
+
 def test_names_of_a_model_are_no_markup(chain: str) -> None:
     found = diff(setup_of(chain, "delegraph"), runs=1)
     (output,) = found.outputs

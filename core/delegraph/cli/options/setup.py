@@ -78,6 +78,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 
     Raises:
         UsageError: *words* contain an unknown option.
+        PluginError: no installed plugin provides one of the delegates.
     """
     # Messages show this name in place of a command's name.
     command = click.Command(f"{option} {words!r}", callback=lambda **_: None, add_help_option=False)
@@ -102,6 +103,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
         given |= {"delegates": given.get("delegates") or None, "delegate_files": files}
     changed = replace(setup, **given)
     _require_known_to_runtime(changed)
+    changed.require_installed_delegates()
     return changed
 
 

@@ -188,13 +188,17 @@ def _layers(layers: LayersDifference) -> str:
     notes = "".join(f"<p>{escape(note)}</p>" for note in layers.notes)
     left = len(layers.layers) - len(shown)
     more = f"<p class=dim>{left} more could not be compared</p>" if left else ""
-    scale = f"{_edge(ends[0])} at the left end, {_edge(ends[1] + 1)} at the right"
+    drawn = "All compared tensors are equal."
+    if any(each for pair in counts.values() for each in pair):
+        drawn = (
+            "Histograms of the absolute differences, all on one scale: "
+            f"{_edge(ends[0])} at the left end, {_edge(ends[1] + 1)} at the right. "
+            "Coloured figures are beyond the numerics profile."
+        )
     return (
-        f"<h2>Layers</h2>{notes}<p class=dim>Histograms of the absolute differences, all on one "
-        f"scale: {scale}. Drift: each side goes on with its own values. Same inputs: the test "
-        f"computes from the reference's values. Coloured figures are beyond the "
-        f"numerics profile.</p><div class=wide><table><tr>{heads}</tr>{rows}"
-        f"</table></div>{more}"
+        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} Drift: each side goes on with its own values. "
+        "Same inputs: the test computes from the reference's values.</p>"
+        f"<div class=wide><table><tr>{heads}</tr>{rows}</table></div>{more}"
     )
 
 
