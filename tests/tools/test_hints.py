@@ -78,7 +78,7 @@ def test_one_constraint_of_the_claims_is_lifted(claim: Claim, expected: list[str
 
 
 def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
-    """INT32, for the bias, does not help: the activation keeps FULLY_CONNECTED from the delegate."""
+    """INT32, for the bias, does not help: the delegate does not fuse the activation."""
     model = graph_model(
         [
             ("ABS", "i", "j"),

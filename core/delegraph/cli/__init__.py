@@ -129,6 +129,16 @@ def _own_command(name: str) -> click.Command:
     return command
 
 
+_ELSEWHERE = {
+    "bisect": "diff --bisect",
+    "compare": "diff",
+    "profile": "benchmark --op-profile",
+    "view": "report",
+    "visualize": "report",
+}
+"""Words by which other tools name what a command does."""
+
+
 def _no_command(name: str) -> str:
     """Return the error text for an unknown command, with the known ones."""
     from delegraph.errors import did_you_mean
@@ -144,6 +154,8 @@ def _no_command(name: str) -> str:
             if each.distribution == package:
                 why = f"{each} is {each.state.value}: {each.error}; {each.remedy}"
         return f"no command {name!r}: {why}"
+    if name in _ELSEWHERE:
+        return f"no command {name!r}: 'delegraph {_ELSEWHERE[name]}' does that"
     known = dict.fromkeys([*COMMANDS, *plugins.commands()])
     longer = [each for each in known if each.startswith(name)]  # no close match, as it is short
     hint = f" (did you mean {longer[0]!r}?)" if longer else did_you_mean(name, known)

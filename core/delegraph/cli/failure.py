@@ -89,6 +89,9 @@ _LONGEST = 300
 _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
 """What click says of a path that is not there."""
 
+_EXTRA = re.compile(r"Got unexpected extra arguments? \((.+)\)")
+"""What click says of words without an option."""
+
 _ADDRESS = re.compile(r"(?:https?|s3|gs):/")
 """Start of an address of the network, as a path shows it."""
 
@@ -156,6 +159,8 @@ def _with_help(error: click.UsageError) -> str:
     message = _OUTSIDE.sub(_limits, message)
     if gone := _GONE.search(message):
         message += _similar_file(Path(gone[1]))
+    if extra := _EXTRA.search(message):
+        message += _for_extra(extra[1].split()[0], error.ctx.command)
     group = error.ctx.command
     if message.startswith("No such command") and isinstance(group, click.Group):
         message += f"; expected one of: {', '.join(group.list_commands(error.ctx))}"
@@ -164,6 +169,16 @@ def _with_help(error: click.UsageError) -> str:
     ):
         message += f"; it goes before {error.ctx.command_path.split()[1]!r}"
     return f"{message} (see '{error.ctx.command_path} --help')"
+
+
+def _for_extra(word: str, command: click.Command) -> str:
+    """Return advice about a *word* that is a delegate's name, or a value of --input."""
+    from delegraph.plugins import installed
+
+    options = _options(command)
+    if "--delegate" in options and word in {offer.spec.name for offer in installed().offers()}:
+        return f"; a delegate needs -d: -d {word}"
+    return "; a value of --input follows its name: NAME=VALUE" if "--input" in options else ""
 
 
 def _limits(outside: re.Match[str]) -> str:

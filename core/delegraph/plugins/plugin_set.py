@@ -260,6 +260,10 @@ class PluginSet:
         empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
         lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
         lines += self.misspelled_groups()
+        if address.name.lower() == "xnnpack":
+            lines.append("XNNPACK is LiteRT's, which applies it by itself: --runtime litert")
+        elif not close and not address.distribution and len(lines) == 1:
+            lines.append("pip installs delegates, --delegate-file FILE.py applies that of a file")
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)

@@ -17,6 +17,9 @@ FIRST = 8
 MIN_CLASSES = 10
 """Number of scores from which an output without labels counts as a classifier's."""
 
+_ROUNDING = 0.1
+"""Largest difference of a sum of quantised probabilities from 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -75,7 +78,8 @@ def summarize(
         title: name of the output for users; empty means the tensor's name.
     """
     values = np.asarray(values)
-    best = best_classes(values, details, labels, top) if holds_scores(values, labels) else ()
+    has_classes = holds_scores(values, labels) and (labels or _is_distribution(values, details))
+    best = best_classes(values, details, labels, top) if has_classes else ()
     ordered = values.size > 0 and values.dtype.kind not in "OSUc"
     return OutputSummary(
         details["name"],
@@ -103,6 +107,15 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
     if labels:
         return values.size in (len(labels), len(labels) + 1)
     return values.size >= MIN_CLASSES and (values.dtype.kind == "f" or values.dtype.itemsize <= 2)
+
+
+def _is_distribution(values: NDArray[Any], details: Mapping[str, Any]) -> bool:
+    """Whether *values* are probabilities that add up to about 1, as those of SOFTMAX do.
+
+    Masks and features have the shape of class scores, too.
+    """
+    shares = dequantized(values.reshape(-1), details)
+    return bool((shares >= 0).all() and abs(shares.sum() - 1) <= _ROUNDING)
 
 
 def best_classes(

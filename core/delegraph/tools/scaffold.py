@@ -298,7 +298,11 @@ ignore_missing_imports = true
         else:
             what = f"operator {self.title!r}"
             providers = plugins.custom_op_providers().get(self.title, [])
-        found = [f"{what} is provided by {plugin}" for plugin in providers]
+        found = [
+            f"{what} is provided by {plugin}, too; where both are installed, users have to write "
+            f"the distribution's name in front, as in {self.distribution}:{self.name}"
+            for plugin in providers
+        ]
         try:
             installed = distribution(self.distribution)
         except PackageNotFoundError:

@@ -29,7 +29,7 @@ def test_a_model_is_shown_with_interface_and_operators(delegraph: Command, sines
     assert (ran.code, ran.err) == (0, "")
     for line in (
         "912 B, schema version 3, 1 subgraph, 1 constant, 4 B",
-        "f(x) = sin(x) + x + sin(2x)",
+        "description: f(x) = sin(x) + x + sin(2x)",
         "Subgraph 0 'main': 5 operators, 7 tensors",
         "input 0 x FLOAT32 [1]",
         "output 6 y FLOAT32 [1]",

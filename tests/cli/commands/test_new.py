@@ -17,7 +17,7 @@ def test_new_writes_a_project_and_says_what_comes_next(
     ran = delegraph("new", "my-chip", "--operators", "sin, add")
     assert (ran.code, ran.err) == (0, "")
     assert "cd delegraph-my-chip" in ran.lines
-    told = "Delegate my_chip is in delegraph-my-chip; Python imports it as delegraph_my_chip. Next:"
+    told = "Delegate my_chip is in delegraph-my-chip; Python imports it as delegraph_my_chip."
     assert told in ran.lines
     source = tmp_path / "delegraph-my-chip" / "src" / "delegraph_my_chip" / "delegate.py"
     text = source.read_text(encoding="utf-8")

@@ -160,10 +160,17 @@ def test_a_file_that_holds_no_labels_is_refused(
 
 
 def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) -> None:
-    ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
+    ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,102")
     start = ran.lines.index("score class")
-    assert ran.lines[start + 1] == "50 9"
-    assert len([line for line in ran.lines[start + 1 :] if line.startswith(("50 ", "0 "))]) == 5
+    assert ran.lines[start + 1] == "1 9"
+    assert len([line for line in ran.lines[start + 1 :] if line.startswith(("1 ", "0 "))]) == 5
+
+
+def test_numbers_that_are_no_probabilities_are_no_classes(
+    delegraph: Command, scores: Path
+) -> None:
+    ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
+    assert "score class" not in ran.lines
 
 
 @pytest.fixture
@@ -649,4 +656,5 @@ def test_points_of_a_pose_are_named(delegraph: Command, tmp_path: Path, photo: P
     start = ran.lines.index("Pose 1, score 0.50, in pixels of the picture")
     assert ran.lines[start + 1 : start + 3] == ["score point x y", "0.50 nose 100 50"]
     ran = delegraph("run", path, "-i", photo, "--threshold", "0.6")
-    assert "Poses: 0 of 1 with a score of at least 0.6" in ran.lines
+    assert "Poses: 0 of 1 with a score of at least 0.6; --threshold changes that" in ran.lines
+    assert "shown below" not in ran.out

@@ -234,10 +234,11 @@ def progress(what: str) -> Iterator[None]:
 def percent(share: float, digits: int = 1) -> str:
     """Return a share of 1 as text.
 
-    >>> percent(0.125), percent(1, digits=0)
-    ('12.5 %', '100 %')
+    >>> percent(0.125), percent(1, digits=0), percent(1e-4)
+    ('12.5 %', '100 %', '<0.1 %')
     """
-    return f"{100 * share:.{digits}f} %"
+    least = 10.0**-digits
+    return f"<{least:g} %" if 0 < 100 * share < least / 2 else f"{100 * share:.{digits}f} %"
 
 
 def size(count: int) -> str:

@@ -15,7 +15,7 @@ from delegraph.cli.answers.printing import (
     print_title,
     shortened,
 )
-from delegraph.cli.answers.run_findings import print_findings
+from delegraph.cli.answers.run_findings import has_findings, print_findings
 from delegraph.errors import printable
 from delegraph.json_records import to_json
 
@@ -150,8 +150,9 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
     facts = [(shortened(o.title), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]
     taken = sum(max(map(len, cells)) + 2 for cells in zip(columns[:-1], *facts, strict=True))
     room = max(_LEAST_ROOM, out.width - 2 - taken)
+    shown = findings.tensors if has_findings(findings) else ()
     rows = [
-        (*fact, "shown below" if o.index in findings.tensors else _first(o, room))
+        (*fact, "shown below" if o.index in shown else _first(o, room))
         for fact, o in zip(facts, outputs, strict=True)
     ]
     print_table(out, columns, rows, names=() if taken + _LEAST_ROOM < out.width else ("name",))

@@ -30,7 +30,8 @@ def print_findings(
     whole = "the part that was cut out" if is_cut else "the picture"
     unit = f"parts of {whole}" if size is None else f"pixels of {whole}"
     if findings.boxes is not None:
-        heading(out, f"Detections: {_how_many(findings, len(findings.boxes))}, in {unit}")
+        where = f", in {unit}" if findings.boxes else ""
+        heading(out, f"Detections: {_how_many(findings, len(findings.boxes))}{where}")
         _print_boxes(out, findings.boxes, size)
     for number, pose in enumerate(findings.poses or ()):
         heading(out, f"Pose {number + 1}, score {pose.score:.2f}, in {unit}")
@@ -41,8 +42,15 @@ def print_findings(
         _print_segmentation(out, findings.segmentation)
 
 
+def has_findings(findings: Findings) -> bool:
+    """Whether there is a box, a pose or a class of pixels to print."""
+    return bool(findings.boxes or findings.poses or findings.segmentation is not None)
+
+
 def _how_many(findings: Findings, kept: int) -> str:
-    return f"{kept} of {findings.candidates} with a score of at least {findings.threshold:g}"
+    advice = "" if kept or not findings.candidates else "; --threshold changes that"
+    least = f"with a score of at least {findings.threshold:g}"
+    return f"{kept} of {findings.candidates} {least}{advice}"
 
 
 def _print_boxes(out: Console, boxes: tuple[Box, ...], size: tuple[int, int] | None) -> None:

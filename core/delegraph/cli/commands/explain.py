@@ -22,7 +22,7 @@ from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
-OWN = "Delegraph"  # name of the runtime for nodes without a delegate
+REST = "the rest"  # runs the nodes that no requested delegate takes
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -270,7 +270,7 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
         out,
         ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason"),
         [
-            (subgraph, op, len(nodes), node_numbers(nodes), before or OWN, after or OWN, reason)
+            (subgraph, op, len(nodes), node_numbers(nodes), before or REST, after or REST, reason)
             for (subgraph, op, before, after, reason), nodes in groups.items()
         ],
         right=("subgraph", "count"),

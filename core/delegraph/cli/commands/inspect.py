@@ -127,7 +127,7 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
     if summary.quantization:
         print_paragraph(out, summary.quantization)
     if summary.description:
-        out.print(f"  {summary.description}")
+        print_paragraph(out, f"description: {summary.description}")
     for subgraph in summary.subgraphs:
         _print_subgraph(out, subgraph)
     heading(out, "Operators")

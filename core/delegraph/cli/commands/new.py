@@ -93,7 +93,8 @@ def command(
     for file in files:
         out.print(f"  {file}")
     out.print()
-    out.print(f"{what} {shown} is in {folder}; Python imports it as {project.package}. Next:")
+    out.print(f"{what} {shown} is in {folder}; Python imports it as {project.package}.")
+    out.print("Next:")
     out.print(f"  cd {folder}")
     out.print('  pip install -e ".[test]"')
     out.print("  python -m pytest")

@@ -107,8 +107,20 @@ def _if_true(*words: str) -> Words:
     return lambda value: list(words) if value == "true" else []
 
 
-def _if_false(*words: str) -> Words:
-    return lambda value: list(words) if value == "false" else []
+def _xnnpack(value: str) -> list[str]:
+    """Return the runtime that has XNNPACK, or the option that leaves all delegates out."""
+    return ["--runtime", "litert"] if value == "true" else ["--no-default-delegates"]
+
+
+def _for_phones(flag: str) -> Words:
+    """Return a function that refuses a delegate for phones, and accepts that it is not wanted."""
+
+    def words(value: str) -> list[str]:
+        if value == "true":
+            raise click.UsageError(f"{flag} is for phones; -d PATH takes any compiled delegate")
+        return []
+
+    return words
 
 
 def _model(value: str) -> list[str]:
@@ -130,7 +142,11 @@ _SETUP: Mapping[str, Words] = {
     "--num_threads": _unless_negative("--threads"),
     "--num_interpreter_threads": _unless_negative("--threads"),
     "--require_full_delegation": _if_true("--require", "full"),
-    "--use_xnnpack": _if_false("--no-default-delegates"),
+    "--use_xnnpack": _xnnpack,
+    "--use_gpu": _for_phones("--use_gpu"),
+    "--use_nnapi": _for_phones("--use_nnapi"),
+    "--use_hexagon": _for_phones("--use_hexagon"),
+    "--use_coreml": _for_phones("--use_coreml"),
 }
 
 _RUNS: Mapping[str, Words] = {
@@ -173,5 +189,8 @@ _FLAGS: Mapping[str, Mapping[str, Words]] = {
 }
 """Mapping from a command to its official flags, and from each flag to its words."""
 
-_SWITCHES = ("--require_full_delegation", "--use_xnnpack", "--dry_run", "--enable_op_profiling")
+_SWITCHES = frozenset({
+    "--dry_run", "--enable_op_profiling", "--require_full_delegation", "--use_coreml", "--use_gpu",
+    "--use_hexagon", "--use_nnapi", "--use_xnnpack",
+})  # fmt: skip
 """Flags that are true or false; without a value they are true."""

@@ -6,7 +6,7 @@ import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -108,11 +108,14 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 
 
 def _missing_delegate_option(words: str, option: str) -> str:
-    """Return advice where *words* begin with a delegate in place of a model; else an empty text."""
+    """Return advice where *words* begin with a delegate or a runtime; else an empty text."""
     from delegraph.plugins import installed
+    from delegraph.tools.setup import Runtime
 
     first = shlex.split(words)[:1]
     names = {offer.spec.name for offer in installed().offers()} | {"all", "default", "none"}
+    if first and first[0] in get_args(Runtime):
+        return f'; a runtime needs --runtime: {option} "--runtime {words}"'
     if not first or first[0].partition(":")[0] not in names:
         return ""
     return f'; a delegate needs -d: {option} "-d {words}"'

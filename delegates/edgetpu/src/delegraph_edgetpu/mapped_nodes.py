@@ -18,6 +18,7 @@ from delegraph.graph import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.mapping import OperatorMapping, map_subgraph
 from delegraph_edgetpu.options import EdgeTpuOptions
+from delegraph_edgetpu.reasons import Reason, Status
 
 
 class MappedNodes(SimpleDelegateInterface):
@@ -51,10 +52,17 @@ class MappedNodes(SimpleDelegateInterface):
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
         mapping = self._mappings[node.index]
-        return mapping.is_mapped or Rejection(mapping.reasons[0].rule, str(mapping.reasons[0]))
+        return mapping.is_mapped or _rejection(mapping.reasons[0])
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         raise OperatorError("what maps is compiled, and runs when it has been")
+
+
+def _rejection(reason: Reason) -> Rejection:
+    """Return *reason* as a rejection; equal for all nodes that work on unsupported types."""
+    if reason.status is Status.DATA_TYPE:
+        return Rejection(reason.rule, f"tensors {reason.expected}: {reason.remedy}")
+    return Rejection(reason.rule, str(reason))
 
 
 def subgraph_of(context: DelegateContext) -> SubgraphSpec:

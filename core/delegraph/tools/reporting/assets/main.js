@@ -6,7 +6,7 @@ function head() {
   const pairs = [["file", size(report.bytes)], ["constants", size(report.constant_bytes)],
     ["operators", report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0).toLocaleString("en")]];
   if (report.subgraphs.length > 1) pairs.push(["subgraphs", `${report.subgraphs.length}`]);
-  if (report.description) pairs.push(["made by", report.description]);
+  if (report.description) pairs.push(["description", report.description]);
   return [h("h1", {}, report.model), h("p", { class: "summary" }, report.summary),
     report.problem ? h("div", { class: "problem", role: "alert" }, report.problem.map((line) => h("p", {}, line))) : null,
     facts(pairs)].filter(Boolean);
