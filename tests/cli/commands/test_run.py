@@ -166,9 +166,7 @@ def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) ->
     assert len([line for line in ran.lines[start + 1 :] if line.startswith(("1 ", "0 "))]) == 5
 
 
-def test_numbers_that_are_no_probabilities_are_no_classes(
-    delegraph: Command, scores: Path
-) -> None:
+def test_numbers_that_are_no_probabilities_are_no_classes(delegraph: Command, scores: Path) -> None:
     ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
     assert "score class" not in ran.lines
 

@@ -312,6 +312,8 @@ def _print_diagnosis(
     surveyed: Sequence[SurveyedPlugin], shows_outcomes: bool, findings: Sequence[Finding]
 ) -> None:
     """Print findings, after a table of the plugins' outcomes if requested."""
+    from delegraph.tools.plugin_check import Level
+
     out = console()
     if shows_outcomes and surveyed:
         columns = ("plugin", "distribution", "version", "outcome")
@@ -322,7 +324,10 @@ def _print_diagnosis(
             if spec.isolate == "process":
                 out.print(f"delegate {spec.name!r} of {plugin}: {isolation_text(spec)}")
     print_findings(out, findings)
-    usable = sum(not each.plugin.error for each in surveyed)
+    usable = sum(
+        not each.plugin.error and all(found.level is not Level.ERROR for found in each.findings)
+        for each in surveyed
+    )
     delegates = sum(len(each.plugin.delegates) for each in surveyed)
     out.print(
         f"{plural(len(surveyed), 'plugin')}, {usable} usable, "

@@ -36,6 +36,11 @@ TYPES = ("INT8", "UINT8", "INT16")
 """Types of inputs and outputs: 8 bits, or 16 bits for the state of recurrent layers."""
 
 
+_NOT_COMPILED = (
+    "it is not compiled for the Edge TPU: 'delegraph edgetpu compile MODEL' compiles what the chip "
+    "can compute"
+)
+
 _SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
 
@@ -81,6 +86,8 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
+        if registration.name != CUSTOM_OP:
+            return Rejection("op", _NOT_COMPILED)
         claimed = self.capabilities().check(registration, node, context)
         if not claimed:
             return claimed

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from delegraph.delegation import node_numbers
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.mapping import OperatorMapping
+from delegraph_edgetpu.reasons import Reason
 
 _SHOWN = 2
 """Largest number of reasons that the row of an operator shows."""
@@ -70,28 +70,32 @@ def work_lines(compilation: Compilation) -> list[str]:
 def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, str, str]]:
     """Return table rows of unmapped operators: nodes, operator, reasons, remedies.
 
-    Neighbouring operators with equal names and reasons share a row, and so do all operators that
-    depend on the same unmapped node.
+    Operators with the same reasons and remedies share a row, and so do all operators that depend
+    on the same unmapped node; these rows come last.
     """
-    stay = [operator for operator in operators if operator.reasons]
-    waiting = [o for o in stay if o.reasons[0].rule == "behind"]
-    rows = [
-        _row(list(group))
-        for _, group in groupby(
-            (o for o in stay if o.reasons[0].rule != "behind"),
-            key=lambda o: (o.name, [str(reason) for reason in o.reasons]),
-        )
-    ]
-    causes = dict.fromkeys(str(o.reasons[0]) for o in waiting)
-    return rows + [_row([o for o in waiting if str(o.reasons[0]) == cause]) for cause in causes]
+    groups: dict[tuple[object, ...], list[OperatorMapping]] = {}
+    for operator in operators:
+        if operator.reasons:
+            is_behind = operator.reasons[0].rule == "behind"
+            reasons = operator.reasons[:1] if is_behind else operator.reasons
+            key = is_behind, *dict.fromkeys(f"{_why(r)} {r.remedy}" for r in reasons)
+            groups.setdefault(key, []).append(operator)
+    return [_row(group) for _, group in sorted(groups.items(), key=lambda each: each[0][0] is True)]
+
+
+def _why(reason: Reason) -> str:
+    """Text of *reason* in the table; tensors of a wrong type have their names in the log only."""
+    is_type = reason.rule in ("parameter-type", "tensor-type")
+    return f"its tensors {reason.expected}" if is_type else str(reason)
 
 
 def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
     counts = Counter(operator.name for operator in operators)
-    names = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in sorted(counts.items()))
+    names = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in sorted(counts.items()))
     reasons = operators[0].reasons
-    more = f"; and {len(reasons) - _SHOWN} more, see the log" if len(reasons) > _SHOWN else ""
-    why = "; ".join(dict.fromkeys(str(reason) for reason in reasons[:_SHOWN])) + more
+    texts = list(dict.fromkeys(map(_why, reasons)))
+    more = f"; and {len(texts) - _SHOWN} more, see the log" if len(texts) > _SHOWN else ""
+    why = "; ".join(texts[:_SHOWN]) + more
     remedies = "; ".join(dict.fromkeys(reason.remedy for reason in reasons))
     return node_numbers([o.index for o in operators]), names, why, remedies
 

@@ -87,8 +87,7 @@ def _broken_by_type(
             "tensor-type",
             f"{what} is {tensor.type.name}",
             f"must be {names}",
-            "quantise it: full integer quantization, inference_input_type and "
-            "inference_output_type tf.int8 or tf.uint8"
+            "quantise it: full integer quantization, of the model's inputs and outputs as well"
             if is_float
             else f"compute it in {names}, or leave it at the end of the model",
             Status.DATA_TYPE,
