@@ -69,10 +69,7 @@ def test_it_takes_what_was_compiled_and_the_results_are_the_same() -> None:
 
 def test_it_leaves_other_operators_with_a_reason() -> None:
     text = why_left(addition())
-    assert (
-        text
-        == "it is not compiled for the Edge TPU: 'delegraph edgetpu compile MODEL' compiles what the chip can compute"
-    )
+    assert "not compiled for the Edge TPU: 'delegraph edgetpu compile MODEL' compiles" in text
 
 
 def test_it_leaves_a_version_that_does_not_exist() -> None:

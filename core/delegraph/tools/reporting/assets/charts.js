@@ -299,7 +299,7 @@ function differenceTable(layers, view, go) {
   return table("Layers, those first that add most noise themselves", [
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
     { title: "operator", value: (l) => l.op },
-    { title: "tensor", value: (l) => l.name, class: "wide" },
+    { title: "tensor", value: (l) => l.name, cell: (l) => breakable(l.name), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
     ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
     { title: "note", value: (l) => l.same_inputs.note || l.drift.note, cell: (l) => l.same_inputs.note || l.drift.note || "" },

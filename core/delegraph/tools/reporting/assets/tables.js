@@ -14,6 +14,9 @@ function h(name, attributes = {}, ...children) {
 
 const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
+// A long name that breaks after / and ; first.
+const breakable = (name) => name.split(/(?<=[/;])/).flatMap((part) => [part, h("wbr")]);
+
 // A number of bytes for people; null is a size known only while invoking.
 function size(bytes) {
   if (bytes === null || bytes === undefined) return "?";
