@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from delegraph.durations import duration
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.other_work import NOTABLE
 from delegraph.tools.benchmarking.run_control import RunControl
-from delegraph.tools.durations import duration
 from delegraph.tools.latency import Latency
 
 UNSTABLE = 0.025
