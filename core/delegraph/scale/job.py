@@ -148,8 +148,8 @@ def predict(
         progress: function that is called with the number of finished rows.
 
     Raises:
-        ArgumentError: the output's suffix is unknown, the data do not fit the model, an interrupted
-            job exists and *resume* is False, the interrupted job is a different one, or *top* is
+        ArgumentError: the output's suffix is unknown, or the data do not fit the model. An
+            interrupted job exists and *resume* is False, or it is a different job. Or *top* is
             given and no output holds scores of classes.
         PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or a row has killed
             its process.

@@ -1,8 +1,8 @@
 """Finds partitions that save no time, by timing each one against the kernels that it replaces.
 
-The model runs once on generated data. Whenever a node of the delegate is reached, that node and the
-original nodes take turns on its inputs, and the fastest of several runs counts. The delegate's time
-includes copies of its outputs from its own buffers.
+The model runs once on generated data. At each node of the delegate, that node and the original
+nodes take turns on its inputs; the fastest of several runs counts. The delegate's time includes
+copies of its outputs from its own buffers.
 """
 
 from __future__ import annotations
