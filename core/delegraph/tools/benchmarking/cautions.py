@@ -83,7 +83,7 @@ def busy(others: float | None, machine: Machine) -> str:
 
 
 def is_first_outlier(runs: Sequence[float]) -> bool:
-    """Whether the first run took much longer or shorter than most runs."""
+    """Whether the first run took much more or much less time than most runs."""
     times = np.asarray(runs)
     away = np.abs(times - np.median(times))
     deviation = float(np.median(away))

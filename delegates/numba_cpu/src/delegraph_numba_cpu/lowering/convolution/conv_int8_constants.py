@@ -288,7 +288,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position, among the node's inputs, of the data, or of the bias if *bias*."""
+    """Return the position of the data among the node's inputs, or with *bias* that of the bias."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 
