@@ -234,7 +234,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Return the factor ``width / room`` by which an interval is too wide; infinite without room."""
+    """Return how many times too wide an interval is, ``width / room``; infinite without room."""
     return width / room if room > 0 else math.inf
 
 
