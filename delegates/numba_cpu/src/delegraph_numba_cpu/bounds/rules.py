@@ -6,7 +6,6 @@ steps of its loops.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,11 @@ def steps(*counts: int) -> int:
     >>> steps(4, 3, 0)
     12
     """
-    return math.prod(max(count, 1) for count in counts)
+    found = 1
+    for count in counts:
+        if count > 1:  # in less time than by a generator
+            found *= count
+    return found
 
 
 class Touched:
@@ -153,8 +156,8 @@ class Touched:
         self.has_loops = True
         total = steps(*counts)
         if total > FEW:
-            addresses = [word for word in self._words.values() if isinstance(word, Address)]
-            size = sum(address.memory.size for address in addresses)
+            words = self._words.values()
+            size = sum([word.memory.size for word in words if isinstance(word, Address)])
             self.require(total <= size, f"{total} steps of its loops touch {size} bytes")
 
     def within(self, what: str, stop: int, limit: int) -> None:
