@@ -251,7 +251,9 @@ def interpolation_points(
 
 
 def interpolate(q: Integers, points: Integers) -> Integers:
-    """Interpolate an int16 function at *q* between its values *points* at 513 points.
+    """Return the values at *q* of an int16 function that is known at 513 points.
+
+    Values between two *points* are interpolated.
 
     Source:
         LUTLookup(int16_t), tflite/kernels/internal/common.h.

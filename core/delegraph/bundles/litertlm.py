@@ -62,8 +62,8 @@ def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
     """Return *content*, the bytes of a ``.litertlm`` file, as a bundle.
 
     Raises:
-        MalformedModelError: the header is damaged or of another major version, there are too many
-            sections, or one of them overlaps another, the header or the end of the file.
+        MalformedModelError: the header is damaged or of another major version, or there are too
+            many sections. A section overlaps the header or another section, or ends after the file.
     """
     header, version = _header(content)
     record = read_root(LiteRTLMMetaData, header, MAX_HEADER // 16)

@@ -140,7 +140,7 @@ _ELSEWHERE = {
 
 
 def _no_command(name: str) -> str:
-    """Return the error text for an unknown command, with the known ones."""
+    """Return the error text for an unknown command; it lists the known commands."""
     from delegraph.errors import did_you_mean
     from delegraph.plugins import installed
     from delegraph.plugins.known_packages import package_for_command

@@ -38,7 +38,7 @@ _PATIENCE = 600
 
 
 class BlobCache:
-    """Cache on disk for what one version of one delegate has compiled, such as partitions.
+    """Cache on disk for files that one version of one delegate made, such as compiled partitions.
 
     If the folder cannot be used (it belongs to another user, the disk is full), entries are stored
     in a temporary folder. It is removed when this process ends; the log says so once.

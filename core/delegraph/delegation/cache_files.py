@@ -5,8 +5,8 @@ load native code. A user who can write such a file can run code here. A checksum
 since that user can compute it. So files and folders are used only if no user but this one and root
 may write them:
 
-- The file and all folders from the cache's own folder down belong to this user or to root, and
-  neither group nor others may write them.
+- The file, the cache's own folder and all folders below it belong to this user or to root. Neither
+  the group nor others may write them.
 - The folders above the cache's folder belong to this user or to root as well. Other users may write
   only to folders in which they cannot rename files of others (sticky bit, as in ``/tmp``). A group
   may write only if it is root's or this user's own group: named like the user, without other

@@ -1,4 +1,4 @@
-"""Finds the partitions for a delegate: asks about each node, then chooses the largest ones.
+"""Finds a delegate's partitions: asks about each node, then chooses the largest partitions.
 
 Source:
     GraphPartitionHelper, FP16GraphPartitionHelper; tflite/delegates/utils.{h,cc}.

@@ -77,8 +77,8 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
 def edited_state(kind: type) -> str:
     """Text that changes when the source files of a class's package are edited, for cache keys.
 
-    It is empty for a package installed from a wheel, since its version identifies it, and for a
-    class without a file, as in a notebook.
+    It is empty for a package installed from a wheel, which its version identifies. It is also empty
+    for a class without a file, as in a notebook.
     """
     names = kind.__module__.partition(".")[0], kind.__module__  # delegate files have dotted names
     path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)

@@ -37,9 +37,9 @@ class PartitionModel:
     The same partition gives the same bytes in every process and in both hosts.
 
     Attributes:
-        content: the file. Its first subgraph is the partition; tensors have the shapes they have
-            now, their types, quantization and sparsity, and their names, with a number added if a
-            name is empty or not unique. Operators have their versions, options and custom options.
+        content: the file. Its first subgraph is the partition. Tensors have their present shapes,
+            types, quantization and sparsity. A number is added to a name that is empty or not
+            unique. Operators have their versions, options and custom options.
             Variables have a separate state in the file. Subgraphs that the operators call follow,
             with declared shapes, in which -1 becomes 1. They have the model's own operators, even
             if delegates replaced nodes there.
@@ -97,8 +97,8 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
     """Return the partition as a ``.tflite`` file, with the graph's index of each tensor and node.
 
     Raises:
-        DelegateError: a node cannot stand alone, as it was replaced by a delegate, reads a resource
-            that is made outside, or calls a subgraph that the host does not show.
+        DelegateError: a node cannot be in a file of its own. A delegate has replaced it, it reads a
+            resource that is made outside, or it calls a subgraph that the host does not show.
     """
     from delegraph.schema.writer import write_model  # lazy import: few partitions become a file
 

@@ -64,7 +64,7 @@ class GraphInfo:
 
 @dataclass(slots=True)
 class NodeSubset:
-    """Nodes that run one after the other, either all delegated or none delegated.
+    """Nodes that run one after the other; either all of them are delegated, or none is.
 
     Source:
         NodeSubset, tflite/graph_info.h.

@@ -93,10 +93,10 @@ class SimpleDelegateKernelInterface(ABC):
     def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
         """Whether the output *made* may be in the memory of the input *given*.
 
-        Optional. The host asks after :meth:`prepare` if the user keeps a state, such as a KV cache,
-        in one buffer, and no other node reads the input. True promises that the kernel reads each
-        input element before overwriting it. It also promises that a run may fail at any point and
-        be repeated on the memory's content.
+        Optional. The host calls this method after :meth:`prepare`, for a state that the user keeps
+        in one buffer, such as a KV cache. No other node reads the input. True promises that the
+        kernel reads each input element before overwriting it. It also promises that a run may fail
+        at any point and be repeated on the memory's content.
 
         Args:
             context: the host's view of the subgraph.

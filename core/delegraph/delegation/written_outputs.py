@@ -78,7 +78,7 @@ class _Marked(NamedTuple):
 
 
 class Marks:
-    """Byte pattern put into outputs before a kernel runs, to see what it does not overwrite.
+    """Byte pattern put into outputs before a kernel runs; it stays where the kernel writes nothing.
 
     Outputs that share memory with an input are left alone, and so are strings.
 

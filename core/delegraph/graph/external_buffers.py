@@ -43,8 +43,8 @@ def load_external_buffers(record: tables.Model, weights: Weights | None) -> Exte
 
     Raises:
         ExternalBufferError: a group's file is missing or not allowed, too short, or packed.
-        MalformedModelError: two buffers have one id, a buffer has no group, or buffers lie over
-            each other so often that they have more bytes than their files.
+        MalformedModelError: two buffers have one id, a buffer has no group, or overlapping buffers
+            have together more bytes than their files.
     """
     buffers: dict[int, tables.ExternalBuffer] = {}
     for buffer in record.external_buffers or ():

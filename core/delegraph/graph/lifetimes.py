@@ -65,8 +65,7 @@ def tensor_lifetimes(
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
     """Return a number for each tensor by which tensors can be sorted by their first use.
 
-    The number is 2 p if the first use is a read by the step at position p, and 2 p + 1 if it is a
-    write.
+    For a first use by the step at position p, the number is 2 p for a read, 2 p + 1 for a write.
 
     Args:
         steps: steps in execution order.

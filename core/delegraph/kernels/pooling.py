@@ -1,6 +1,6 @@
 """Kernels of AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D.
 
-A window is reduced along the height first and then along the width, so a pool of ``kh * kw`` taps
+A window is reduced along the height first, then along the width. So a pool of ``kh * kw`` taps
 takes ``kh + kw`` passes.
 
 Source:

@@ -165,8 +165,9 @@ class _Crowd:
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
 
-        Of equal gaps, the first one after a block without padding is taken, or else the last one.
-        The reason is that offsets are aligned.
+        Several gaps may have the best size. Then the first gap whose start needs no padding is
+        taken, or else the last gap. TFLite's comparison finds the same gap, since offsets are
+        aligned.
         """
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places

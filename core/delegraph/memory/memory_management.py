@@ -82,8 +82,8 @@ def assign_objects_to_tensors(
             GREEDY_IN_ORDER with sizes in bytes uses it.
 
     Raises:
-        ArgumentError: a record makes no sense, the sizes are not alike or do not go with the
-            strategy, or the records are in an order that leads the strategy into an overlap.
+        ArgumentError: a record has a negative size or ends before it begins. Sizes are of different
+            kinds or not the strategy's. Or the order of the records makes the strategy overlap.
 
     >>> records = [TensorUsageRecord(16, 0, 1), TensorUsageRecord(8, 1, 2),
     ...            TensorUsageRecord(64, 2, 3)]

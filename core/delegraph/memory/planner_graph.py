@@ -69,7 +69,7 @@ class PlannerGraph(Protocol):
         """Return the number of bytes that tensor *index* needs now."""
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return who owns the memory of tensor *index* now: one of the two arenas, or others."""
+        """Return the present owner of a tensor's memory: one of the two arenas, or another."""
 
 
 class LastReads:

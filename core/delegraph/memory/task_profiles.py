@@ -83,9 +83,9 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
-    """Yield the sizes of tensors in use at once, descending, for the tasks that matter.
+    """Yield the sizes of the tensors in use at a task, descending, for some of the tasks.
 
-    These are the tasks after which a tensor is no longer used. The tensors in use at any other task
+    Only tasks after which a tensor is no longer used count. The tensors in use at any other task
     are all in use at one of these tasks.
 
     Args:

@@ -137,7 +137,7 @@ class MicroContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Whether kernels round like the official builtin or reference ones."""
+        """Numerics of the kernels: the roundings of the official builtin or reference kernels."""
         return self._run.numerics
 
     @property

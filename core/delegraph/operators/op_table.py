@@ -1,8 +1,8 @@
 """The op table: mapping from operator name to registration, filled by ``kernel``.
 
 The decorator ``kernel`` adds a kernel when its module is imported. ``kernels/ops.py`` declares
-modules and versions. A module is imported only when one of its kernels is about to be prepared,
-since a model uses few kernels and delegates may need none. Importing the modules of all operators
+modules and versions. A module is imported only when one of its kernels is about to be prepared.
+A model uses few kernels, and delegates may need none. Importing the modules of all operators
 takes longer than preparing a small model. :func:`delegraph.builtin_registration` looks up an
 operator after all modules have been declared. ``docs/operators.md`` shows the table with versions,
 types and files.

@@ -73,7 +73,7 @@ def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
 
 
 def make_options(spec: DelegateSpec, given: Given) -> object:
-    """Return the options object of a delegate from what the user gave; None without options.
+    """Return a delegate's options object with the user's values; None if it has no options.
 
     Args:
         spec: the delegate.
@@ -81,8 +81,8 @@ def make_options(spec: DelegateSpec, given: Given) -> object:
             dataclass, or None for the defaults.
 
     Raises:
-        PluginOptionError: an option the delegate does not have, a value that does not fit or is out
-            of range, a required option that is missing, or what the dataclass itself refuses.
+        PluginOptionError: the delegate has no such option, a required option is missing, or a value
+            has the wrong type or is out of range. The dataclass may raise it as well.
     """
     if spec.options is None:
         if given:

@@ -73,7 +73,7 @@ class Plugin:
 
     @property
     def remedy(self) -> str:
-        """Advice what the user can do about the plugin's state; empty for a usable plugin."""
+        """Advice on how the user can repair the plugin; empty for a usable plugin."""
         if self.state is PluginState.DISABLED:
             return f"take {self.name!r} off that list to use it"
         if self.state is PluginState.NOT_ALLOWED:

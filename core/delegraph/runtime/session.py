@@ -270,7 +270,7 @@ class Session(SharedState):
         self.check_placement()
 
     def apply(self, delegate: Delegate) -> None:
-        """Apply a delegate to all subgraphs that may be delegated; if one fails, to none.
+        """Apply a delegate to all subgraphs that may be delegated, or to none if it fails on one.
 
         An allocated subgraph stays allocated, and keeps the data of its inputs and variables.
 

@@ -183,7 +183,7 @@ class Subgraph:
         self.reset_variables()
 
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
-        """Let asynchronous nodes overlap others; return which tensors must keep their memory.
+        """Let asynchronous nodes overlap others; return the tensors that must keep their memory.
 
         The result maps a plan position to tensors that must keep their memory while the node there
         runs. A node with unknown output shapes is the last prepared node, so no other node uses

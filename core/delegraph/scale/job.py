@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from delegraph.delegation.num_threads import usable_processors
+from delegraph.durations import rate_text
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
@@ -25,7 +26,6 @@ from delegraph.scale.job_work import Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
-from delegraph.tools.durations import rate_text
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
 
@@ -148,8 +148,8 @@ def predict(
         progress: function that is called with the number of finished rows.
 
     Raises:
-        ArgumentError: the output's suffix is unknown, the data do not fit the model, an interrupted
-            job exists and *resume* is False, the interrupted job is a different one, or *top* is
+        ArgumentError: the output's suffix is unknown, or the data do not fit the model. An
+            interrupted job exists and *resume* is False, or it is a different job. Or *top* is
             given and no output holds scores of classes.
         PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or a row has killed
             its process.

@@ -120,7 +120,7 @@ class CheckRunner:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """Run the test *item* in the other process; return None if it runs in pytest's process."""
+        """Run the test *item* in the checks' process; return None if it runs in pytest's."""
         if _class_of(item) not in self._tests:
             return None
         if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
@@ -136,7 +136,7 @@ class CheckRunner:
         return True
 
     def pytest_unconfigure(self) -> None:
-        """End the other process at the end of the pytest run."""
+        """End the checks' process at the end of the pytest run."""
         self._process.close()
 
     def _reports(

@@ -75,7 +75,7 @@ def pytest_collection() -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Answer requests until the other process closes the pipe."""
+    """Answer requests until pytest's process closes the pipe."""
     server = CheckServer(session)
     session.config.pluginmanager.register(server)
     with open(session.config.getoption("delegate_stack"), "w") as file:

@@ -1,4 +1,4 @@
-"""The hosts that can run delegates in this environment, and why others cannot."""
+"""The hosts that can run delegates in this environment, with reasons for the hosts that cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of run times, by ``benchmark_model``'s definitions and more exact ones."""
+"""Statistics of run times, by the definitions of ``benchmark_model`` and by more exact ones."""
 
 from __future__ import annotations
 

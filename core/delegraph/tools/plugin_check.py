@@ -131,7 +131,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield a delegate's own reports about what slows it down on this machine."""
+    """Yield a delegate's own reports about causes of slow runs on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"

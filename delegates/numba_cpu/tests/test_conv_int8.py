@@ -17,8 +17,11 @@ from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.testing import TensorDef, constant, graph_model, tensor
+from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER
+from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.program import builder
 from support.convolutions import window
 
 RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
@@ -134,9 +137,12 @@ class Layers:
         options = o.TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
         return self._add("TRANSPOSE_CONV", weight, shape[3], options, shape=shape)
 
+    def model(self) -> bytes:
+        return graph_model(self.nodes, inputs="x", outputs=self.last, tensors=self.tensors)
+
     def assert_agrees(self, level: str = "auto", threads: int = 1, *, exact: bool = True) -> None:
         """Check the results, bit for bit, or within 1 unit a layer."""
-        model = graph_model(self.nodes, inputs="x", outputs=self.last, tensors=self.tensors)
+        model = self.model()
         low, high = RANGES[self.kind]
         x = self.rng.integers(low, high, self.shape, endpoint=True).astype(self.kind.lower())
         expected = run(Interpreter(model_content=model), x)
@@ -290,6 +296,19 @@ def test_strips_that_begin_with_windows(kind: str, level: str) -> None:
     layers = Layers((1, 65, 61, 3), kind)
     layers.conv(3, 32, stride=2, act=Act.RELU6).depthwise(32).conv(32, 16, (1, 1))
     layers.assert_agrees(level)
+
+
+@pytest.mark.parametrize("words", [{"together": 0}, {"first_step": 0}, {"rows": 1 << 31}], ids=str)
+def test_strips_whose_loops_would_not_end_are_refused(
+    words: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Row] = []
+    monkeypatch.setattr(builder, "check_row", lambda row, *sizes: rows.append(row))
+    layers = Layers((1, 35, 33, 8), "INT8").conv(8, 84, (1, 1)).depthwise(84).conv(84, 22, (1, 1))
+    delegated(layers.model()).allocate_tensors()
+    (row,) = (row for row in rows if row.instruction.kernel == "strip")
+    with pytest.raises(Overrun, match="'strip'"):
+        check_row(Row(row.instruction, row.tiles, row.words | words), 1, 64)
 
 
 @pytest.mark.parametrize(

@@ -39,33 +39,27 @@ def test_float_steps_agree_with_the_official_kernel(hybrid, layer):
     assert_steps_agree(model, weights.inputs((BATCH, INPUT), 4), tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_integer_steps_are_bit_exact(seed):
-    lstm = IntegerLstm(seed, n_output=5)
-    shape = (2, lstm.sizes[1])
+def assert_integer_steps_agree(lstm, batch, clip=0.0, **inputs):
+    shape, n_output = (batch, lstm.sizes[1]), lstm.sizes[3]
     model = one_op_model(
         "LSTM",
-        [lstm.input(shape), *lstm.inputs(projection=True, layer_norm=True)],
-        [lstm.output((2, 5))],
-        LSTMOptions(fused_activation_function=Act.TANH),
+        [lstm.input(shape), *lstm.inputs(projection=True, **inputs)],
+        [lstm.output((batch, n_output))],
+        LSTMOptions(fused_activation_function=Act.TANH, cell_clip=clip, proj_clip=clip),
         intermediates=lstm.intermediates(),
     )
     assert_steps_agree(model, lstm.steps(shape, 5))
+
+
+@pytest.mark.parametrize(("seed", "clip"), [(0, 0), (1, 0), (2, 0), (0, np.inf), (0, 1e30)])
+def test_integer_steps_are_bit_exact_also_with_clips_beyond_every_value(seed, clip):
+    assert_integer_steps_agree(IntegerLstm(seed, n_output=5), 2, clip, layer_norm=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_output", [1, 4, 8])
 def test_integer_peepholes_of_a_batch_are_bit_exact(n_output, seed):
-    lstm = IntegerLstm(seed, n_cell=9, n_output=n_output)
-    shape = (BATCH, lstm.sizes[1])
-    model = one_op_model(
-        "LSTM",
-        [lstm.input(shape), *lstm.inputs(projection=True, peephole=True)],
-        [lstm.output((BATCH, n_output))],
-        LSTMOptions(fused_activation_function=Act.TANH),
-        intermediates=lstm.intermediates(),
-    )
-    assert_steps_agree(model, lstm.steps(shape, 5))
+    assert_integer_steps_agree(IntegerLstm(seed, n_cell=9, n_output=n_output), BATCH, peephole=True)
 
 
 def test_gates_that_are_normalised_without_the_forget_gate_are_refused():
@@ -76,20 +70,6 @@ def test_gates_that_are_normalised_without_the_forget_gate_are_refused():
     model = one_op_model("LSTM", inputs, [tensor((BATCH, CELL))], LSTMOptions())
     with pytest.raises(RuntimeError, match=r"inputs \[20, 22, 23\] normalise gates"):
         delegraph_run(model, [])
-
-
-@pytest.mark.parametrize("clip", [np.inf, 1e30])
-def test_integer_clips_beyond_every_value_are_bit_exact(clip):
-    lstm = IntegerLstm(0, n_output=5)
-    shape = (2, lstm.sizes[1])
-    model = one_op_model(
-        "LSTM",
-        [lstm.input(shape), *lstm.inputs(projection=True, layer_norm=True)],
-        [lstm.output((2, 5))],
-        LSTMOptions(fused_activation_function=Act.TANH, cell_clip=clip, proj_clip=clip),
-        intermediates=lstm.intermediates(),
-    )
-    assert_steps_agree(model, lstm.steps(shape, 5))
 
 
 def test_the_full_kernel_takes_single_steps_only():

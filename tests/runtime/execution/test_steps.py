@@ -200,64 +200,50 @@ def test_an_input_that_nobody_has_set_is_named() -> None:
         interpreter.invoke()
 
 
-def test_a_constant_is_no_output() -> None:
-    model = graph_model(
-        [("ABS", "x", "c")], inputs="x", outputs="c",
-        tensors={"x": tensor((2,)), "c": constant(X[:2])},
-    )  # fmt: skip
-    with (
-        Interpreter(model_content=model) as interpreter,
-        pytest.raises(NodeError, match=r"output Tensor\(1, 'c', .*\) is constant and cannot be w"),
-    ):
-        interpreter.allocate_tensors()
+Wiring = list[tuple[Any, ...]]
 
-
-@pytest.mark.parametrize(
-    ("nodes", "user"),
-    [
-        ([("SIN", "s", "t"), ("ABS", "x", "s")], "node 0 reads it"),
-        ([("SIN", "x", "s"), ("CONCATENATION", "x x", "s")], "node 0 writes it"),
-    ],
-    ids=["read", "written"],
-)
-def test_an_output_keeps_the_shape_for_which_a_node_was_prepared(nodes: Any, user: str) -> None:
-    model = graph_model(
-        nodes, inputs="x", outputs="s",
-        tensors={"x": tensor((4,)), "s": tensor((2,)), "t": tensor((2,))},
-    )  # fmt: skip
-    with (
-        Interpreter(model_content=model) as interpreter,
-        pytest.raises(NodeError, match=rf"'s'.* cannot become \[\d\]: {user} before"),
-    ):
-        interpreter.allocate_tensors()
-
-
-def test_the_outputs_of_a_node_are_different_tensors() -> None:
-    model = graph_model(
-        [("SPLIT", "axis x", "s s")], inputs="axis x", outputs="s",
-        tensors={"x": tensor((4,)), "axis": tensor((), "INT32"), "s": tensor((2,))},
-    )  # fmt: skip
-    with (
-        Interpreter(model_content=model) as interpreter,
-        pytest.raises(NodeError, match=r"has outputs \[2, 2\], expected different tensors"),
-    ):
-        interpreter.allocate_tensors()
-
-
-def test_a_constant_is_no_output_of_a_node_that_leaves_shapes_alone() -> None:
-    model = graph_model(
+REFUSED_OUTPUTS: dict[str, tuple[Wiring, str, str]] = {
+    "constant": (
+        [("ABS", "x", "c")], "c", r"output Tensor\(\d, 'c', .*\) is constant and cannot be w",
+    ),
+    "constant of a node that leaves shapes alone": (
         [
             ("VAR_HANDLE", "", "v", VarHandleOptions(shared_name="v")),
             ("ASSIGN_VARIABLE", "v x", ""),
             ("READ_VARIABLE", "v", "c"),
         ],
-        inputs="x",
-        outputs="c",
-        tensors={"x": tensor((2,)), "v": tensor((), "RESOURCE"), "c": constant(X[:2])},
-    )
+        "c",
+        r"output Tensor\(\d, 'c', .*\) is constant and cannot be w",
+    ),
+    "one tensor twice": (
+        [("SPLIT", "axis x", "s s")], "s", r"has outputs \[\d, \d\], expected different tensors",
+    ),
+    "another shape, read before": (
+        [("SIN", "s", "t"), ("ABS", "x", "s")], "s",
+        r"'s'.* cannot become \[\d\]: node 0 reads it before",
+    ),
+    "another shape, written before": (
+        [("SIN", "x", "s"), ("CONCATENATION", "x x", "s")], "s",
+        r"'s'.* cannot become \[\d\]: node 0 writes it before",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_OUTPUTS)
+def test_outputs_that_cannot_be_written_are_refused(name: str) -> None:
+    nodes, output, message = REFUSED_OUTPUTS[name]
+    tensors = {
+        "x": tensor((4,)), "axis": tensor((), "INT32"), "v": tensor((), "RESOURCE"),
+        "s": tensor((2,)), "t": tensor((2,)), "c": constant(X[:4]),
+    }  # fmt: skip
+    used = " ".join(f"{node[1]} {node[2]}" for node in nodes).split()
+    model = graph_model(
+        nodes, inputs="axis x" if "axis" in used else "x", outputs=output,
+        tensors={key: value for key, value in tensors.items() if key in used},
+    )  # fmt: skip
     with (
         Interpreter(model_content=model) as interpreter,
-        pytest.raises(NodeError, match=r"output Tensor\(\d, 'c', .*\) is constant and cannot be w"),
+        pytest.raises(NodeError, match=message),
     ):
         interpreter.allocate_tensors()
 

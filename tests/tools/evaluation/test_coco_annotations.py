@@ -176,24 +176,19 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, name: str) -> No
         read_coco_annotations(written(tmp_path, made()))
 
 
-def test_a_cut_file_is_refused_with_the_place(tmp_path: Path) -> None:
-    path = tmp_path / "cut.json"
-    path.write_text(json.dumps(instances())[:200])
-    with pytest.raises(ArgumentError, match=r"cut\.json' is no JSON: .*line 1 column"):
-        read_coco_annotations(str(path))
+NO_JSON = {
+    "cut": (json.dumps(instances())[:200].encode(), r"no JSON: .*line 1 column"),
+    "bytes": (b"\xff\xd8\xff\xe0", "no JSON"),
+    "deep": (b"[" * 200_000, "(nested too deeply|no JSON)"),
+}
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "bytes.json"
-    path.write_bytes(b"\xff\xd8\xff\xe0")
-    with pytest.raises(ArgumentError, match="is no JSON"):
-        read_coco_annotations(str(path))
-
-
-def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "deep.json"
-    path.write_text("[" * 200_000)
-    with pytest.raises(ArgumentError, match=r"deep\.json' is (nested too deeply|no JSON)"):
+@pytest.mark.parametrize("name", NO_JSON)
+def test_a_file_that_is_no_json_is_refused(name: str, tmp_path: Path) -> None:
+    content, message = NO_JSON[name]
+    path = tmp_path / f"{name}.json"
+    path.write_bytes(content)
+    with pytest.raises(ArgumentError, match=rf"{name}\.json' is {message}"):
         read_coco_annotations(str(path))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
+from delegraph.durations import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +77,7 @@ def print_difference(out: Console, found: Difference) -> None:
     heading(out, "Latency")
     latencies = {"test": found.test_latency, "reference": found.reference_latency}
     rows = [
-        [side, t.count, *map(_time, (t.mean, t.std, t.min, t.median, t.max))]
+        [side, t.count, *map(duration, (t.mean, t.std, t.min, t.median, t.max))]
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
@@ -146,10 +147,6 @@ def different_numbers(one: float, other: float) -> tuple[str, str]:
     if number(one) != number(other):
         return number(one), number(other)
     return f"{one:.9g}", f"{other:.9g}"
-
-
-def _time(seconds: float) -> str:
-    return f"{1e3 * seconds:.3f} ms"
 
 
 def print_cause(out: Console, cause: Cause) -> None:

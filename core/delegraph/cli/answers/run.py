@@ -16,6 +16,7 @@ from delegraph.cli.answers.printing import (
     shortened,
 )
 from delegraph.cli.answers.run_findings import has_findings, print_findings
+from delegraph.durations import duration
 from delegraph.errors import printable
 from delegraph.json_records import to_json
 
@@ -160,22 +161,13 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
 
 def _times(answer: RunAnswer) -> str:
     """Return a text with the times of allocation and of invoke (the median of several)."""
-    allocate = "" if answer.allocate is None else f"allocate {_milliseconds(answer.allocate)}, "
-    times = answer.invokes
-    invoke = f"invoke {_milliseconds(statistics.median(times))}"
+    allocate = "" if answer.allocate is None else f"allocate {duration(answer.allocate / 1e3)}, "
+    times = [time / 1e3 for time in answer.invokes]
+    invoke = f"invoke {duration(statistics.median(times))}"
     if len(times) == 1:
         return allocate + invoke
-    ends = f"{_milliseconds(min(times))} to {_milliseconds(max(times))}"
+    ends = f"{duration(min(times))} to {duration(max(times))}"
     return f"{allocate}{invoke} (median of {len(times)}, {ends})"
-
-
-def _milliseconds(time: float) -> str:
-    """Return milliseconds as text: one decimal, or three digits below 1 ms.
-
-    >>> _milliseconds(123.45), _milliseconds(0.012)
-    ('123.5 ms', '0.012 ms')
-    """
-    return f"{time:.1f} ms" if time >= 1 else f"{time:.3g} ms"
 
 
 def _print_classes(out: Console, output: OutputSummary) -> None:

@@ -132,8 +132,8 @@ def fitted(
     Args:
         columns: columns of the table.
         width: number of characters of a line.
-        optional: groups of headings whose columns are omitted, the first group first, until each
-            other column has the width of its words, and up to 18 characters for its cells.
+        optional: groups of headings whose columns may be omitted, the first group first. They are
+            omitted until each column has room for its words, and for cells of up to 18 characters.
     """
     kept = list(columns)
     for headings in optional:

@@ -1,4 +1,4 @@
-"""``delegraph cache``: shows, makes or removes what delegates have compiled."""
+"""``delegraph cache``: shows, makes or removes files that delegates have compiled."""
 
 from __future__ import annotations
 

@@ -201,10 +201,14 @@ def _checked(numbers: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
 
 
 def _row_numbers(indices: NDArray[np.int32], stack: tuple[int, ...]) -> NDArray[np.intp]:
-    """Return the numbers of the rows that *indices*, ``[N, rank], int32``, point to: ``[N]``.
+    """Return the number of each row that *indices* name, in row-major order: ``[N]``.
+
+    Args:
+        indices: positions of the rows, ``[N, rank], int32``.
+        stack: number of rows along each axis.
 
     Raises:
-        OperatorError: an index is outside of *stack*.
+        OperatorError: an index is out of range.
     """
     if not stack:
         return np.zeros(len(indices), np.intp)

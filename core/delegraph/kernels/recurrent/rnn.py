@@ -172,10 +172,11 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Prepare BIDIRECTIONAL_SEQUENCE_RNN: one layer runs forwards and another backwards.
 
-    Three peculiarities of the official kernel are reproduced. An auxiliary input without weights is
-    read by the backward layer if time is the first axis, and never if the batch is the first axis.
-    Its time steps begin at the offsets of the input's time steps (except for floats with the batch
-    first). With 8-bit weights and time first, the sequence is run once for each of its time steps.
+    Three peculiarities of the official kernel are reproduced. With time as the first axis, the
+    backward layer reads an auxiliary input without weights; with the batch first, it does not. The
+    auxiliary input's time steps begin at the offsets of the input's (except for floats with the
+    batch first). With 8-bit weights and time first, the sequence is run once for each of its time
+    steps.
 
     Raises:
         OperatorError: tensors do not fit, or the official kernel would read past an input's end.

@@ -70,7 +70,11 @@ class _Layer:
         return window
 
     def units(self, window: Array, times: Array) -> Array:
-        """Return *window* times *times*, summed over time and rank: ``[B, F / rank]``."""
+        """Return the outputs of all units, ``[B, F / rank]``, before bias and activation.
+
+        An output is the sum over time and rank of the products of *window*, ``[B, F, time]``, and
+        *times*, ``[F, time]``.
+        """
         filters = np.einsum("bfm,fm->bf", window, times)
         y: Array = filters.reshape(*self.y.shape, self.rank).sum(axis=2)
         return y

@@ -1,7 +1,7 @@
 """Weights of recurrent layers: float, or 8-bit with float activations.
 
-With 8-bit weights, each row of activations is quantised on the fly to int8, the product is
-computed in integers, and each sum is scaled back to float.
+With 8-bit weights, each row of activations is quantised to int8 while the model runs. The product
+is computed in integers, and each sum is converted back to float.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ _Sum = Callable[[NDArray[np.uint32]], NDArray[np.uint64]]
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalFilterBank: a spectrum ``[n], uint32`` to ``[num_channels], uint64``.
 
-    Inputs 1 and 2 are the weights of the rising and falling sides, input 3 the first frequency of
-    each run, input 4 its first weight, and input 5 its length, all int16. Run *i* rises for channel
+    Inputs 1 and 2 are the weights of the rising and falling sides. Inputs 3, 4 and 5 are the first
+    frequency, the first weight and the length of each run. All are int16. Run *i* rises for channel
     *i* - 1 and falls for channel *i*; there is one more run than channels.
 
     Source:

@@ -10,7 +10,7 @@ from delegraph.memory.strategies.objects_in_use import ObjectsInUse
 
 
 def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Assign each record an object of exactly its size; of free ones, the one freed last.
+    """Assign each record an object of exactly its size: the free object that was freed last.
 
     A free object is reused before a new one is created; of several, the one freed last is used.
     Sizes are bytes, or batch, height, width and channels.
@@ -37,7 +37,7 @@ def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[
 
 
 def lowest_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Assign each record an object of exactly its size; of free ones, the one with the lowest id.
+    """Assign each record an object of exactly its size: the free object with the lowest id.
 
     A free object is reused before a new one is created; of several, the one with the lowest id is
     used. Sizes are those of textures, with two or three dimensions.

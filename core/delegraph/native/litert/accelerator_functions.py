@@ -1,7 +1,7 @@
 """Calls between Python and ``libLiteRt`` for accelerators, in both directions.
 
 An accelerator offers a delegate to each model that is compiled in its environment. LiteRT's Python
-classes contain a second copy of the library, of the same build and with the same heap, so the
+classes contain a second copy of the library, of the same build and with the same heap. So the
 exported functions work on their environments.
 
 The functions that LiteRT calls are created once per process and never freed. An environment still

@@ -128,7 +128,7 @@ class AppliedDelegates:
 
     @property
     def own(self) -> list[LiteRtDelegate]:
-        """Delegates written in Python; the other delegates are official ones."""
+        """Delegates written in Python; all others are the runtime's own."""
         return [delegate for delegate in self.all if isinstance(delegate, LiteRtDelegate)]
 
     @property

@@ -69,7 +69,10 @@ class _CheckedNodes(PrivateNodes):
         self._left_open_by_kernels: set[int] = set()
 
     def findings(self, unknown: Iterable[int]) -> Findings:
-        """Prepare all nodes and return the findings; *unknown* are the tensors of unknown shape."""
+        """Prepare all nodes; return their errors, and the tensors that are known afterwards.
+
+        *unknown* are the tensors whose shapes are known only while the model runs.
+        """
         open_tensors = set(unknown)
         with self.as_computed():
             for state in self.states.values():

@@ -164,7 +164,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate; the default delegate gets only what this one leaves.
+    """Apply a requested delegate; the default delegate gets only nodes that this one rejects.
 
     Args:
         session: session of the interpreter.

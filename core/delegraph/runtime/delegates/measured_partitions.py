@@ -1,8 +1,8 @@
 """Finds partitions that save no time, by timing each one against the kernels that it replaces.
 
-The model runs once on generated data. Whenever a node of the delegate is reached, that node and the
-original nodes take turns on its inputs, and the fastest of several runs counts. The delegate's time
-includes copies of its outputs from its own buffers.
+The model runs once on generated data. At each node of the delegate, that node and the original
+nodes take turns on its inputs; the fastest of several runs counts. The delegate's time includes
+copies of its outputs from its own buffers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import Rejection
+from delegraph.durations import duration
 from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, OpContext, Prepare, Registration
@@ -312,8 +313,8 @@ class _Trials:
                 break
         nodes = {inner.index for inner, _ in self.subgraph.plan.model_nodes(node)}
         if mine >= theirs and nodes.isdisjoint(self._pinned):
-            expected = f"less than the kernels' {_microseconds(theirs)}"
-            reason = Rejection("measured", actual=_microseconds(mine), expected=expected)
+            expected = f"less than the kernels' {duration(theirs)}"
+            reason = Rejection("measured", actual=duration(mine), expected=expected)
             self._num_lost += 1
             self.lost.update(dict.fromkeys(sorted(nodes), reason))
 
@@ -329,7 +330,3 @@ class _Variables:
         """Restore the saved values of the variables."""
         for tensor, value in self._values:
             tensor.data[...] = value
-
-
-def _microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} us"

@@ -145,8 +145,8 @@ def as_delegates(
 ) -> list[Delegate]:
     """Convert *delegates* to a list, in the order in which they will be applied.
 
-    A list keeps its order. A set or a mapping from names to options (None for the defaults) is
-    sorted by the ``rank`` that each installed delegate declares, then by name. Delegates that are
+    A list keeps its order. A set, or a mapping from names to options (None for the defaults), is
+    sorted: by the ``rank`` that each installed delegate declares, then by name. Delegates that are
     not given by name have rank 0.
 
     Args:

@@ -181,7 +181,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
 
 
 def settings_of(context: DelegateContext) -> Mapping[str, Any]:
-    """Return the interpreter settings of the host, for the interpreters in the other process."""
+    """Return the host's interpreter settings, for interpreters in the delegate's process."""
     threads = context.recommended_num_threads
     folder = context.cache("isolated", "1").root
     return {

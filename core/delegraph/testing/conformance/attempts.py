@@ -171,7 +171,7 @@ def drawn(
 
 
 class _Attempts:
-    """Models of one operator that were run on the delegate, and what the claims list beyond them.
+    """Models of one operator that were run on the delegate, and the demands that none meets.
 
     Attributes:
         claims: claims of the operator.
@@ -267,8 +267,8 @@ class _Attempts:
     def _worth_trying(self, case: OperatorCase) -> Trial | None:
         """Return *case* with its expected outputs; None if it need not be run on the delegate.
 
-        That is so if none of the delegate's claims covers the case's types, version and activation,
-        and another case with the same three was run before.
+        A case need not be run if no claim covers its types, version and activation, and a case with
+        the same three was run before.
         """
         form = case.input_form()
         if any(claim.misfit(form) is None for claim in self.claims):

@@ -71,9 +71,9 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return the tensors that a node writes and none reads, as far as the right model has them.
+        """Return the tensors that are written and not read, if the right model has them, too.
 
-        If a case has a reference model, its inner tensors are missing there.
+        The right model lacks the inner tensors of a case with a reference model.
         """
         return [i for i in self._model.unread() if i in self._right_of]
 

@@ -24,7 +24,7 @@ PATTERN = 0x2A
 
 
 class KernelWatch:
-    """Records what kernels of watched delegates do: evaluations, and writes to their inputs.
+    """Records evaluations of watched delegates' kernels, and writes to their inputs.
 
     Args:
         pattern: byte that fills outputs before each evaluation; None leaves outputs unchanged.
@@ -45,7 +45,7 @@ class KernelWatch:
         self.changed_inputs: list[str] = []
 
     def over(self, registration: Registration) -> Registration:
-        """Return a copy of *registration* whose functions record what the kernels do."""
+        """Return a copy of *registration* that records evaluations and writes to inputs."""
 
         def init(context: Any, node: Node) -> object:
             made = None if registration.init is None else registration.init(context, node)

@@ -90,7 +90,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return the weights of *found*; float weights are sometimes an input, others constants."""
+    """Return the weights of *found*: constants, but float weights are sometimes an input."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight

@@ -38,7 +38,7 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with inputs of other shapes at its second invoke, then of the old ones.
+    """Return the draft with other input shapes at its second invoke, and the old ones afterwards.
 
     Args:
         chance: generator of the random choices.

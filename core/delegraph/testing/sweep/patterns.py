@@ -230,7 +230,7 @@ def _other(sketch: Sketch) -> TensorDef:
 
 
 def _like(sketch: Sketch, other: TensorDef) -> TensorDef:
-    """Return the operand *other*, or a graph input if its quantization is not the last result's."""
+    """Return *other* if it has the last result's quantization, else a graph input that has."""
     if other.quantization is None or other.quantization is sketch.y.quantization:
         return other
     return sketch.fed(other.shape, sketch.y)

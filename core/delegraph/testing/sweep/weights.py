@@ -93,7 +93,7 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft | None:
-    """Return the draft in which a node computes a constant from one stored in another way.
+    """Return the draft with a constant in another stored form, and a node that converts it.
 
     The result is None if the constant is also a graph input, which no node may write.
     """

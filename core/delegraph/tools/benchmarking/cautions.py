@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from delegraph.durations import duration
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.other_work import NOTABLE
 from delegraph.tools.benchmarking.run_control import RunControl
-from delegraph.tools.durations import duration
 from delegraph.tools.latency import Latency
 
 UNSTABLE = 0.025
@@ -83,7 +83,7 @@ def busy(others: float | None, machine: Machine) -> str:
 
 
 def is_first_outlier(runs: Sequence[float]) -> bool:
-    """Whether the first run took much longer or shorter than most runs."""
+    """Whether the first run took much more or much less time than most runs."""
     times = np.asarray(runs)
     away = np.abs(times - np.median(times))
     deviation = float(np.median(away))

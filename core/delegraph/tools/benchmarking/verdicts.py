@@ -47,7 +47,7 @@ class Ratio(JsonRecord):
 
     @property
     def reach(self) -> float:
-        """Distance from 1 of that end of the interval which is farther from 1, as a share."""
+        """Distance from 1 to the end of the interval that is farther away, as a share."""
         return max(self.high, 1 / self.low) - 1
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Verdict(JsonRecord):
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return the verdict which of two set-ups is faster, from their ratios of times per block.
+    """Return the verdict about which of two set-ups is faster, from ratios of times per block.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.
@@ -234,7 +234,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Return ``width / room``, by which an interval is too wide; infinite without room."""
+    """Return how many times too wide an interval is, ``width / room``; infinite without room."""
     return width / room if room > 0 else math.inf
 
 

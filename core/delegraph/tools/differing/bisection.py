@@ -206,10 +206,10 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
 
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
-    """Yield each failing probe with a right probe of more nodes on the same inputs.
+    """Yield pairs of probes on the same inputs: one fails, and one of more nodes does not.
 
-    Each failing probe is yielded once, with the smallest contradicting probe. A contradiction means
-    that the outcome also depends on the partitions, or on chance.
+    Each failing probe is yielded once, with the smallest probe that contradicts it. A contradiction
+    means that the outcome also depends on the partitions, or on chance.
     """
     right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
     for failing in probes:

@@ -34,9 +34,9 @@ class Cause:
     Attributes:
         kind: ``wrong node``, ``magnified roundings``, ``nodes together`` (each node is right when
             it runs alone, but their partition is wrong), or ``unknown``.
-        layer: the first tensor that shows the cause: the output of a wrong node on the reference's
-            inputs, or else the first tensor with more than rounding differences when each side uses
-            its own values.
+        layer: the first tensor that shows the cause: the output of a wrong node that was given the
+            reference's inputs. Without a wrong node, it is the first tensor with more than rounding
+            differences when each side uses its own values.
         not_compared: nodes that could not run alone.
         why_unknown: why the cause is unknown; empty if it is known.
     """

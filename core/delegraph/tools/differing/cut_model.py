@@ -20,7 +20,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Nodes of the first subgraph, with the tensors that they read and that others read of them."""
+    """Nodes of the first subgraph, with the tensors that they share with the other nodes."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]
@@ -58,7 +58,7 @@ def cut_model(
 
 
 def _border(context: DelegateContext, nodes: Sequence[int]) -> _Cut:
-    """Return *nodes* with the tensors that they read from other nodes and that others read."""
+    """Return *nodes* with their inputs from other nodes, and with the outputs for other nodes."""
     chosen = frozenset(nodes)
     made: set[int] = set()
     read: set[int] = set()

@@ -57,7 +57,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return a text for each node of which only the time of its whole partition is known.
+    """Return a text for each node without a time of its own: the time of its partition.
 
     *partitions* has the seconds by partition; *known* has the nodes with a known time.
     """

@@ -114,7 +114,7 @@ class Recording:
         return () if partition is None else partition.nodes
 
     def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the tensors that an event's nodes read from others, and those that others read."""
+        """Return the inputs and outputs of an event's nodes: tensors shared with other nodes."""
         partition = self.partition(event)
         if self.node(event) is None:
             return ((), ()) if partition is None else (partition.inputs, partition.outputs)

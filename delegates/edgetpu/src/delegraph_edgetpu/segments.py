@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Tensors that a set of nodes reads from other nodes, and tensors that others read from it."""
+    """Inputs and outputs of a set of nodes: the tensors that it shares with other nodes."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]

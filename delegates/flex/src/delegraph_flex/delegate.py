@@ -99,7 +99,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Return a hint for the user that the other executor may run the node; empty if it may not.
+        """Return the hint that the other executor may run the node; empty if it cannot.
 
         Args:
             error: why this executor cannot run the node.

@@ -30,11 +30,11 @@ class ProgramCompiler(NumbaCpuDelegate):
         return level_named(name) if name == "auto" else LEVELS[name]
 
     def wants_programs(self) -> bool:
-        """Whether programs may be stored: always, as storing them is what the user asked for."""
+        """Whether programs may be stored: always, since the user asked for stored programs."""
         return IS_USABLE
 
     def open_library(self) -> Library:
-        """Return a stand-in for the library of kernels: it has names only, as no program is run."""
+        """Return a library that has the names of kernels only; no program is run here."""
         return NamedKernels(self.level)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:

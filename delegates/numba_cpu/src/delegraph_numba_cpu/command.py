@@ -154,7 +154,7 @@ _NOT_READY = (
 
 
 def _say(text: str) -> None:
-    """Print a sentence in lines of the terminal's width, the later ones further to the right."""
+    """Print a sentence in lines of the terminal's width; lines after the first are indented."""
     width = shutil.get_terminal_size(fallback=(160, 24)).columns
     lines = textwrap.wrap(
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False

@@ -96,7 +96,7 @@ class Addresses:
         self.remove_sockets()
 
     def require_free(self) -> None:
-        """Check that gRPC's address is free, and remove an old socket that was left behind.
+        """Check that gRPC's address is free, and remove the socket file of an ended server.
 
         Raises:
             ArgumentError: the address cannot be used.

@@ -14,5 +14,6 @@ def arg(row: Touched) -> None:
     sizes = {code: KIND_BYTES[name] for name, code in arg_min_max.ARG_KINDS.items()}
     outer, length, inner = row["outer"], row["length"], row["inner"]
     row.require(length > 0, "there is an element to be found")
+    row.loops(outer, length, inner)
     row.read("source", outer * length * inner * sizes[row["kind"]])
     row.write("target", outer * inner * (8 if row["wide"] else 4))

@@ -16,8 +16,7 @@ def attention(row: Touched) -> None:
     row.require(min(row["x_row"], row["y_row"]) >= 0, "rows follow the first")
     row.read("x", _last_matrix(row, "x") + last * row["x_row"] + 4 * depth)
     row.write("y", _last_matrix(row, "y") + last * row["y_row"] + 4 * columns)
-    results = 4 * row["batches"] * row["heads"] * row["queries"] * columns
-    row.within("all results", results, row.address("y").memory.size)
+    row.loops(row["batches"], row["heads"], row["queries"], columns)
     for name, width in (("keys", depth), ("values", columns)):
         steps = row[f"{name}_row"], row[f"{name}_column"]
         row.require(min(steps) >= 0, f"{name}: values follow the first")

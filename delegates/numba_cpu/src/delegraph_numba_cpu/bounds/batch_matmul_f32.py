@@ -11,6 +11,8 @@ def rows_times_matrices(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that ``DOTS`` or ``SUMS`` reads and writes."""
     images, depth, columns = row["images"], row["depth"], row["columns"]
     row.require(min(images, depth, columns) > 0, "matrices have elements")
+    row.loops(images, columns)
+    row.loops(depth, columns)
     for name, size in (("x", 4 * depth), ("weights", 4 * depth * columns)):
         row.require(row[f"{name}_image"] in (0, size), f"{name}: one for all, or one for each")
         row.read(name, (images - 1) * row[f"{name}_image"] + size)

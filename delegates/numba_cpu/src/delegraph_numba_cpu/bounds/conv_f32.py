@@ -26,6 +26,7 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
         tap_bytes: number of input bytes that the kernel reads for one position of a window.
     """
     chunk = min(row["chunk"], row["out_h"])
+    row.loops(row["images"], row["out_h"], row["out_w"], row["columns"])
     row.read("x", input_bytes(row, "", tap_bytes))
     touch_outputs(row, "", chunk)
     row.scratch(window_scratch(row, "", chunk, 1, tap_bytes))
@@ -129,7 +130,9 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes
     row.within("the table of pixels", pixels, padded_at)
     row.require(word("left") >= 0, "a row begins with its zeros")
     row.within("a padded row", word("left") + word("copied"), word("row"))
-    padded = ((chunk - 1) * word("stride_h") + word("span")) * word("row")
+    rows = (chunk - 1) * word("stride_h") + word("span")
+    row.loops(rows, word("row"))
+    padded = rows * word("row")
     reach = (chunk - 1) * word("stride_row") + _row_reach(row, prefix, tap_bytes)
     row.within("a window of padded rows", reach, padded)
     return padded_at + padded
@@ -167,6 +170,7 @@ def packed_columns(columns: int, lanes: int) -> int:
 def pack(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``PACK`` reads and writes."""
     rows, columns, images = row["rows"], row["columns"], row["images"]
+    row.loops(images, rows, columns)
     reach = (rows - 1) * row["down"] + (columns - 1) * row["across"] + 4
     row.read("source", (images - 1) * row["source_image"] + reach if rows else 0)
     if row.has("bias"):

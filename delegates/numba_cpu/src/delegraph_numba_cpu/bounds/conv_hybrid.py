@@ -19,6 +19,8 @@ def _measured(row: Touched) -> int:
     """
     rows, size, pieces = row["rows"], row["size"], row["pieces"]
     length = (-(-size // pieces) + 63) // 64 * 64
+    row.loops(rows, size)
+    row.loops(rows, pieces)
     row.require((pieces - 1) * length < max(size, 1), "each piece has values")
     row.read("x", 4 * rows * size)
     return 8 * rows * pieces
@@ -51,6 +53,7 @@ def multiply(row: Touched) -> None:
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
     _check_weights(row, row_bytes)
+    row.loops(pixels, outputs)
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(row["column_tiles"] > 0 and parts == row.tiles, "each tile is a part of the result")
     rows = max(row["step"], instructions.ROWS) * row_bytes

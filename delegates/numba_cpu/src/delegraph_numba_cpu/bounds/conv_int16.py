@@ -45,6 +45,7 @@ def _common(row: Touched, block_bytes: int) -> Touched:
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()
     blocks_of_16 = -(-outputs // instructions.LANES)
+    row.loops(pixels, outputs)
     row.require(row["step"] > 0, "windows are laid out")
     row.read("x", image_bytes(windows, pixels))
     row.write("y", 2 * pixels * outputs)

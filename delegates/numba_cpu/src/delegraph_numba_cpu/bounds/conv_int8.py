@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.bounds.rules import Touched, rule, steps
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 LEAST_ROWS = 16
@@ -20,6 +20,7 @@ def convolve(row: Touched) -> None:
     for other in others if row.is_constant("matrix") else ():
         other.require(other.numbers == matrix.numbers, "matrices of a stack are alike")
         touch_weights(other, 1)
+    row.loops(images, pixels, matrix["outputs"])
     check_depth(row, windows, matrix)
     each = input_bytes(windows, row["layout"], pixels)
     row.read("x", (images - 1) * row["in_image"] + each)
@@ -56,8 +57,9 @@ def image_bytes(windows: Touched, pixels: int) -> int:
     """
     each = windows["out_height"] * windows["out_width"]
     windows.require(each > 0 or not pixels, "images have pixels")
-    taps = windows["kernel_h"] * windows["kernel_w"] * windows["channels"]
+    taps = steps(windows["kernel_h"], windows["kernel_w"], windows["channels"])
     windows.within("a window", taps, windows["row_bytes"])
+    windows.require(min(windows["stride_h"], windows["stride_w"]) > 0, "windows move on")
     size = windows["height"] * windows["width"] * windows["channels"]
     return -(-pixels // max(each, 1)) * size
 
@@ -101,17 +103,18 @@ def accumulator_bytes(steps: int) -> int:
 def pack_stack(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``PACK_STACK`` reads and writes."""
     images, outputs, depth = row["images"], row["outputs"], row["depth"]
-    count, steps = -(-outputs // 16), -(-depth // 4)
+    count = -(-outputs // 16)
+    row.loops(images, outputs, depth)
     size = 8 * len(instructions.MATRIX.names)
     row.read("source", images * outputs * depth)
     row.read("header", count * instructions.HEADER_BYTES)
     row.read("matrix", size)
     row.write("matrices", images * size)
     row.write("headers", images * count * instructions.HEADER_BYTES)
-    row.write("weights", images * count * 64 * steps)
+    row.write("weights", images * count * 64 * -(-depth // 4))
     row.require(row.is_constant("matrix"), "the copied record is there before the run")
     made, *others = row.records("matrices", images, size)
-    row.require(len(others) + 1 == images, "each image gets its record")
+    row.require(len(others) + 1 == images and outputs > 0, "each image gets its record")
     copied = row.record("matrix")
     row.require(made.numbers == copied.numbers, "records are what later rows are checked by")
     row.require(

@@ -31,5 +31,6 @@ def channel_bytes(row: Touched) -> int:
 @rule(REPEAT)
 def repeat(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``REPEAT`` reads and writes."""
+    row.loops(row["values"], row["times"])
     row.read("x", 4 * row["values"])
     row.write("y", 4 * row["values"] * row["times"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.bounds.rules import Touched, rule, steps
 from delegraph_numba_cpu.instructions import depthwise_conv_int8 as instructions
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
@@ -11,6 +11,7 @@ from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 def depthwise(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``DEPTHWISE`` reads and writes."""
     windows, taps = row.record("windows"), row.record("taps")
+    row.loops(row["rows"], windows["out_width"], windows["channels"])
     row.read("x", depthwise_input(row, windows))
     row.write("y", row["rows"] * windows["out_width"] * windows["channels"])
     row.scratch(touch_taps(windows, taps))
@@ -33,6 +34,7 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
     """
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")
+    windows.require(windows["left"] >= 0, "a packed line begins with its padding")
     columns, groups = _line_columns(windows), -(-windows["kernel_h"] // 4)
     taps.read("offsets", 8 * count)
     offsets = taps.table("offsets")[:count]
@@ -45,7 +47,7 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
     taps.read("headers", blocks_of_16 * HEADER_BYTES)
     taps.finish()
     lanes = 64 if channels >= 64 else 16
-    return 64 + 4 * lanes * (windows["out_width"] + columns * groups)
+    return 64 + 4 * lanes * (windows["out_width"] + steps(groups, columns))
 
 
 def _line_columns(windows: Touched) -> int:
@@ -56,5 +58,6 @@ def _line_columns(windows: Touched) -> int:
 @rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``REPEAT`` reads and writes."""
+    row.loops(row["pixels"], row["channels"], row["times"])
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

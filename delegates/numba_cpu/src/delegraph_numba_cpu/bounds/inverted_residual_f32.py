@@ -20,6 +20,9 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 def inverted_residual(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that ``INVERTED_RESIDUAL`` reads and writes."""
     chunk, width = min(row["chunk"], row["out_h"]), row["out_w"]
+    row.loops(row["images"], row["out_h"], row["project_out_w"], row["project_columns"])
+    row.loops(row["ring_rows"], row["row"])
+    row.loops(row["ring_rows"], row["expand_out_w"])
     _ring(row, chunk)
     row.read("weight", channel_bytes(row))
     pixels = 8 * (width + HEIGHTS[row.vector_bytes])

@@ -20,6 +20,8 @@ def strip(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``STRIP`` reads and writes."""
     windows, taps, matrix = (row.record(name) for name in ("windows", "taps", "matrix"))
     channels, width = windows["channels"], windows["out_width"]
+    row.loops(row["rows"], width, matrix["outputs"])
+    row.require(row["together"] > 0, "rows are projected together")
     row.write("y", row["rows"] * width * matrix["outputs"])
     touch_weights(matrix, 1)
     row.require(matrix["depth"] == channels, "weights are for all channels")
@@ -54,6 +56,8 @@ def _first(row: Touched, windows: Touched) -> int:
     row.require(matrix["outputs"] == channels, "both convolutions have the same channels")
     span = (windows["kernel_h"] - 1) * windows["dilation_h"] + 1
     row.require(row["kept"] >= span, "a window's rows are kept")
+    row.require(row["first_step"] > 0, "pixels are computed together")
+    row.loops(row["kept"], width, channels)
     lines = row["lines"] + row["kept"] * width * channels
     row.within("the rows that are kept", lines, row["work"])
     images = -(-row["rows"] // windows["out_height"])

@@ -16,6 +16,7 @@ def look_up(row: Touched) -> None:
     row.require(rows > 0 and width > 0 and row["table_rows"] > 0, "there are rows")
     row.require(block > 0 and width % block == 0, "blocks divide rows")
     row.require(block * bits % 8 == 0 or block == width, "blocks begin at whole bytes")
+    row.loops(rows, width)
     last = row["table_rows"] - 1
     row.read("table", last * width * bits // 8 + -(-width * bits // 8))
     row.read("scales", last * row["row_scales"] + width // block * row["scale_bytes"])

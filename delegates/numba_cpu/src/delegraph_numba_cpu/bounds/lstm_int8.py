@@ -22,6 +22,7 @@ def project(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``PROJECT`` reads and writes."""
     rows, inputs, width = row["rows"], row["inputs"], row["width"]
     columns, depth = padded(width, STRIP), padded(inputs, DEPTH)
+    row.loops(rows, width)
     row.require(width % 16 == 0 == width % row["row"], "gates take whole vectors")
     row.read("source", rows * inputs)
     row.read("input_weights", columns * depth)
@@ -40,7 +41,9 @@ def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
         output_bytes: number of bytes of an output value.
     """
     steps, batch, width = row["steps"], row["batch"], row["width"]
+    row.loops(steps, batch, width)
     row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")
+    row.require(min(row["cells"], row["outputs"]) > 0, "a layer has cells and outputs")
     row.require(row["count"] in (3, 4) and row["count"] * row["row"] <= width, "gates fit")
     before = (steps - 1) * row["gates_step"] + (batch - 1) * row["gates_batch"]
     row.write("gates", before + gate_bytes * width)

@@ -15,6 +15,7 @@ SOURCE, TARGET = 1, 2
 @rule(instructions.COPY)
 def copy(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``COPY`` reads and writes."""
+    row.loops(row["bytes"])
     row.read("source", row["bytes"])
     row.write("target", row["bytes"])
 
@@ -32,6 +33,7 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
     row.require(len(loops) == row["depth"] >= 2, "a nest has two loops or more, all in the table")
     row.require(all(loop[0] > 0 for loop in loops), "loops have steps")
+    row.loops(*(loop[0] for loop in loops))
     row.require(row["rows"] == math.prod(loop[0] for loop in loops[:-1]), "rows are those of loops")
     row.require(row["unit"] in (1, 2, 4, 8), "elements have 1, 2, 4 or 8 bytes")
     ends = [(loop[0] - 1) * loop[side] for loop in loops]
@@ -81,6 +83,7 @@ def fill(row: Touched) -> None:
 def pick(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``PICK`` reads and writes."""
     rows, inner, run = row["rows"], row["inner"], row["run"]
+    row.loops(rows, run)
     row.require(inner > 0, "there are runs")
     outer = row.table("outer")[: -(-rows // inner)]
     offsets = row.table("offsets")[: min(inner, rows)]
@@ -96,6 +99,7 @@ def pick(row: Touched) -> None:
 def gather(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``GATHER`` reads and writes."""
     tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
+    row.loops(rows, row["run"])
     limits = row.table("limits")[: 2 * depth].tolist()
     row.require(len(limits) == 2 * depth and min(limits, default=0) >= 0, "limits are there")
     row.require(row["index_bytes"] in (2, 4, 8), "positions have 2 bytes, 4 or 8")
@@ -113,6 +117,7 @@ def gather(row: Touched) -> None:
 @rule(instructions.RECODE)
 def recode(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``RECODE`` reads and writes."""
+    row.loops(row["runs"], row["run"])
     row.read("source", row["runs"] * row["run"])
     row.write("target", (row["runs"] - 1) * row["step"] + row["run"])
     row.read("table", 256)

@@ -11,7 +11,7 @@ def _pool(itemsize: int) -> Rule:
         pixel = row["channels"] * itemsize
         images = -(-row["rows"] // row["out_height"])
         row.require(row["window_height"] > 0 < row["window_width"], "a window has pixels")
-        row.require(row["out_width"] > 0 < row["channels"], "an output row has elements")
+        row.loops(row["rows"], row["out_width"], row["channels"])
         row.read("source", images * row["height"] * row["width"] * pixel)
         row.write("target", row["rows"] * row["out_width"] * pixel)
 

@@ -15,6 +15,7 @@ def _reduction(row: Touched, source: int, target: int) -> None:
         target: number of bytes of an output element.
     """
     outputs = row["outer"] * row["inner"]
+    row.loops(row["outer"], row["length"], row["inner"])
     row.read("source", outputs * row["length"] * source)
     row.write("target", outputs * target)
 
@@ -43,6 +44,7 @@ def scale(row: Touched) -> None:
     period = row["period"]
     row.require(period > 0, "a period has elements")
     count = -(-row["count"] // period) * period
+    row.loops(count)
     row.read("source", 4 * count)
     row.write("target", count)
 
@@ -50,5 +52,6 @@ def scale(row: Touched) -> None:
 @rule(reductions.SCALE_REAL)
 def scale_real(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``SCALE_REAL`` reads and writes."""
+    row.loops(row["count"])
     row.read("source", 4 * row["count"])
     row.write("target", row["count"])

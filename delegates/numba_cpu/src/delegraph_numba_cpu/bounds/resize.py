@@ -12,7 +12,7 @@ def _resize(itemsize: int) -> Rule:
         down, across = (
             row.table(name).reshape(-1, resize.TAP_WORDS) for name in ("down", "across")
         )
-        row.require(width > 0 < row["channels"], "an output row has elements")
+        row.loops(row["rows"], width, row["channels"])
         row.require(len(down) >= height and len(across) >= width, "tables name every position")
         down, across = down[:height, :2], across[:width, :2]
         images = -(-row["rows"] // height)

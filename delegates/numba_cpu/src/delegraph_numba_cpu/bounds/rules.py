@@ -1,6 +1,7 @@
 """The bounds check: verifies that a kernel call accesses only bytes of its own memory.
 
-Each kernel has a *rule*, a function that declares the bytes that a call reads and writes.
+Each kernel has a *rule*, a function that declares the bytes that a call reads and writes, and the
+steps of its loops.
 """
 
 from __future__ import annotations
@@ -18,13 +19,35 @@ from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FEW = 1 << 12
+"""Largest number of loop steps of a call that is allowed whatever the size of its memory."""
+
+
+def steps(*counts: int) -> int:
+    """Return the number of steps of nested loops; a loop without a step counts as one.
+
+    The loops around it run even if it has no step.
+
+    Args:
+        counts: number of steps of each loop; a negative one counts as 0.
+
+    >>> steps(4, 3, 0)
+    12
+    """
+    found = 1
+    for count in counts:
+        if count > 1:  # in less time than by a generator
+            found *= count
+    return found
+
 
 class Touched:
     """A kernel call whose accesses are being checked: its words, and the bytes declared so far.
 
     The rule of the kernel calls :meth:`read` and :meth:`write` to declare the bytes that the kernel
-    accesses. They raise an error for bytes outside of the call's memory. An object of this class
-    may also stand for a record, which is a table of words that the kernel reads.
+    accesses. They raise an error for bytes outside of the call's memory. It calls :meth:`loops`
+    for the kernel's loops. An object of this class may also stand for a record, which is a table
+    of words that the kernel reads.
 
     Args:
         instruction: the kernel, with the names of its words.
@@ -36,6 +59,7 @@ class Touched:
     Attributes:
         tiles, workers, vector_bytes: see the arguments.
         kernel: name of the kernel.
+        has_loops: whether the rule has declared the kernel's loops.
     """
 
     def __init__(
@@ -49,6 +73,7 @@ class Touched:
         check_words(instruction, words)
         self.kernel, self.tiles = instruction.kernel, tiles
         self.workers, self.vector_bytes = workers, vector_bytes
+        self.has_loops = False
         self._words = words
         self._addresses = addresses_of(instruction)
         self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
@@ -114,6 +139,26 @@ class Touched:
         each = self[f"{prefix}scratch_bytes"]
         self.within("a worker's scratch memory", stop, each)
         self.write(f"{prefix}scratch", (self.workers - 1) * each + stop)
+
+    def loops(self, *counts: int) -> None:
+        """Declare the number of steps of each of some nested loops of the kernel.
+
+        Each of their steps reads or writes at least a byte of its own. Together they are therefore
+        at most as many as the call has bytes of memory. Offsets of 0 and empty rows touch no new
+        bytes, so :meth:`read` and :meth:`write` alone do not bound the number of steps.
+
+        Args:
+            counts: number of steps of each loop; see :func:`steps`.
+
+        Raises:
+            Overrun: the loops have more steps than the call has bytes.
+        """
+        self.has_loops = True
+        total = steps(*counts)
+        if total > FEW:
+            words = self._words.values()
+            size = sum([word.memory.size for word in words if isinstance(word, Address)])
+            self.require(total <= size, f"{total} steps of its loops touch {size} bytes")
 
     def within(self, what: str, stop: int, limit: int) -> None:
         """Check that *stop* bytes fit into *limit* bytes: 0 <= *stop* <= *limit*.
@@ -201,13 +246,12 @@ class Touched:
         self._unseen.discard(name)
         address = self._words[name]
         first, last = address.offset + start, address.offset + stop
-        if stop > start and not 0 <= first <= last <= size:
+        if not 0 <= first <= last <= size:
             memory = address.memory
             raise Overrun(
                 f"{self.kernel!r} {does} bytes {first} to {last} of {memory.name} by {name!r}; "
                 f"it has {memory.size}"
             )
-        self.require(start <= stop, f"{name!r}: from byte {start} to {stop}")
 
 
 Rule = Callable[[Touched], None]
@@ -248,7 +292,8 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
         vector_bytes: size of the kernel's vector registers in bytes.
 
     Raises:
-        Overrun: the call accesses other memory, or its kernel has no rule.
+        Overrun: the call accesses other memory, its loops have too many steps, or its kernel has no
+            rule.
     """
     if row.instruction.family in FAMILIES:
         # A look into a dict, but for the first.
@@ -259,3 +304,4 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
     touched = Touched(row.instruction, row.words, row.tiles, workers, vector_bytes)
     found(touched)
     touched.finish()
+    touched.require(touched.has_loops, "no rule for its loops")

@@ -10,6 +10,7 @@ from delegraph_numba_cpu.instructions import svdf
 def svdf_integer(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``INTEGER`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
+    row.loops(batch, row["units"], row["rank"], window)
     row.require(window > 0, "a filter keeps a result")
     row.read("source", batch * row["inputs"])
     row.read("features", filters * row["inputs"])
@@ -24,6 +25,7 @@ def svdf_integer(row: Touched) -> None:
 def svdf_float(row: Touched) -> None:
     """Declare, for the bounds check, the bytes that the kernel ``FLOAT`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
+    row.loops(batch, row["units"], row["rank"], window)
     row.require(window > 0, "a filter keeps a result")
     row.read("products", 4 * batch * filters)
     row.read("times", 4 * filters * window)

@@ -19,7 +19,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
-    """Return the content of a file that says which nodes the delegate claims and rejects.
+    """Return the content of the file that lists the nodes that the delegate claims and rejects.
 
     The result is None if JSON cannot hold a reason.
 
@@ -43,7 +43,7 @@ def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
 
 
 def read(content: bytes, plan: Sequence[int]) -> Answers | None:
-    """Return which nodes the delegate claims and rejects, from the content of a file.
+    """Return the claimed and rejected nodes that the content of a file lists.
 
     The result is None if the file is damaged, or was written for another execution plan.
 

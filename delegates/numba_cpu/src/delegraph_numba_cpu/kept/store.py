@@ -115,7 +115,7 @@ class Places:
 
 
 def places_of(context: DelegateContext) -> Places | None:
-    """Return where the programs of a model are stored; None if nothing can be stored.
+    """Return the places of a model's stored programs; None if nothing can be stored.
 
     Args:
         context: a subgraph of the model.

@@ -221,7 +221,7 @@ class ProgramBuilder:
         return found
 
     def tiles(self, nanoseconds: float, most: int) -> int:
-        """Return into how many tiles, parts for threads, a kernel call is divided: 1 to *most*.
+        """Return the number of tiles (parts for threads) of a kernel call: 1 to *most*.
 
         It is a multiple of the number of workers if possible, so that all of them finish at once.
 
@@ -236,7 +236,7 @@ class ProgramBuilder:
         return max(shares, spare - spare % self.workers, 1)
 
     def row_tiles(self, wanted: int, most: int) -> int:
-        """Return into how many parts the rows of an image are divided, from 1 to *most*.
+        """Return the number of parts into which the rows of an image are divided: 1 to *most*.
 
         All workers get the same number of parts if possible, or all parts the same number of
         workers. A worker then reads the part of an image that it has written.

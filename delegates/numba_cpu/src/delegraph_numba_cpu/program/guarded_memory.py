@@ -61,7 +61,7 @@ class GuardedMemory:
         _protect(*self._pages, READING)
 
     def overrun(self) -> str:
-        """Return where guard bytes have changed: ``before`` or ``after`` the block; else ""."""
+        """Return the side of changed guard bytes, ``before`` or ``after``; "" if none changed."""
         if (self._before != MARK).any():
             return "before"
         return "after" if (self._after != MARK).any() else ""

@@ -146,7 +146,7 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
 
 
 def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, str]:
-    """Return the least time in which some work can be done, in seconds, and what limits it.
+    """Return the least possible time of some work, in seconds, and the resource that limits it.
 
     Args:
         work: multiply-accumulates and moved bytes.

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @operator("NoOp", "ControlTrigger")
 def nothing(node: FlexNode) -> Step:
-    """Return a function that does nothing: these operators only order others."""
+    """Return a function that does nothing, for operators that only give the order of others."""
     return lambda: ()
 
 

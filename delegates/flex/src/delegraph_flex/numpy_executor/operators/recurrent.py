@@ -54,7 +54,7 @@ def block_lstm(node: FlexNode) -> Step:
 
 @operator("BlockLSTMV2", types=_TYPES)
 def block_lstm_v2(node: FlexNode) -> Step:
-    """Return a function for an LSTM over a sequence, with another gate order and no forget bias."""
+    """Function for an LSTM as :func:`block_lstm`, but with gate order IFCO and no forget bias."""
     return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
 
 

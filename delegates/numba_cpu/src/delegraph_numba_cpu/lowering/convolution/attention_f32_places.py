@@ -109,10 +109,10 @@ def _has_rows(array: Array) -> bool:
 
 
 def _is_near(seen: SeenTensor) -> bool:
-    """Whether the matrices of a stored tensor can be read often where they are.
+    """Whether matrices of a tensor are read fast where they are stored, without a copy.
 
-    Rows that are a multiple of half a page apart share few places of a cache, and push each other
-    out. They are moved first, as one node does.
+    Rows whose distance is a multiple of half a page share few places of a cache, and replace each
+    other there. These rows are copied first.
     """
     return not seen.members or max(seen.array.strides[-2:]) % 2048 != 0
 

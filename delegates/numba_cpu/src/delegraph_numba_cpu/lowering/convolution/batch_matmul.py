@@ -1,4 +1,4 @@
-"""BATCH_MATMUL; right matrices are packed as weights are, constant ones only once."""
+"""BATCH_MATMUL; right matrices are packed like weights, constant matrices only once."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """Activations after a node, which are computed with it.
+    """Activations that follow a node and are computed together with it.
 
     Attributes:
         members: positions of the activation nodes; the fused activation of the node itself has
@@ -43,7 +43,7 @@ class Activations:
 
 
 def activations_of(partition: Partition, call: Call, *, may_slope: bool) -> Activations:
-    """Return the activations of the node *call* of *partition*, with the later ones that fit.
+    """Return the fused activation of the node *call*, and activation nodes after it that fit.
 
     A later activation must be the only reader of the result before it. PRELU is included only with
     *may_slope*, and is then the last one.

@@ -143,9 +143,9 @@ class Product:
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
         """Return for each channel whether results are exact for all accumulators up to *largest*.
 
-        They are exact if an accumulator times its multiplier, plus the half that rounding adds,
-        fits into the 53 bits of a float64's fraction, or is so large that the result is clamped
-        anyway.
+        The sum of two numbers decides: the accumulator times its multiplier, and the half that
+        rounding adds. Results are exact if the sum fits into the 53 bits of a float64's fraction.
+        They are also exact if it is so large that the result is clamped.
 
         Args:
             largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
@@ -288,7 +288,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position, among the node's inputs, of the data, or of the bias if *bias*."""
+    """Return the position of the data among the node's inputs, or with *bias* that of the bias."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 

@@ -201,7 +201,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return which share of a micro-kernel's rows *rows* rows use, and *rows*."""
+        """Return the share of a micro-kernel that *rows* rows use, and *rows*."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

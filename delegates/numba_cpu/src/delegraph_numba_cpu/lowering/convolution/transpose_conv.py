@@ -70,7 +70,7 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Outputs of an axis whose numbers have the same remainder by the stride, as a convolution.
+    """Convolution for the outputs of an axis whose numbers have the same remainder by the stride.
 
     Attributes:
         first: number of the first output; the others follow at the distance of the stride.

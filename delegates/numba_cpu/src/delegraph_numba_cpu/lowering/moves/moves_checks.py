@@ -87,8 +87,8 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
 def _known_tensors(call: Call) -> frozenset[int]:
     """Return the indices of the tensors that the host computes from shapes and constants.
 
-    If a delegate took a node that computes one of them, the host would not know the value while it
-    prepares other nodes, and would make their outputs dynamic.
+    A delegate must not take a node that computes one of them. The host would not know the value
+    while it prepares other nodes, and would make their outputs dynamic.
     """
     context = call.context
     known: set[int] = set()
