@@ -42,21 +42,21 @@ from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import CompilerSpec as CompilerSpec
 from .plugins.specs import CustomOpSpec as CustomOpSpec
 from .plugins.specs import DelegateSpec as DelegateSpec
+from .runtime.arguments import OpResolverType as OpResolverType
 from .runtime.delegates.requested_delegates import delegate_from_file as delegate_from_file
 from .runtime.delegates.requested_delegates import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
 from .runtime.official.interpreter_with_custom_ops import (
     InterpreterWithCustomOps as InterpreterWithCustomOps,
 )
-from .runtime.op_resolver import OpResolverType as OpResolverType
 from .runtime.op_resolver import builtin_registration as builtin_registration
 from .runtime.options import FailurePolicy as FailurePolicy
 from .runtime.options import Limits as Limits
 from .runtime.options import PlacementPolicy as PlacementPolicy
 from .runtime.signature_runner import SignatureRunner as SignatureRunner
 from .scale.predictor import Predictor as Predictor
-from .schema.enums import ActivationFunctionType as ActivationFunctionType
-from .schema.enums import BuiltinOperator as BuiltinOperator
 from .schema.enums import TensorType as TensorType
+from .schema.model_enums import ActivationFunctionType as ActivationFunctionType
+from .schema.model_enums import BuiltinOperator as BuiltinOperator
 
 __version__: str

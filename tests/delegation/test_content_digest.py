@@ -14,7 +14,7 @@ import pytest
 from delegraph.delegation import content_digest as module
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.content_digest import content_digest
-from delegraph.graph import load_model
+from delegraph.graph import load_model, model_files
 
 MODEL = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -42,7 +42,7 @@ def kept(folder: Path) -> int:
 def test_a_digest_is_that_of_the_content_and_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SETTLED", -1.0)
+    monkeypatch.setattr(model_files, "SETTLED", -1.0)
     path, cache = copy(tmp_path), tmp_path / "cache"
     expected = hashlib.sha256(path.read_bytes()).hexdigest()
     assert digest(path, cache) == expected
@@ -53,7 +53,7 @@ def test_a_digest_is_that_of_the_content_and_is_remembered(
 def test_a_changed_file_has_another_digest_though_its_time_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SETTLED", -1.0)
+    monkeypatch.setattr(model_files, "SETTLED", -1.0)
     path, cache = copy(tmp_path), tmp_path / "cache"
     before, status = digest(path, cache), path.stat()
     while time.time_ns() < status.st_ctime_ns + 20_000_000:  # times of files are coarse
@@ -77,7 +77,7 @@ def test_content_that_is_no_file_is_hashed_each_time(tmp_path: Path) -> None:
 def test_sections_of_a_bundle_are_remembered_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SETTLED", -1.0)
+    monkeypatch.setattr(model_files, "SETTLED", -1.0)
     path, cache = tmp_path / "x.task", tmp_path / "cache"
     other = MODEL.with_stem("digits_float")
     with zipfile.ZipFile(path, "w") as archive:

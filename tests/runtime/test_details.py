@@ -10,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType as OfficialResolver
 
 from delegraph import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType
 from delegraph.schema.options import GatherOptions

@@ -9,7 +9,7 @@ import numpy as np
 
 from delegraph.errors import ArgumentError, CompiledModelError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
-from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
+from delegraph.memory.buffers import BUFFER_ALIGNMENT, aligned_buffer
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:

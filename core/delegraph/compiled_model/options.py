@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.compiled_model.failures import checked_c_int, checked_text
 from delegraph.compiled_model.vendor_options import IntelOpenVinoOptions, QualcommOptions
 from delegraph.errors import ArgumentError, CompiledModelError
-from delegraph.runtime.arguments import checked_flag
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.arguments import OpResolverType, checked_flag
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10

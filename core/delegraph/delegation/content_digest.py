@@ -1,21 +1,19 @@
 """SHA-256 digests of model files, remembered while the files do not change.
 
 Hashing a large model takes most of the time of a start with a warm cache. So a digest is stored
-under the file's device, inode number, size and times. Every change updates the change time (ctime),
-which no program can set back. A file changed in the last few seconds is always hashed, since times
-are too coarse to show another change.
+under the file's identity, see ``settled_identity``. A file changed in the last few seconds is
+always hashed.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.hashing import hex_digest
-from delegraph.graph.model_files import mapped_file
+from delegraph.graph.model_files import mapped_file, settled_identity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +25,6 @@ NAMESPACE = "model-digests"
 
 LEAST = 1 << 20
 """Number of bytes of a file from which on its digest is stored."""
-
-SETTLED = 3.0
-"""Seconds without a change after which a later change alters the file's times for sure."""
 
 
 def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
@@ -58,14 +53,14 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
     status = None if file is None else file.status
     if file is None or status is None or content.nbytes < LEAST:
         return hex_digest(content.data)
-    changed = status.st_mtime_ns, status.st_ctime_ns
-    if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
+    identity = settled_identity(status)
+    if identity is None:
         return hex_digest(content.data)
     place: tuple[int, ...] = ()
     if content.nbytes != status.st_size:  # a section, or the model without its entries
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
         place = begin, content.nbytes
-    key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed, *place)))
+    key = " ".join(map(str, (*identity, *place)))
     cache = BlobCache(NAMESPACE, "1", cache_dir)
     found = cache.read(key)
     if found is not None and len(found) == 64:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 else:
     try:
-        from _sha2 import sha256 as _sha256  # from Python 3.12 on
-    except ImportError:
-        try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256 as _sha256
+        else:
             from _sha256 import sha256 as _sha256
-        except ImportError:  # Python was built without its own hash functions
-            from hashlib import sha256 as _sha256
+    except ImportError:  # Python was built without its own hash functions
+        from hashlib import sha256 as _sha256
 
 
 SHORT = 1 << 20

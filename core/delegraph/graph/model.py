@@ -21,13 +21,14 @@ import numpy as np
 from delegraph.errors import ArgumentError, MalformedModelError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, bits_of, stored_values
 from delegraph.lazy_dataclass import NamedTuple, dataclass, field
-from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from delegraph.graph.model_entries import EntryPlaces
     from delegraph.graph.sparsity import Sparsity
+    from delegraph.schema.enums import BuiltinOperator
     from delegraph.schema.table import Table
 
 
@@ -187,7 +188,7 @@ class OperatorSpec(NamedTuple):
     @property
     def is_custom(self) -> bool:
         """Whether this is a custom operator."""
-        return self.builtin_code == BuiltinOperator.CUSTOM
+        return self.builtin_code.name == "CUSTOM"
 
 
 Spec = TypeVar("Spec", bound=NamedTuple)

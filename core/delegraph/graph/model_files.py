@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from delegraph.bundles.bundle import Bundle
     from delegraph.bundles.opening import Chain
+
+
+SETTLED = 3.0
+"""Seconds without a change after which a later change alters a file's times for sure."""
 
 
 class MappedFile(mmap.mmap):
@@ -52,6 +57,18 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
         base = base.base
     memory = getattr(base, "obj", None)  # of a memoryview, as NumPy makes one
     return memory if isinstance(memory, MappedFile) else None
+
+
+def settled_identity(status: os.stat_result) -> tuple[int, ...] | None:
+    """Numbers that differ for any other content of a file; None if the file was just changed.
+
+    They are device, inode number, size and times. Every change updates the change time (ctime),
+    which no program can set back. The times are too coarse to show two changes within moments.
+    """
+    changed = status.st_mtime_ns, status.st_ctime_ns
+    if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, *changed
 
 
 def is_unchanged(content: NDArray[np.uint8]) -> bool:

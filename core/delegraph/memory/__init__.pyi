@@ -1,6 +1,5 @@
 from .arena import Allocation as Allocation
 from .arena import SimpleMemoryArena as SimpleMemoryArena
-from .arena import aligned_buffer as aligned_buffer
 from .arena_planner import ArenaPlanner as ArenaPlanner
 from .arena_text import arena_dump as arena_dump
 from .best_planner import BestPlan as BestPlan
@@ -8,6 +7,7 @@ from .best_planner import plan_best as plan_best
 from .best_planner import plan_exactly as plan_exactly
 from .bounds import live_bytes as live_bytes
 from .bounds import lower_bound as lower_bound
+from .buffers import aligned_buffer as aligned_buffer
 from .declared_graph import DeclaredGraph as DeclaredGraph
 from .memory_management import MemoryStrategy as MemoryStrategy
 from .memory_management import assign_objects_to_tensors as assign_objects_to_tensors

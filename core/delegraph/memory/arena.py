@@ -15,12 +15,11 @@ import numpy as np
 from delegraph.errors import ArgumentError, StateError
 from delegraph.lazy_dataclass import NamedTuple
 from delegraph.memory.best_fit import BestFit, align
+from delegraph.memory.buffers import BUFFER_ALIGNMENT, aligned_buffer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BUFFER_ALIGNMENT = 64
-"""Number of bytes of which a buffer's address is a multiple."""
 
 MOST_TIGHTENED = 1000
 """Largest number of blocks of a plan that is tightened; with more it takes too long."""
@@ -208,17 +207,3 @@ def _busiest(blocks: Sequence[Allocation], alignment: int) -> int:
         changes[block.first_node] = changes.get(block.first_node, 0) + size
         changes[block.last_node + 1] = changes.get(block.last_node + 1, 0) - size
     return max(accumulate(changes[node] for node in sorted(changes)), default=0)
-
-
-def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:
-    """Return ``[size], uint8``, uninitialised, at an address that is a multiple of *alignment*.
-
-    Raises:
-        MemoryError: there is not that much memory.
-    """
-    try:
-        memory = np.empty(size + alignment - 1, np.uint8)
-    except ValueError as error:  # beyond the address space
-        raise MemoryError(f"a buffer of {size} bytes has no address") from error
-    start = -memory.ctypes.data % alignment
-    return memory[start : start + size]

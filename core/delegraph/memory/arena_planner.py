@@ -20,13 +20,13 @@ import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import (
-    BUFFER_ALIGNMENT,
     MOST_TIGHTENED,
     Allocation,
     SimpleMemoryArena,
     is_tight,
 )
 from delegraph.memory.best_fit import NEVER
+from delegraph.memory.buffers import BUFFER_ALIGNMENT
 from delegraph.memory.planner_graph import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
+from delegraph.memory.buffers import BUFFER_ALIGNMENT, aligned_buffer
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

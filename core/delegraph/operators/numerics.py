@@ -1,7 +1,7 @@
 """The official kernels whose integer rounding is reproduced: builtin, reference or TFLM.
 
 Users choose by ``Interpreter(numerics=...)``, ``delegraph run --numerics`` or an ``OpResolverType``
-(:func:`delegraph.runtime.op_resolver.numerics_of`). A kernel reads the choice as
+(:func:`delegraph.runtime.arguments.numerics_of`). A kernel reads the choice as
 ``context.numerics`` in its ``prepare``. ``docs/operators.md`` and
 :mod:`delegraph.testing.reference_numerics` say which operators differ, and by how much.
 """

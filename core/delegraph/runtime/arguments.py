@@ -5,16 +5,17 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
+from enum import Enum, unique
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from delegraph.errors import ArgumentError, ArgumentTypeError
-from delegraph.graph.loader import load_model, parse_model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from delegraph.graph.model import Model
+    from delegraph.operators.numerics import Numerics
     from delegraph.operators.tensor import Tensor
 
 _INT_MAX = 2**31 - 1
@@ -46,6 +47,8 @@ def model_of(
     check_count("memory_limit", memory_limit)
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
+    from delegraph.graph.loader import load_model, parse_model  # lazy: a kept start reads no model
+
     if path:
         folder = None if weights_dir is None else os.fsdecode(weights_dir)
         return load_model(os.fsdecode(path), table_limit, memory_limit, folder)
@@ -184,3 +187,45 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
             f"Invalid tensor index {position} exceeds max tensor index {len(tensors)}"
         )
     return tensors[position]
+
+
+@unique
+class OpResolverType(Enum):
+    """Which official kernels to reproduce, and whether unnamed delegates may be applied.
+
+    It decides which official kernels' rounding is reproduced. It also decides whether a model gets
+    delegates that no argument names; with the last two members it does not.
+
+    Source:
+        OpResolverType, tflite/python/interpreter.py.
+    """
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def resolver_type(given: Enum) -> OpResolverType:
+    """Return the ``OpResolverType`` for a member of this class or of the official class.
+
+    Raises:
+        ArgumentTypeError: *given* is neither.
+    """
+    is_resolver_type = isinstance(given, Enum) and type(given).__name__ == OpResolverType.__name__
+    if is_resolver_type and given.name in OpResolverType.__members__:
+        return OpResolverType[given.name]
+    known = ", ".join(map(str, OpResolverType))
+    raise ArgumentTypeError(
+        f"Unrecognized passed in op resolver type: {given}; it is one of {known}"
+    )
+
+
+def numerics_of(resolver: OpResolverType) -> Numerics:
+    """Return which official kernels' rounding the kernels of *resolver* reproduce."""
+    return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
+
+
+def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
+    """Whether *resolver* allows delegates that no argument names."""
+    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)

@@ -16,7 +16,7 @@ import numpy as np
 
 from delegraph.errors import ArgumentError, DelegateError, in_words
 from delegraph.lazy_dataclass import dataclass
-from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
+from delegraph.memory.buffers import BUFFER_ALIGNMENT, aligned_buffer
 from delegraph.operators.registration import InPlace
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.delegated_plan import delegate_name

@@ -6,39 +6,34 @@ Source:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from delegraph.collector import MANY, collector_paused
-from delegraph.errors import StateError
-from delegraph.runtime.arguments import checked_num_threads, model_of, tensor_at
+from delegraph.runtime.arguments import (
+    OpResolverType,
+    checked_num_threads,
+    default_delegates_are_wanted,
+    model_of,
+    numerics_of,
+    resolver_type,
+    tensor_at,
+)
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.members import (
-    ClosedByWith,
     InvokesAsync,
     NotebookView,
     OfficialMembers,
     TakesDelegates,
     warn_of_kept_tensors,
 )
-from delegraph.runtime.op_resolver import (
-    OpResolverType,
-    default_delegates_are_wanted,
-    numerics_of,
-    resolver_type,
-)
-from delegraph.runtime.options import InterpreterOptions, groups_of
-from delegraph.runtime.session import Session
+from delegraph.runtime.session_owner import OwnsSession, import_session
 from delegraph.runtime.tensor_access import MemoryViews, bound_read, read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from delegraph.delegation.delegate import Delegate
-    from delegraph.delegation.rules import PlacementRules
-    from delegraph.delegation.rules_file import Rules
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.numerics import Numerics
     from delegraph.operators.registration import CallableSubgraph
@@ -47,14 +42,16 @@ if TYPE_CHECKING:
     from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy
     from delegraph.runtime.signature_runner import SignatureRunner
-    from delegraph.runtime.subgraph import Subgraph
 
 
 _FIRST = 0
 """Index of the first subgraph; small integers are one object each."""
 
+_USUAL = (None, None, OpResolverType.AUTO, *[False] * 6, *[None] * 8)
+"""Values of the constructor's arguments other than path and threads where they are left out."""
 
-class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
+
+class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, InvokesAsync):
     """Runs a ``.tflite`` model; delegates may compute parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -126,10 +123,27 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         on_loaded: Callable[[], object] | None = None,
         **deprecated: Any,
     ) -> None:
+        self._views = MemoryViews()
+        num_threads = checked_num_threads(num_threads)
+        others = (
+            model_content, experimental_delegates, experimental_op_resolver_type,
+            experimental_preserve_all_tensors, experimental_disable_delegate_clustering,
+            experimental_default_delegate_latest_features,
+            experimental_compress_quantization_zero_points,
+            experimental_disable_delegate_node_fusion,
+            experimental_force_delegate_node_profiling, delegates, custom_ops, numerics, placement,
+            limits, failures, cache_dir, on_loaded,
+        )  # fmt: skip
+        self._keep(model_content, experimental_compress_quantization_zero_points)
+        is_usual = not deprecated and all(map(is_, others, _USUAL))
+        if model_path and is_usual and self._starts_as_kept(model_path, num_threads):
+            return
+        import_session()
+        from delegraph.runtime.options import InterpreterOptions, groups_of  # lazy: as above
+
         groups = groups_of(placement, limits, failures, deprecated)
         for name in deprecated:
             raise TypeError(f"Interpreter.__init__() got an unexpected keyword argument {name!r}")
-        num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
         if experimental_preserve_all_tensors and default_delegates_are_wanted(resolver):
             warn_of_kept_tensors()
@@ -143,28 +157,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             cache_dir=cache_dir,
             **groups,
         )
-        self._keep(model_content, experimental_compress_quantization_zero_points)
-        self._views = MemoryViews()
-        self._session: Session | None = None
         granted = options.limits
         model = model_of(
             model_path, model_content, granted.tables, granted.memory, granted.weights_dir
         )
-        ops = self._all_custom_ops(model, custom_ops or {})
-        self._session = Session(model, options, ops, _placement_rules(options.placement.rules))
-        if on_loaded is not None:
-            on_loaded()
-        both, failures = (experimental_delegates, delegates), options.failures
-        given = self._delegates = [each for some in both for each in _chosen(some, failures)]
-        if given or delegates is None:
-            is_left_open = delegates is None and experimental_delegates is None
-            is_first = "delegraph.runtime.delegates.defaults" not in sys.modules
-            with collector_paused(lasting=MANY if is_first else 0):  # modules of delegates
-                from delegraph.runtime.delegates import defaults  # lazy: not with ``delegates=[]``
-
-                self._session.calls.run(
-                    "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
-                )
+        both = experimental_delegates, delegates
+        self._open(model, options, custom_ops or {}, both, resolver, on_loaded)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -178,7 +176,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             PlacementError: nodes are not where ``placement`` wants them.
         """
         self._views.require_none()
+        start = self._kept_start
+        if start is not None and start.allocate():
+            return
         self.session.calls.run("allocate_tensors", self.session.allocate_first)
+        if self._start_request is not None:
+            self._keep_start(self._start_request)
 
     def invoke(self) -> None:
         """Run the model on the input data that has been set.
@@ -189,7 +192,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             CallCancelledError: :meth:`cancel` was called meanwhile.
             TimeLimitError: it took more than ``limits.time``.
         """
-        session = self._session or self.session
+        session = self._session
+        if session is None:
+            start = self._kept_start
+            if start is not None and start.invoke():
+                return
+            session = self.session
         first = session.subgraphs[0]
         call = first.bound_call
         if call is not None and session.profile is None and not self._views.alive:
@@ -205,8 +213,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         earlier if a delegate's kernel checks for it. If no call runs, nothing happens; no later
         call is stopped.
         """
-        if self._session is not None:
-            self._session.cancellation.request()
+        running = self._session or self._kept_start
+        if running is not None:
+            running.cancellation.request()
 
     def resize_tensor_input(
         self, input_index: int, tensor_size: ArrayLike, strict: bool = False
@@ -244,7 +253,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
             StateError: another call runs.
         """
-        session = self._session or self.session
+        session = self._session
+        if session is None:
+            start = self._kept_start
+            if start is not None and start.write(tensor_index, value):
+                return
+            session = self.session
         write = session.writes.get(tensor_index) if type(tensor_index) is int else None
         if write is None or not write(value):
             session.calls.run("set_tensor", session.write_first, tensor_index, value)
@@ -259,7 +273,14 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: no such tensor, or it has no data.
             StateError: another thread's call runs.
         """
-        session = self._session or self.session
+        session = self._session
+        if session is None:
+            start = self._kept_start
+            if start is not None and subgraph_index is _FIRST:
+                value = start.read(tensor_index)
+                if value is not None:
+                    return value
+            session = self.session
         if subgraph_index is _FIRST and type(tensor_index) is int:
             read = session.reads.get(tensor_index)
             if read is not None and (value := read()) is not None:
@@ -293,11 +314,11 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return name, index, shape, shape_signature, dtype and quantization of each input."""
-        return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.inputs]
+        return list(map(tensor_details, self._border("inputs")))
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """Return a dictionary for each output, with the keys of :meth:`get_input_details`."""
-        return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.outputs]
+        return list(map(tensor_details, self._border("outputs")))
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """Return the details of every tensor of a subgraph."""
@@ -342,59 +363,3 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
         """Return a context that records the run time of each node; see ``Profile``."""
         return self.session.profiling(whole_partitions=whole_partitions)
-
-    # -- life ----------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Wait for ``invoke_async``, then free model, memory and delegates; later calls raise.
-
-        Raises:
-            StateError: another call runs.
-        """
-        if (session := self._session) is not None:
-            if "_background" in self.__dict__:  # else importing it takes longer than closing
-                self._background.close()
-            session.calls.run("close", self._close, session)
-
-    def _close(self, session: Session) -> None:
-        self._session = None
-        self._delegates = []
-        self.__dict__.pop("_interpreter", None)
-        session.close()
-
-    def __del__(self) -> None:
-        if session := getattr(self, "_session", None):  # no call runs; no thread may start
-            self._close(session)
-
-    @property
-    def session(self) -> Session:
-        """The session with the model and its running subgraphs, for tools.
-
-        Raises:
-            StateError: the interpreter is closed.
-        """
-        if self._session is None:
-            raise StateError("Interpreter was not initialized, or it is closed.")
-        return self._session
-
-    @property
-    def _primary(self) -> Subgraph:
-        return self.session.subgraphs[0]
-
-
-def _chosen(delegates: ManyDelegates | None, failures: FailurePolicy) -> list[Delegate]:
-    if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
-        return []
-    from delegraph.runtime.delegates.requested_delegates import (
-        as_delegates,  # lazy import: only for those who ask
-    )
-
-    return as_delegates(delegates, failures.isolation)
-
-
-def _placement_rules(rules: Rules | None) -> PlacementRules | None:
-    if rules is None:
-        return None
-    from delegraph.delegation.rules_file import placement_rules  # lazy import, too
-
-    return placement_rules(rules)

@@ -11,17 +11,14 @@ from delegraph.runtime.arguments import tensor_at
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from concurrent.futures import Future
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
-    from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
-    from delegraph.graph.model import Model
     from delegraph.runtime.delegates.requested_delegates import AnyDelegate
     from delegraph.runtime.execution.invoke_async import Background, Run
-    from delegraph.runtime.official.custom_op_registerers import CustomOps
     from delegraph.runtime.official.interpreter_wrapper import InterpreterWrapper
     from delegraph.runtime.session import Session
     from delegraph.runtime.tensor_access import MemoryViews
@@ -146,22 +143,27 @@ class NotebookView:
     """Base class of ``Interpreter`` with its text and HTML forms."""
 
     if TYPE_CHECKING:
-        _session: Session | None
 
         @property
-        def placement(self) -> Placement: ...  # noqa: D102 - Interpreter documents it
+        def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
+        @property
+        def placement(self) -> Placement: ...  # noqa: D102 - and these
         def get_input_details(self) -> list[dict[str, Any]]: ...  # noqa: D102 - and these
         def get_output_details(self) -> list[dict[str, Any]]: ...  # noqa: D102
 
     def __repr__(self) -> str:
-        session = getattr(self, "_session", None)
-        return f"<{type(self).__name__} {'that is closed' if session is None else session}>"
+        return f"<{type(self).__name__} {self.session if self._is_open() else 'that is closed'}>"
+
+    def _is_open(self) -> bool:
+        """Whether the constructor is done, and ``close`` was not called."""
+        states = (getattr(self, name, None) for name in ("_session", "_kept_start"))
+        return any(state is not None for state in states)
 
     def _repr_html_(self) -> str:
         """Return HTML with inputs, outputs and the placement, which notebooks display."""
         from delegraph.delegation.html_tables import html_table  # lazy import: only notebooks ask
 
-        if getattr(self, "_session", None) is None:
+        if not self._is_open():
             return html_table(repr(self), (), ())
         tensors = [("input", details) for details in self.get_input_details()]
         tensors += [("output", details) for details in self.get_output_details()]
@@ -199,8 +201,6 @@ class OfficialMembers:
 
     _views: MemoryViews
     _model_content: Any  # set only if the model was given as bytes
-    _delegates: list[Delegate]
-    _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps
     _experimental_compress_quantization_zero_points: bool
 
     if TYPE_CHECKING:
@@ -210,22 +210,14 @@ class OfficialMembers:
             """See ``Interpreter.session``."""
 
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
-        """Store two constructor arguments as attributes, since some programs read them."""
+        """Store two constructor arguments as attributes, since some programs read them.
+
+        The list of registerers is one as well; ``InterpreterWithCustomOps`` has set it before.
+        """
+        self.__dict__.setdefault("_custom_op_registerers", [])
         if model_content:
             self._model_content = model_content
         self._experimental_compress_quantization_zero_points = compresses_zero_points
-
-    def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
-        """Return the *given* custom operators, and those of the registerers, for *model*."""
-        if not hasattr(self, "_custom_op_registerers"):
-            self._custom_op_registerers = []
-        if not self._custom_op_registerers:
-            return given
-        from delegraph.runtime.official.custom_op_registerers import (
-            registered_ops,  # lazy import: few programs register any
-        )
-
-        return {**registered_ops(self._custom_op_registerers, model), **given}
 
     @cached_property
     def _interpreter(self) -> InterpreterWrapper:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum, unique
 from typing import TYPE_CHECKING, Any
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
-from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
+from delegraph.errors import OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.lazy_dataclass import replace
 from delegraph.operators.op_table import OP_TABLE
@@ -16,25 +15,7 @@ from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.operators.custom_op import AnyCustomOp
-    from delegraph.operators.numerics import Numerics
     from delegraph.operators.registration import Eval, Node, OpContext
-
-
-@unique
-class OpResolverType(Enum):
-    """Which official kernels to reproduce, and whether unnamed delegates may be applied.
-
-    It decides which official kernels' rounding is reproduced. It also decides whether a model gets
-    delegates that no argument names; with the last two members it does not.
-
-    Source:
-        OpResolverType, tflite/python/interpreter.py.
-    """
-
-    AUTO = 0
-    BUILTIN = 1
-    BUILTIN_REF = 2
-    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
 def builtin_registration(name: str) -> Registration | None:
@@ -47,31 +28,6 @@ def builtin_registration(name: str) -> Registration | None:
             ships.
     """
     return OP_TABLE.get(name)
-
-
-def resolver_type(given: Enum) -> OpResolverType:
-    """Return the ``OpResolverType`` for a member of this class or of the official class.
-
-    Raises:
-        ArgumentTypeError: *given* is neither.
-    """
-    is_resolver_type = isinstance(given, Enum) and type(given).__name__ == OpResolverType.__name__
-    if is_resolver_type and given.name in OpResolverType.__members__:
-        return OpResolverType[given.name]
-    known = ", ".join(map(str, OpResolverType))
-    raise ArgumentTypeError(
-        f"Unrecognized passed in op resolver type: {given}; it is one of {known}"
-    )
-
-
-def numerics_of(resolver: OpResolverType) -> Numerics:
-    """Return which official kernels' rounding the kernels of *resolver* reproduce."""
-    return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
-
-
-def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
-    """Whether *resolver* allows delegates that no argument names."""
-    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
 class OpResolver:

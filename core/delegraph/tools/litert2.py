@@ -20,12 +20,12 @@ from delegraph.native.litert.compiled_model import compiled_model
 from delegraph.native.litert.installed_runtimes import compiled_model_module
 from delegraph.native.litert.quiet import quiet_environment
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.bound_state import state_names
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.members import ClosedByWith
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.schema.enums import TensorType
 from delegraph.tools.model_call import KeptState
 

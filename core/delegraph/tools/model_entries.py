@@ -20,9 +20,9 @@ from delegraph.json_records import JsonRecord
 from delegraph.plugins import creation
 from delegraph.plugins.options import make_options, options_text
 from delegraph.plugins.plugin_set import Offer
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.defaults import added_to
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.session import Session
 from delegraph.tools.explanation import Explanation, explain
 from delegraph.tools.progress import Progress

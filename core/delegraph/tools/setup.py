@@ -15,13 +15,13 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.requested_delegates import (
     AnyDelegate,
     delegate_of_file,
     is_installed_name,
 )
 from delegraph.runtime.isolation.isolation import Isolation
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, OnFailure, Requirement, in_groups
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from delegraph.schema.stablehlo_options import StableHLOCompositeOptions
 from delegraph.testing import constant, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph.testing.several_ops import NodeText, SubgraphText, subgraphs_model
-from delegraph_numba_cpu.kept import store
+from delegraph_numba_cpu.kept import keys, store
 from support.official import official_outputs
 
 RNG = np.random.default_rng(0)
@@ -166,7 +166,7 @@ def test_litert_which_runs_subgraphs_itself_keeps_composites() -> None:
 def test_a_program_with_composites_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lowered: list[object]
 ) -> None:
-    monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setenv(keys.VARIABLE, "1")
     monkeypatch.setattr(store, "LEAST_NODES", 1)
     path, found = tmp_path / "model.tflite", []
     path.write_bytes(layer_model())

@@ -25,8 +25,8 @@ from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.kept import keys, store
 from delegraph_numba_cpu.kept import program_file as file
-from delegraph_numba_cpu.kept import store
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.kept.keys import version
 from delegraph_numba_cpu.kept.reading import Host, read
@@ -61,7 +61,7 @@ DIGITS = (MODELS / "digits_int8.tflite").read_bytes()
 
 @pytest.fixture(autouse=True)
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setenv(keys.VARIABLE, "1")
     monkeypatch.setattr(store, "LEAST_NODES", 1)
 
 

@@ -17,7 +17,7 @@ import pytest
 from delegraph import Interpreter
 from delegraph.delegation import Rejection
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.kept import claims, keys, program_file, store
+from delegraph_numba_cpu.kept import claims, keys, program_file, start, store
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE
 from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made, needs_library
@@ -41,13 +41,13 @@ print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes())
 
 @pytest.fixture(autouse=True)
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setenv(keys.VARIABLE, "1")
     monkeypatch.setattr(store, "LEAST_NODES", 1)
 
 
 def files(folder: Path) -> list[Path]:
     """Return the kept programs in a folder, without claims."""
-    found = sorted(folder.glob(f"{store.NAMESPACE}/*/*.blob"))
+    found = sorted(folder.glob(f"{keys.NAMESPACE}/*/*.blob"))
     return [path for path in found if path.read_bytes().startswith(program_file.MAGIC)]
 
 
@@ -226,7 +226,7 @@ def test_nothing_is_kept_where_it_is_not_wanted(
 ) -> None:
     options = NumbaCpuOptions(num_threads=2, kept_programs=switch != "option")
     if switch == "environment":
-        monkeypatch.setenv(store.VARIABLE, "0")
+        monkeypatch.setenv(keys.VARIABLE, "0")
     if switch == "guard":
         monkeypatch.setenv(GUARD_VARIABLE, "1")
     if switch == "size":
@@ -328,3 +328,8 @@ def test_a_key_follows_from_the_shapes(tmp_path: Path) -> None:
     assert key() != first
     x.shape = (1, 4)
     assert key() == first
+
+
+def test_starts_have_the_default_options() -> None:
+    options = NumbaCpuOptions()
+    assert (options.cpu, options.kept_programs) == (start.CPU, start.KEPT_PROGRAMS)

@@ -22,7 +22,7 @@ from delegraph.tools import compile_model
 from delegraph_numba_cpu.ahead_of_time import ProgramCompiler
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.kept import claims, code_digest, keys, program_file, store
+from delegraph_numba_cpu.kept import claims, code_digest, keys, program_file
 from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from kept_program_damage import damaged
@@ -50,7 +50,7 @@ print(*sys.modules)
 
 @pytest.fixture(autouse=True)
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setenv(keys.VARIABLE, "1")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_a_fresh_process_with_an_empty_cache_decides_and_compiles_nothing(
     rooms = ("delegraph_numba_cpu.lowering", "delegraph_numba_cpu.kernels", "numba", "llvmlite")
     assert any(name.startswith(rooms) for name in found[MODEL][1].split())
     assert not [n for n in found[file][1].split() if n.startswith((*rooms, "numba.", "zipfile"))]
-    assert not list(tmp_path.glob(f"{file.name}/{store.NAMESPACE}/**/*.blob"))
+    assert not list(tmp_path.glob(f"{file.name}/{keys.NAMESPACE}/**/*.blob"))
 
 
 def test_each_level_and_number_of_threads_has_its_program(
@@ -236,7 +236,7 @@ def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error() -> None:
     assert context.model_digest is not None
     key = f"claims {keys.claims_key(context, context.model_digest, [True]).hex()}"
     forged: dict[str, bytes] = {}
-    entries = ModelEntries(parse_model(DIGITS), store.NAMESPACE, forged)
+    entries = ModelEntries(parse_model(DIGITS), keys.NAMESPACE, forged)
     entries.keep(code_digest.version_everywhere(), key, content)
     interpreter = Interpreter(
         model_content=with_entries(DIGITS, forged),
@@ -312,7 +312,7 @@ def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> 
     )
     interpreter.allocate_tensors()
     assert delegate.note() == USED
-    assert not list(tmp_path.glob(f"{store.NAMESPACE}/**/*.blob"))
+    assert not list(tmp_path.glob(f"{keys.NAMESPACE}/**/*.blob"))
 
 
 def test_an_unknown_level_lists_those_there_are() -> None:

@@ -14,7 +14,7 @@ from delegraph.delegation import Capabilities, Tolerance
 from delegraph.errors import OperatorError
 from delegraph.native import LiteRtInterpreter, compiled_model, litert_delegate
 from delegraph.native.litert import thunks
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.arguments import OpResolverType
 from support.by_name import ByName, ByNameKernel, sines
 from support.policy_models import MODELS, assert_same, floats, stepped
 

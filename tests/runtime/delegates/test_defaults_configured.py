@@ -12,7 +12,7 @@ from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.delegation.placement import Placement
 from delegraph.errors import ConfigurationError
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.arguments import OpResolverType
 from support.by_name import ByName, sines
 from support.chosen_plugins import use_plugins_of
 from support.configured import configure

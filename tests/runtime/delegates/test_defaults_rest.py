@@ -12,7 +12,7 @@ from delegraph import DelegateFlags, Interpreter, Limits, PlacementPolicy
 from delegraph.delegation.configuration import CACHE_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
 from delegraph.plugins import known_packages
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.arguments import OpResolverType
 from support.by_name import ByName, sines
 from support.chosen_plugins import use_plugins_of
 from support.configured import configure

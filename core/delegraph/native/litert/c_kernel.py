@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentTypeError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.memory.arena import aligned_buffer
+from delegraph.memory.buffers import aligned_buffer
 from delegraph.native.litert.accelerator_functions import exported_function
 from delegraph.native.tensor_types import C_TYPES
 from delegraph.operators.registration import Eval, Node, OpContext, Registration

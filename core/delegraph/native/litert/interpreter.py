@@ -18,12 +18,18 @@ from delegraph.native.litert.interpreter_nodes import InterpreterNodes
 from delegraph.native.litert.observer import Observer
 from delegraph.native.litert.switch_interval import switching
 from delegraph.operators.custom_op import AnyCustomOp
-from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
+from delegraph.runtime.arguments import (
+    OpResolverType,
+    check_choice,
+    checked_num_threads,
+    default_delegates_are_wanted,
+    model_of,
+    numerics_of,
+)
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
 from delegraph.runtime.execution.invoke_async import Run
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.members import ClosedByWith, InvokesAsync
-from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted, numerics_of
 from delegraph.runtime.options import (
     FailurePolicy,
     Limits,

@@ -13,7 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings, encode_strings
-from delegraph.memory.arena import aligned_buffer
+from delegraph.memory.buffers import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import TfLiteContext, TfLiteTensor, ints_at, libc, malloc
 from delegraph.native.litert.model_alignment import require_same_types

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from delegraph.errors import ConfigurationError, PluginError, in_words
 from delegraph.log import Logger
+from delegraph.runtime.arguments import OpResolverType, default_delegates_are_wanted
 from delegraph.runtime.delegated_plan import delegate_name
-from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate

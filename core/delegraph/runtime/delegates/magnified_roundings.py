@@ -23,9 +23,9 @@ from delegraph.errors import OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.execution.steps import Step
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType

@@ -23,9 +23,9 @@ from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import DelegraphError
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import PlacementPolicy
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables

@@ -12,8 +12,8 @@ from delegraph.delegation.delegate import Delegate
 from delegraph.errors import DelegraphError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 from delegraph.schema.reader import read_model

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import DelegraphError
+from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Limits
 from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT, WALL_LIMIT
 from delegraph.testing.sweep.processor_limit import ProcessorLimit

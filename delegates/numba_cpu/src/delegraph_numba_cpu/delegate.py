@@ -19,7 +19,8 @@ from delegraph import (
 )
 from delegraph.delegation import limited_num_threads
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.kept.store import KeptClaims, KeptPrograms, Maker, is_wanted
+from delegraph_numba_cpu.kept.keys import is_wanted
+from delegraph_numba_cpu.kept.store import KeptClaims, KeptPrograms, Maker
 from delegraph_numba_cpu.library.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -214,6 +215,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     Attributes:
         kernel_library: the compiled kernels.
         params: the partition; set by ``init``.
+        kept: kept programs of the partition; set by ``init``.
         program: the program for the present shapes; None before the first ``prepare``, and in a dry
             run.
     """
@@ -228,7 +230,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self.params = params
         self._are_claims_checked = False
         self._packed: dict[object, Memory] = {}  # weights as kernels want them
-        self._kept = KeptPrograms(params, self._delegate.keeps_programs(context))
+        self.kept = KeptPrograms(params, self._delegate.keeps_programs(context))
         for index in inlined_subgraphs(context, params.nodes_to_replace):
             context.mark_subgraph_as_delegation_skippable(index)
 
@@ -243,13 +245,13 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         if is_guarded():
             program = self._lowered(context, maker)
         else:
-            program = self._kept.find(context, maker)
+            program = self.kept.find(context, maker)
             if program is None:
                 program = self._lowered(context, maker)
                 if program is not None:
-                    self._kept.add(program)
-            if self._kept.in_model:
-                self._delegate.in_model[self._kept.in_model] = None
+                    self.kept.add(program)
+            if self.kept.in_model:
+                self._delegate.in_model[self.kept.in_model] = None
         POOL.warn_of(maker.workers)
         if program is not None and context.cancellation is not None:
             program.heed(context.cancellation.word)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph import Tensor
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph import Tensor
 
 SLACK = 64
 """Number of bytes after every block of a program's memory that kernels may read, but not write."""

@@ -10,20 +10,38 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import delegraph
-from delegraph import DelegateContext, Tensor
 from delegraph.delegation import code_state, sha256
+from delegraph_numba_cpu.kept.program_file import IS_USABLE
 from delegraph_numba_cpu.library.prebuilt import PACKAGE, usable_manifest
+
+if TYPE_CHECKING:
+    from delegraph import DelegateContext, Tensor
+
+NAMESPACE = "numba_cpu-programs"
+"""Name of kept programs and claims in the cache and in model files."""
+
+VARIABLE = "DELEGRAPH_NUMBA_KEEP"
+"""Environment variable; 0 means that programs are neither stored nor read."""
 
 DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
 """Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
 """``AllocationType.PERSISTENT_RO``: values that a node computed during prepare."""
+
+
+def is_wanted(kept_programs: bool) -> bool:
+    """Whether programs may be stored in files, by the delegate's option and the environment.
+
+    Args:
+        kept_programs: value of the option ``kept_programs``.
+    """
+    return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
 def model_digest(context: DelegateContext) -> str | None:

@@ -6,13 +6,12 @@ rule of a row's kernel checks the row, as when the row was emitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph import Tensor
 from delegraph.errors import DelegraphError
 from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.bounds import Overrun, check_row
@@ -36,6 +35,8 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph import Tensor
+
 _WORD = 8
 
 LEAST = 64 << 10
@@ -47,7 +48,7 @@ class Host:
     """The partition that a program in a file computes, and the process that reads the file.
 
     Attributes:
-        tensors: tensors of the subgraph, by index.
+        tensors: tensors of the subgraph, by index; a host without the graph has those of *border*.
         nodes: indices of the partition's nodes.
         border: indices of the tensors whose memory the host owns.
         outputs: indices of the partition's outputs, a part of *border*.
@@ -58,7 +59,7 @@ class Host:
             returns its bytes, 64-byte aligned; None if the constant is missing.
     """
 
-    tensors: Sequence[Tensor]
+    tensors: Sequence[Tensor] | Mapping[int, Tensor]
     nodes: Sequence[int]
     border: Sequence[int]
     outputs: Sequence[int]
@@ -242,8 +243,10 @@ class _Reader:
         self._host.working_memory.limit.require_copies(sum(sizes), "what kernels keep of constants")
 
     def _tensor(self, index: int) -> Tensor:
-        self._require(index < len(self._host.tensors), "a tensor that the model has not")
-        return self._host.tensors[index]
+        try:
+            return self._host.tensors[index]
+        except LookupError:
+            raise file.UnfitFile("a tensor that the host has not") from None
 
     def _rows(self) -> Iterator[Row]:
         nodes, known = self._parts["nodes"].tolist(), set(self._host.nodes)

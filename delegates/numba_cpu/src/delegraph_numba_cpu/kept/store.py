@@ -7,7 +7,6 @@ Delegraph's cache, where each preparation writes them. Their name in both is ``n
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -15,16 +14,11 @@ from delegraph import DelegateContext, DelegateParams, Rejection
 from delegraph.delegation import BlobCache, ModelEntries
 from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.kept import claims, keys
-from delegraph_numba_cpu.kept.program_file import IS_USABLE, UnfitFile
+from delegraph_numba_cpu.kept.program_file import UnfitFile
 from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
-
-NAMESPACE = "numba_cpu-programs"
-
-VARIABLE = "DELEGRAPH_NUMBA_KEEP"
-"""Environment variable; 0 means that programs are neither stored nor read."""
 
 LEAST_NODES = 4
 """Number of nodes from which on a subgraph gets files; models that tests generate have fewer."""
@@ -37,15 +31,6 @@ MOST_BYTES = 256 << 20
 
 MOST_PROGRAMS = 4
 """Largest number of a partition's programs in memory, including the present one."""
-
-
-def is_wanted(kept_programs: bool) -> bool:
-    """Whether programs may be stored in files, by the delegate's option and the environment.
-
-    Args:
-        kept_programs: value of the option ``kept_programs``.
-    """
-    return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +106,13 @@ def places_of(context: DelegateContext) -> Places | None:
         context: a subgraph of the model.
     """
     model = keys.model_digest(context)
-    entries = None if model is None else context.model_entries(NAMESPACE)
+    entries = None if model is None else context.model_entries(keys.NAMESPACE)
     if model is None or (entries is not None and entries.is_writing):
         return None if model is None else Places(model, None, entries)
     version = keys.version()
     if version is None:
         return None
-    return Places(model, context.cache(NAMESPACE, version), entries or None)
+    return Places(model, context.cache(keys.NAMESPACE, version), entries or None)
 
 
 class KeptClaims:
@@ -226,6 +211,7 @@ class KeptPrograms:
     Attributes:
         in_model: note for the user, set by :meth:`find`: whether the program in the model file is
             used, or why not; empty if the model file has no programs.
+        key: key of the present program, set by :meth:`find`.
     """
 
     def __init__(self, params: DelegateParams, is_wanted: bool) -> None:
@@ -236,6 +222,14 @@ class KeptPrograms:
         self.in_model = ""
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._written = 0
+        self.key = b""
+        self._places: Places | None = None
+
+    @property
+    def is_in_cache(self) -> bool:
+        """Whether the present program is stored in the user's cache, and nowhere else."""
+        places = self._places
+        return places is not None and places.cache is not None and places.entries is None
 
     def find(self, context: DelegateContext, maker: Maker) -> Program | None:
         """Return the program for the present shapes, from memory or a file; None if there is none.
@@ -249,8 +243,8 @@ class KeptPrograms:
         self._places = places_of(context) if self._is_wanted else None
         model = "" if self._places is None else self._places.model
         options = (*maker.options, maker.workers, maker.library.level.name)
-        self._key = keys.program_key(context, model, self._nodes, self._border, options)
-        found = self._programs.get(self._key)
+        self.key = keys.program_key(context, model, self._nodes, self._border, options)
+        found = self._programs.get(self.key)
         if found is None and self._places is not None:
             found = self._read(context, maker, self._places)
         if found is not None:
@@ -268,11 +262,11 @@ class KeptPrograms:
         self._written += 1
         shared: dict[bytes, bytes] | None = {} if self._places.cache is None else None
         try:
-            content = pieces_of(program, self._key, shared)
+            content = pieces_of(program, self.key, shared)
         except MemoryError:
             return
         if sum(map(len, content)) <= MOST_BYTES:
-            self._places.keep(f"program {self._key.hex()}", content)
+            self._places.keep(f"program {self.key.hex()}", content)
             for name, constant in (shared or {}).items():
                 self._places.keep(f"constant {name.hex()}", constant)
 
@@ -291,9 +285,9 @@ class KeptPrograms:
             maker.working_memory,
             places.shared_constant,
         )
-        for content, is_from_model in places.programs(f"program {self._key.hex()}"):
+        for content, is_from_model in places.programs(f"program {self.key.hex()}"):
             try:
-                found = read(content, self._key, host)
+                found = read(content, self.key, host)
             except UnfitFile as error:
                 self._say_unfit(error, is_from_model=is_from_model)
             else:
@@ -315,8 +309,8 @@ class KeptPrograms:
         for other in self._programs.values():
             if other is not program:
                 other.release()
-        self._programs[self._key] = program
-        self._programs.move_to_end(self._key)
+        self._programs[self.key] = program
+        self._programs.move_to_end(self.key)
         if len(self._programs) > MOST_PROGRAMS:
             self._programs.popitem(last=False)
 

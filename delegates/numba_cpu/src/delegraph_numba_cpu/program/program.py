@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.memory import aligned_buffer
@@ -29,6 +28,8 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph import DelegateContext, Tensor
 
 COPY = ("moves", "copy")
 """Family and kernel of copies, written here because kept programs need no module of moves."""
@@ -233,7 +234,7 @@ class Program:
         self,
         pool: Pool,
         library: Library,
-        context: DelegateContext,
+        context: Any,
         otherwise: Callable[[], object],
         failed: Callable[[], object],
     ) -> Callable[[], None]:
@@ -245,7 +246,7 @@ class Program:
         Args:
             pool: the workers.
             library: the compiled kernels.
-            context: the subgraph.
+            context: the subgraph; only its attribute ``is_profiling`` is read.
             otherwise: function that is called instead if the node is profiled, if memory has
                 moved, or if the run time is unknown.
             failed: function that is called if not all rows have run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
+from delegraph.memory import aligned_buffer
 from delegraph.operators import MemoryLimit
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
 
@@ -53,13 +53,15 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
     Returns:
         The size, and the offsets in bytes by the ``id`` of each block's :class:`Memory`.
     """
+    from delegraph.memory import SimpleMemoryArena  # here: kept programs have a layout
+
     groups = _groups(rows)
     groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))
     arena = SimpleMemoryArena()
     offsets = {}
     for i, group in enumerate(groups):
         size = max(memory.size for memory in group) + SLACK
-        found: Allocation = arena.allocate(size, i, group[0].first, group[-1].last)
+        found = arena.allocate(size, i, group[0].first, group[-1].last)
         offsets.update({id(memory): found.offset for memory in group})
     return arena.high_water_mark, offsets
 

@@ -1,0 +1,113 @@
+"""Runs a kept program for a host that has not read the model: Delegraph's ``kept_start``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation import BlobCache, limited_num_threads
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.kept import keys
+from delegraph_numba_cpu.kept.program_file import UnfitFile
+from delegraph_numba_cpu.kept.reading import Host, read
+from delegraph_numba_cpu.library.cpu import level_named, physical_cores
+from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.program.pool import POOL
+from delegraph_numba_cpu.program.program import is_guarded
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+if TYPE_CHECKING:
+    from delegraph import Tensor
+    from delegraph.operators import MemoryLimit
+
+
+CPU, KEPT_PROGRAMS = "auto", True
+"""Values of the delegate's options, which are their defaults: a default delegate has no others."""
+
+
+class _NotProfiled:
+    """A context whose nodes are not profiled: the host reads the model before it profiles."""
+
+    is_profiling = False
+
+
+def made_for(num_threads: int | None) -> str | None:
+    """Return a text of everything outside of the model that kept programs depend on.
+
+    The result is None if no program may be kept.
+
+    Args:
+        num_threads: number of threads that the user allows; None if not set.
+    """
+    version = keys.version()
+    if version is None or is_guarded() or not keys.is_wanted(KEPT_PROGRAMS):
+        return None
+    try:
+        level = level_named(CPU)
+    except DelegateError:  # the user sees this error when the delegate is applied
+        return None
+    return f"{version} {level.name} {_workers(num_threads)}"
+
+
+def _workers(num_threads: int | None) -> int:
+    return limited_num_threads(num_threads or 0) or physical_cores()
+
+
+def key_of(kernel: Any) -> str | None:
+    """Return the key of the kept program that a delegate kernel runs; None if it has none.
+
+    Args:
+        kernel: the kernel of a partition, prepared.
+    """
+    program = kernel.program
+    is_kept = program is not None and not program.can_fail and kernel.kept.is_in_cache
+    return kernel.kept.key.hex() if is_kept else None
+
+
+def run_of(
+    stored: Any,
+    tensors: Mapping[int, Tensor],
+    num_threads: int | None,
+    limit: MemoryLimit,
+    cancellation: Any,
+) -> Callable[[], None] | None:
+    """Return a function that runs a kept program; None if the program cannot be used.
+
+    Args:
+        stored: the host's ``Stored``: the program's key, inputs and outputs, and number of nodes.
+        tensors: the inputs and outputs, by index.
+        num_threads: number of threads that the user allows; None if not set.
+        limit: limit of the program's memory.
+        cancellation: stop request of the host's calls.
+    """
+    content = BlobCache(keys.NAMESPACE, keys.version() or "0").map(f"program {stored.program}")
+    if content is None:
+        return None
+    kernels, workers = library(level_named(CPU)), _workers(num_threads)
+    host = Host(
+        tensors,
+        range(stored.nodes),
+        (*stored.inputs, *stored.outputs),
+        stored.outputs,
+        workers,
+        kernels,
+        WorkingMemory(limit),
+    )
+    try:
+        program = read(content, bytes.fromhex(stored.program), host)
+    except UnfitFile:
+        return None
+    if program.can_fail:
+        return None
+    POOL.warn_of(workers)
+    program.heed(cancellation.word)
+
+    def failed() -> None:
+        cancellation.raise_if_requested()
+        raise DelegateError("the run was stopped, for an unknown reason", phase="eval")
+
+    def run() -> None:
+        if not program.run(POOL, kernels):
+            failed()
+
+    return program.known_run(POOL, kernels, _NotProfiled(), run, failed)
