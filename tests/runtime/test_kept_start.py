@@ -306,7 +306,7 @@ def test_a_stored_tensor_is_read_as_it_was() -> None:
         has_rank=True,
         quantization=Quantization(scales, zeros, 1),
     )
-    stored = Stored("version", "ab", 3, (Stored.fields(tensor),), (7,), (7,))
+    stored = Stored("one.module", "version", "ab", 3, (Stored.fields(tensor),), (7,), (7,))
     (made,) = Stored.of(ascii(tuple(stored)).encode()).made()
     assert made.quantization is not None
     assert made.quantization.scales.tolist() == [0.5, 2]
@@ -315,7 +315,7 @@ def test_a_stored_tensor_is_read_as_it_was() -> None:
         assert getattr(made, name) == getattr(tensor, name)
 
 
-SOUND = "('v', 'ab', 1, ((0, 'x', 0, (2,), (2,), True, None),), (0,), (0,))"
+SOUND = "('a.b', 'v', 'ab', 1, ((0, 'x', 0, (2,), (2,), True, None),), (0,), (0,))"
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,7 @@ SOUND = "('v', 'ab', 1, ((0, 'x', 0, (2,), (2,), True, None),), (0,), (0,))"
         ("(0,), (0,)", "(0,), (1,)"),
         ("(0,), (0,)", "(), (0,)"),
         ("'ab'", "5"),
+        ("'a.b'", "'a;b'"),
         ("1, ((", "None, (("),
         ("1, ((", "10 ** 12, (("),
         ("1, ((", "1000000000000, (("),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from delegraph.delegation.delegate import (
     Delegate,
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 
 class SimpleDelegateKernelInterface(ABC):
-    """Kernel that computes one partition; each delegate node has its own kernel."""
+    """Kernel that computes one partition; each delegate node has its own kernel.
+
+    Attributes:
+        start_module: module that runs kept programs for a process that has not read the model; None
+            if the delegate has none. It has the functions ``made_for``, ``key_of`` and ``run_of``
+            of ``delegraph_numba_cpu.kept.start``, and counts for the default delegate only.
+    """
+
+    start_module: ClassVar[str | None] = None
 
     @abstractmethod
     def init(self, context: DelegateContext, params: DelegateParams) -> None:

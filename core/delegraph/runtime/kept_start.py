@@ -10,7 +10,8 @@ An interpreter with a kept start allocates, invokes, describes and copies its in
 Everything else makes it read the model: its session then takes over the values of the tensors. It
 does the same when the program fails, so errors and warnings come from the session.
 
-A file with a start is untrusted: the content is checked here, the program by its reader.
+A file with a start is untrusted: the content is checked here, the program by its reader. It names a
+module to import, as the stored list of entry points does: no other user but root may write it.
 """
 
 from __future__ import annotations
@@ -50,9 +51,6 @@ logger = Logger(__name__)
 
 FORM = 1
 """Number that changes with the format of stored starts."""
-
-PROGRAMS = "delegraph_numba_cpu.kept.start"
-"""Module of the default delegate that runs kept programs."""
 
 _IN_USE = ("delegraph.runtime.session", "delegraph.plugins.plugin_set")
 """Modules of a process that has read a model, or looked at the plugins, which may have changed."""
@@ -115,7 +113,7 @@ def found(request: Request) -> KeptStart | None:
         return None
     try:
         stored = Stored.of(content)
-        programs = import_module(PROGRAMS)
+        programs = import_module(stored.module)
     except (ImportError, ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError,
             TypeError, ValueError):  # fmt: skip
         return None
@@ -128,6 +126,8 @@ class Stored(NamedTuple):
     """A start as it is stored: a tuple of texts and numbers, written as Python writes it.
 
     Attributes:
+        module: module of the default delegate that runs the program: see ``start_module`` of
+            :class:`~delegraph.delegation.simple_delegate.SimpleDelegateKernelInterface`.
         made_for: text of everything that the program depends on besides the model.
         program: key of the program.
         nodes: number of nodes that the program computes.
@@ -136,6 +136,7 @@ class Stored(NamedTuple):
         outputs: indices of the outputs.
     """
 
+    module: str
     made_for: str
     program: str
     nodes: int
@@ -151,10 +152,12 @@ class Stored(NamedTuple):
             ValueError, TypeError, SyntaxError: the content is no start.
         """
         found = cls(*literal_eval(content.decode("ascii")))
-        texts, lists = (found.made_for, found.program), (found.inputs, found.outputs)
+        texts = found.module, found.made_for, found.program
+        lists = found.inputs, found.outputs
         is_sound = all(type(text) is str for text in texts)
         is_sound = is_sound and type(found.nodes) is int and 0 < found.nodes <= _MOST_NODES
         is_sound = is_sound and all(type(each) is tuple and each for each in lists)
+        is_sound = is_sound and all(map(str.isidentifier, found.module.split(".")))
         known = {tensor.index for tensor in found.made()}
         if not is_sound or known != {*found.inputs, *found.outputs}:
             raise ValueError("a start without program, inputs or outputs")
@@ -221,7 +224,7 @@ class KeptStart:
     Args:
         request: the model file, and the user's settings.
         stored: what was stored for them.
-        programs: the module :data:`PROGRAMS`.
+        programs: the module ``stored.module``.
 
     Attributes:
         request: the argument.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.graph.model_files import is_unchanged
-from delegraph.runtime.kept_start import PROGRAMS, Request, Stored
+from delegraph.runtime.kept_start import Request, Stored
 from delegraph.runtime.tensor_access import STORED_AS_SEEN
 
 if TYPE_CHECKING:
@@ -28,12 +28,10 @@ def keep(request: Request, session: Session) -> None:
     """
     first = session.subgraphs[0]
     kernel = _only_kernel(session)
-    if kernel is None or not _has_plain_border(first):
+    module = getattr(kernel, "start_module", None)
+    if module is None or not _has_plain_border(first):
         return
-    try:
-        programs: Any = import_module(PROGRAMS)
-    except ImportError:  # another default delegate
-        return
+    programs: Any = import_module(module)
     program = programs.key_of(kernel)
     made_for = programs.made_for(request.num_threads)
     if program is None or made_for is None:
@@ -41,7 +39,7 @@ def keep(request: Request, session: Session) -> None:
     indices = (*first.inputs, *first.outputs)
     tensors = tuple(Stored.fields(first.tensors[index]) for index in dict.fromkeys(indices))
     nodes = len(first.operators)
-    stored = Stored(made_for, program, nodes, tensors, first.inputs, first.outputs)
+    stored = Stored(module, made_for, program, nodes, tensors, first.inputs, first.outputs)
     request.cache.keep(request.key, ascii(tuple(stored)).encode())
 
 

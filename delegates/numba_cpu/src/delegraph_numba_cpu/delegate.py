@@ -220,6 +220,8 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             run.
     """
 
+    start_module = "delegraph_numba_cpu.kept.start"
+
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
         self._delegate = delegate
         self.kernel_library = delegate.open_library()
