@@ -30,7 +30,10 @@ else:
 
 
 SHORT = 1 << 20
-"""Number of bytes from which on ``hashlib`` is faster, including its import."""
+"""Number of bytes from which on ``hashlib`` is faster, including its import.
+
+Once imported, it is always faster.
+"""
 
 
 def sha256(content: Buffer = b"") -> _Hash:
@@ -45,7 +48,8 @@ def sha256(content: Buffer = b"") -> _Hash:
 def hex_digest(*pieces: memoryview | bytes) -> str:
     """Return the SHA-256 of the concatenated *pieces*, in hexadecimal digits."""
     found = sha256()
-    if sum(memoryview(piece).nbytes for piece in pieces) >= SHORT:
+    is_long = sum(memoryview(piece).nbytes for piece in pieces) >= SHORT
+    if is_long or "_hashlib" in sys.modules:
         import hashlib
 
         found = hashlib.sha256()

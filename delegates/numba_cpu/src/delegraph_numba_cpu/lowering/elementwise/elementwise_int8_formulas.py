@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -175,8 +174,8 @@ def _first_right(
 ) -> Parameters | None:
     """Return the first candidate whose results are right for all pairs; None if there is none.
 
-    Pairs that are wrong for one candidate are mostly wrong for the next ones. So all candidates are
-    tried on a sample of these, and the first of the others is tried on all pairs.
+    The first candidate is right for most nodes. Pairs that are wrong for one candidate are mostly
+    wrong for the next ones, so these are tried on a sample of them first.
 
     Args:
         candidates: the constants of all candidates.
@@ -184,17 +183,15 @@ def _first_right(
         pairs: the pairs.
         wanted: the right result for each of *pairs*, or None.
     """
-    hard = np.arange(len(pairs))
-    while True:
-        hard = hard[:: len(hard) // _SAMPLE + 1]
-        results = None if wanted is None else wanted[hard]
-        candidates = candidates[:, is_right(candidates, pairs[hard], results).all(axis=-1)]
-        if not candidates.size:
-            return None
+    while candidates.size:
         first, candidates = candidates[:, 0], candidates[:, 1:]
-        hard = np.flatnonzero(~is_right(first, pairs, wanted))
-        if not len(hard):
+        wrong = np.flatnonzero(~is_right(first, pairs, wanted))
+        if not len(wrong):
             return tuple(first.tolist())
+        sample = wrong[:: len(wrong) // _SAMPLE + 1]
+        results = None if wanted is None else wanted[sample]
+        candidates = candidates[:, is_right(candidates, pairs[sample], results).all(axis=-1)]
+    return None
 
 
 def _are_plain(
@@ -261,15 +258,16 @@ def _sums(call: Call) -> Constants:
     a_factor, b_factor = a.scale / y.scale, SUMS[call.name] * b.scale / y.scale
     offset = -(a.zero_point * a_factor + b.zero_point * b_factor)
     moved = (_moved(value, ULPS[:3]) for value in (a_factor, b_factor, offset))
-    return np.array([(*numbers, half) for half, *numbers in product(HALVES, *moved)]).T
+    half, *numbers = np.meshgrid(HALVES, *moved, indexing="ij")
+    return np.array([*numbers, half]).reshape(4, -1)
 
 
 def _products(call: Call) -> Constants:
     """Return the candidates of a product: the factor and the half."""
     factor = _product_factor(call)
     more = _double_rounding(factor)
-    pairs = product(HALVES, _moved(factor, ULPS))
-    return np.array([(moved, half + more) for half, moved in pairs]).T
+    half, moved = np.meshgrid(HALVES, _moved(factor, ULPS), indexing="ij")
+    return np.array([moved, half + more]).reshape(2, -1)
 
 
 def _product_factor(call: Call) -> float:
@@ -283,8 +281,7 @@ def _double_rounding(factor: float) -> float:
     return 2.0 ** (shift - 1) if shift < 0 else 0.0
 
 
-def _moved(value: float, ulps: Sequence[int]) -> list[float]:
+def _moved(value: float, ulps: Sequence[int]) -> NDArray[np.float64]:
     """Return *value* moved by each of *ulps* units in the last place, in float32."""
     number = np.float32(value)
-    moved: list[float] = (number + np.array(ulps, np.float32) * np.spacing(number)).tolist()
-    return moved
+    return (number + np.array(ulps, np.float32) * np.spacing(number)).astype(np.float64)
