@@ -86,10 +86,11 @@ def close_pairs(call: Call) -> Pairs:
     else:
         a_factor, b_factor = np.float32(a.scale / y.scale), np.float32(b.scale / y.scale)
         real = np.add.outer(first * a_factor, second * (SUMS[call.name] * b_factor))
-    if not (real.max() < _LARGEST and real.min() > -_LARGEST):
+    real = real.reshape(-1)
+    if not (np.abs(real[CORNERS]) < _LARGEST).all():
         return np.arange(real.size)
-    distance = np.abs(real - np.rint(real))
-    return np.flatnonzero(distance >= 0.5 - margin)
+    real -= np.rint(real)
+    return np.flatnonzero(np.abs(real, out=real) >= 0.5 - margin)
 
 
 @np.errstate(all="ignore")
