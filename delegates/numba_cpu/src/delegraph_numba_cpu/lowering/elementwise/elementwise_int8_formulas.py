@@ -128,11 +128,12 @@ def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Paramete
         *factors, half = constants.astype(np.float32)[..., None]
         found = apply(*_operands(a.dtype, pairs), *zero_points, *factors)
         found = found + np.copysign(half, found)
-        has_integer = np.abs(found) < LARGEST_INTEGER
+        has_integer: NDArray[np.bool_] = np.abs(found) < LARGEST_INTEGER
         if results is None:
             return has_integer
         whole = np.where(has_integer, found, 0).astype(np.int32)
-        return has_integer & ((whole + y.zero_point).clip(low, high) == results)
+        has_integer &= (whole + y.zero_point).clip(low, high) == results
+        return has_integer
 
     found = _first_right((_products if is_product else _sums)(call), is_right, pairs, wanted)
     return None if found is None else (*zero_points, *found, y.zero_point, low, high)
@@ -160,7 +161,8 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
         if results is None:
             return np.ones(constants.shape[1:] + pairs.shape, np.bool_)
         rounded, fused = (np.rint(found).clip(low, high) == results for found in sums)
-        return rounded & fused
+        are_right: NDArray[np.bool_] = rounded & fused
+        return are_right
 
     found = _first_right(candidates, is_right, pairs, wanted)
     return None if found is None else (*found, low, high)
@@ -285,4 +287,4 @@ def _double_rounding(factor: float) -> float:
 def _moved(value: float, ulps: Sequence[int]) -> NDArray[np.float64]:
     """Return *value* moved by each of *ulps* units in the last place, in float32."""
     number = np.float32(value)
-    return (number + np.array(ulps, np.float32) * np.spacing(number)).astype(np.float64)
+    return np.asarray(number + np.array(ulps, np.float32) * np.spacing(number), np.float64)
