@@ -130,3 +130,11 @@ def test_pruned_channels_do_not_slow_the_others_down():
     requantize(acc.astype(np.float32), out)
     expected = np.clip(scaling.exact(acc.astype(np.int64) + bias) - 7, -128, 127)
     np.testing.assert_array_equal(out, expected)
+
+
+def test_equal_scalings_are_computed_once():
+    multipliers = np.array([0.5, 0.003])
+    found = fixed_point_scaling(multipliers, False)
+    assert fixed_point_scaling(multipliers.copy(), np.zeros(2, np.bool_)) is found
+    assert fixed_point_scaling(multipliers, True) is not found
+    assert not any(array.flags.writeable for array in (found.factor, found.half, found.away))

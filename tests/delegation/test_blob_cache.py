@@ -305,6 +305,15 @@ def test_what_is_kept_takes_the_place_of_a_damaged_file(folder: Path) -> None:
     assert cache.read("key") == b"sound"
 
 
+def test_mapped_content_may_bring_its_own_digest(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    assert cache.keep("key", b"compiled", "0123456789abcdef" * 4)
+    content = cache.map("key")
+    assert content is not None
+    assert bytes(content) == b"compiled"
+    assert cache.read("key") is None  # a reader of the whole content compares its SHA-256
+
+
 def test_what_cannot_be_kept_is_said_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder.write_bytes(b"")  # no folder
     cache = BlobCache("mine", "1.0", folder)

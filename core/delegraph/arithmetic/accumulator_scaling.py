@@ -9,6 +9,7 @@ the arrays, so that (traced) JAX arrays work as well.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,12 @@ _LARGEST_SUM = (1 << 47) - 1
 """Largest int64 sum whose product with a 15-bit multiplier is still an int64."""
 
 _LARGEST_REAL = float(1 << 62)
+
+_MOST_SCALINGS = 128
+"""Number of results of :func:`fixed_point_scaling` that are kept.
+
+Those of one node are needed several times: when it is checked, claimed and prepared.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +72,16 @@ def fixed_point_scaling(
             (:func:`multiply_by_quantized_multiplier`) or up
             (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
     """
-    mantissa, shift = quantize_multipliers(multipliers)
-    away = np.broadcast_to(np.asarray(halves_away), mantissa.shape)
+    reals = np.asarray(multipliers, np.float64)
+    away = np.broadcast_to(halves_away, reals.shape)
+    return _fixed_point_scaling(reals.tobytes(), away.tobytes())
+
+
+@lru_cache(_MOST_SCALINGS)
+def _fixed_point_scaling(reals: bytes, halves_away: bytes) -> Scaling:
+    """Return :func:`fixed_point_scaling` of the arrays with these bytes; its arrays are shared."""
+    mantissa, shift = quantize_multipliers(np.frombuffer(reals))
+    away = np.frombuffer(halves_away, np.bool_)
     right = np.maximum(-shift, 0)
     last_bit = np.where(right > 0, np.ldexp(1.0, -right), 0.0)
 
@@ -78,13 +93,15 @@ def fixed_point_scaling(
         mixed: IntArray = up + (otherwise - up) * away
         return mixed
 
-    return Scaling(
-        factor=np.ldexp(mantissa.astype(np.float64), shift - 31),
-        half=0.5 + last_bit / 2,
-        away=np.where(away, last_bit, 0.0),
-        unit=np.ldexp(1.0, shift - 31),
-        exact=exact,
+    arrays = (
+        np.ldexp(mantissa.astype(np.float64), shift - 31),
+        0.5 + last_bit / 2,
+        np.where(away, last_bit, 0.0),
+        np.ldexp(1.0, shift - 31),
     )
+    for array in arrays:
+        array.setflags(write=False)
+    return Scaling(*arrays, exact)
 
 
 def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:

@@ -21,6 +21,9 @@ Table: TypeAlias = NDArray[Any]
 Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
 """Function that computes the operator on two arrays, rounded like some official kernels."""
 
+_LANES = 16
+"""Largest number of elements that a vector loop computes at a time."""
+
 _LOOPS = ("ADD", "MUL")
 """Operators whose vector loops may round differently from their scalar loops."""
 
@@ -28,6 +31,8 @@ _LOOPS = ("ADD", "MUL")
 @dataclass(frozen=True, slots=True)
 class PairTables:
     """Results of an operator for all pairs of 8-bit integers: ``[65536]``, index 256 * a + b.
+
+    They are the results of some pairs, ``[K]``, where :func:`pair_tables` was given these.
 
     Attributes:
         vector: results as in the official kernel's vector loop; indices use the integers' bits.
@@ -43,7 +48,12 @@ class PairTables:
 
 
 def pair_tables(
-    op: str, a: Tensor, b: Tensor, numerics: Numerics, evaluate: Evaluate
+    op: str,
+    a: Tensor,
+    b: Tensor,
+    numerics: Numerics,
+    evaluate: Evaluate,
+    pairs: NDArray[np.intp] | None = None,
 ) -> PairTables:
     """Return the results of an 8-bit operator for all pairs of inputs, as tables.
 
@@ -53,6 +63,7 @@ def pair_tables(
         b: second operand, of an 8-bit type.
         numerics: official kernels whose rounding is reproduced, builtin or reference.
         evaluate: function that computes the operator on two arrays by Delegraph's kernel.
+        pairs: indices, ``[K]``, of the pairs whose results are wanted; None for all pairs.
 
     Raises:
         OperatorError: the kernel rejects the node.
@@ -60,10 +71,10 @@ def pair_tables(
     loop = inner_loop(a.shape, b.shape)
     repeats_scalar = loop is not None and loop.repeats_scalar
     lanes = 8 if a.type.name == "UINT8" or (op == "ADD" and repeats_scalar) else 16
-    rest = partial(_pairs, op, a, b, False, "reference", evaluate)
+    rest = partial(_pairs, op, a, b, False, "reference", evaluate, pairs)
     if loop is None or loop.length < lanes or numerics == "reference":
         return _without_rest(rest())
-    vector = _pairs(op, a, b, repeats_scalar and op in _LOOPS, "builtin", evaluate)
+    vector = _pairs(op, a, b, repeats_scalar and op in _LOOPS, "builtin", evaluate, pairs)
     if loop.length % lanes == 0 or (vector == (left_over := rest())).all():
         return _without_rest(vector)
     return PairTables(vector, left_over, loop.length, loop.length - loop.length % lanes)
@@ -74,21 +85,45 @@ def _without_rest(table: Table) -> PairTables:
 
 
 def _pairs(
-    op: str, a: Tensor, b: Tensor, repeats_scalar: bool, numerics: Numerics, evaluate: Evaluate
+    op: str,
+    a: Tensor,
+    b: Tensor,
+    repeats_scalar: bool,
+    numerics: Numerics,
+    evaluate: Evaluate,
+    pairs: NDArray[np.intp] | None,
 ) -> Table:
-    """Return the results of operator *op* for all pairs of stored integers of *a* and *b*.
+    """Return the results of operator *op* for *pairs* of stored integers of *a* and *b*.
 
     *evaluate* computes them with *numerics*. *repeats_scalar* says whether to round as in a loop in
     which *a* is a single element.
     """
-    values = every_value(a.dtype), every_value(b.dtype)
-    first, second = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
+    index = _index(pairs, repeats_scalar)
+    first, second = every_value(a.dtype)[index >> 8], every_value(b.dtype)[index & 0xFF]
     if repeats_scalar:
-        first = values[0][:, None]
+        first = first[:, :1]
     if op == "DIV":
         second = without_zero(b, second)
     with np.errstate(all="ignore"):
-        return evaluate([first, second], numerics).reshape(-1)
+        results = evaluate([first, second], numerics)
+    if pairs is None:
+        return results.reshape(-1)
+    return (results[:, 0] if repeats_scalar else results.reshape(-1))[: len(pairs)]
+
+
+def _index(pairs: NDArray[np.intp] | None, repeats_scalar: bool) -> NDArray[np.intp]:
+    """Return indices of all pairs, or of *pairs* and some more that fill the last vector.
+
+    The result has whole vectors in its rows, ``[rows, columns]``. If *repeats_scalar*, the first
+    operand is equal in a row: each of *pairs* has a row.
+    """
+    if pairs is None:
+        return np.arange(1 << 16).reshape(256, 256)
+    if repeats_scalar:
+        return np.repeat(pairs[:, None], _LANES, axis=1)
+    index = np.zeros((-(-len(pairs) // _LANES), _LANES), np.intp)
+    index.reshape(-1)[: len(pairs)] = pairs
+    return index
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:

@@ -20,7 +20,7 @@ from delegraph.arithmetic.exact_matmul import (
 from delegraph.arithmetic.patches import split_groups
 from delegraph.arithmetic.requantize import Requantize
 from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, dense_values
-from delegraph.operators.registration import OpContext
+from delegraph.operators.registration import OpContext, is_only_checked
 from delegraph.operators.tensor import Tensor, element_count
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class QuantizedProduct:
 
     Attributes:
         current: function that returns one matrix ``[K, O / groups]`` for each group, and the
-            :class:`Requantize`.
+            :class:`Requantize`; not set where the node is only checked.
         dtype: the float type that input matrices and accumulators must have.
     """
 
@@ -104,6 +104,9 @@ class QuantizedProduct:
         self.dtype: np.dtype[Any]
         if not is_fixed:
             self.current, self.dtype = lambda: plan(integers()), np.dtype(np.float64)
+            return
+        if is_only_checked(context) and weight.sparsity is None:
+            self.dtype = np.dtype(np.float32)
             return
         weights = shared_weights(weight, (largest, groups, weight.zero_point), integers)
         requantize = plan(weights)[1]

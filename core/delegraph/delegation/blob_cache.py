@@ -200,18 +200,22 @@ class BlobCache:
             _mark_as_used(os.path.join(folder.place(), self._subfolder, names[0]))
         return content
 
-    def keep(self, key: str, content: bytes | Sequence[memoryview]) -> bool:
+    def keep(
+        self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
+    ) -> bool:
         """Write *content* to the cache under *key*, replacing earlier content.
 
         Args:
             key: key of the content.
             content: the content, as a whole or in pieces, which need not be joined in memory.
+            digest: 64 hexadecimal digits that stand for the content in the file's name, where only
+                :meth:`map` reads it; None for the content's SHA-256.
 
         Returns:
             Whether the content is stored; if not, the log says why, once.
         """
         try:
-            path = self._put_in_folder(key, content)
+            path = self._put_in_folder(key, content, digest)
             for name in self._names(CacheFolder(self.root or cache_folder()), key):
                 if name != os.path.basename(path):
                     with contextlib.suppress(FileNotFoundError):
@@ -243,7 +247,9 @@ class BlobCache:
             if (entry.namespace, entry.version) == (self.namespace, self.version)
         ]
 
-    def _put_in_folder(self, key: str, content: bytes | Sequence[memoryview]) -> str:
+    def _put_in_folder(
+        self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
+    ) -> str:
         """Write *content* to the cache folder, where later processes find it.
 
         Raises:
@@ -251,7 +257,7 @@ class BlobCache:
         """
         from delegraph.delegation.cache_entries import trim  # here: most processes only read
 
-        name = self._name(key, content)
+        name = self._name(key, content, digest)
         try:
             folder = CacheFolder(self.root or cache_folder())
             folder.write(name, content)
@@ -262,8 +268,10 @@ class BlobCache:
             _warn(error)
             raise
 
-    def _name(self, key: str, content: bytes | Sequence[memoryview]) -> str:
-        digest = _digest(content)
+    def _name(
+        self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
+    ) -> str:
+        digest = digest or _digest(content)
         return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
 
     def _hash(self, key: str) -> str:

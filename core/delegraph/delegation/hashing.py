@@ -39,16 +39,18 @@ def sha256(content: Buffer = b"") -> _Hash:
     >>> sha256(b"abc").hexdigest()[:16]
     'ba7816bf8f01cfea'
     """
+    if "_hashlib" in sys.modules:  # OpenSSL is there, and several times as fast
+        import hashlib
+
+        return hashlib.sha256(content)
     return _sha256(content)
 
 
 def hex_digest(*pieces: memoryview | bytes) -> str:
     """Return the SHA-256 of the concatenated *pieces*, in hexadecimal digits."""
-    found = sha256()
     if sum(memoryview(piece).nbytes for piece in pieces) >= SHORT:
-        import hashlib
-
-        found = hashlib.sha256()
+        import hashlib  # noqa: F401 - sha256 uses it from now on
+    found = sha256()
     for piece in pieces:
         found.update(piece)
     return found.hexdigest()

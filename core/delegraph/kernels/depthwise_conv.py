@@ -31,7 +31,15 @@ from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import options_or_defaults, require_counts, require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    is_only_checked,
+    nothing,
+    output_tensor,
+)
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -177,6 +185,9 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
         sums_int64=x.type == TensorType.INT16,
     )
     low, high = quantized_activation_range(conv.activation, y)
+    if is_only_checked(context) and conv.is_fixed and conv.weight.sparsity is None:
+        conv.taps(context, np.dtype(np.float32))
+        return nothing
     largest, dtype = largest_input(x), np.dtype(np.float64)
     if conv.is_fixed:
         dtype = exact_float(column_bounds(centred_integers(conv.weight), largest).max(initial=0))

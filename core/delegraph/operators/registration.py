@@ -275,6 +275,14 @@ class OpContext(Protocol):
         """
 
 
+def is_only_checked(context: OpContext) -> bool:
+    """Whether nodes are prepared only to find errors, so that their evaluations never run.
+
+    A kernel may then leave out what its evaluation alone needs, such as converted weights.
+    """
+    return getattr(context, "is_only_checked", False)
+
+
 def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
     """Return the tensor of input *i* of *node*.
 

@@ -15,7 +15,7 @@ CONSTANT = np.arange(LEAST, dtype=np.uint8)
 
 def kept(array: object) -> Memory:
     assert isinstance(array, np.ndarray)
-    return Memory(array.nbytes)
+    return Memory(array.nbytes, array=array)
 
 
 def test_equal_constants_are_kept_once() -> None:
@@ -24,6 +24,13 @@ def test_equal_constants_are_kept_once() -> None:
     assert shared.memory(CONSTANT.copy(), kept) is memory
     small = CONSTANT[1:]
     assert shared.memory(small, kept) is not shared.memory(small, kept)
+
+
+def test_constants_that_differ_in_one_value_are_both_kept() -> None:
+    shared = SharedConstants(MemoryLimit(2 * LEAST, is_default=False))
+    other = CONSTANT.copy()
+    other[1] += 1
+    assert shared.memory(other, kept) is not shared.memory(CONSTANT, kept)
 
 
 @pytest.mark.parametrize(

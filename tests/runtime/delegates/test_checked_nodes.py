@@ -13,7 +13,13 @@ from delegraph.errors import DelegateError, NodeError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.delegates.node_facts import Findings
-from delegraph.schema.options import AddOptions, EqualOptions, WhereOptions
+from delegraph.schema.options import (
+    AddOptions,
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    EqualOptions,
+    WhereOptions,
+)
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, tensor
@@ -295,3 +301,36 @@ def test_an_absent_graph_input_is_no_obstacle() -> None:
     assert [node.delegate for node in interpreter.placement.nodes] == ["by_name"]
     interpreter.allocate_tensors()
     interpreter.invoke()
+
+
+def test_weights_of_nodes_that_are_only_checked_are_not_converted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from delegraph.arithmetic import exact_matmul, quantized_product
+
+    def unwanted(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("weights are converted")
+
+    monkeypatch.setattr(quantized_product, "integer_weights", unwanted)
+    monkeypatch.setattr(exact_matmul, "column_bounds", unwanted)
+    quantized = {"type": "INT8", "scale": 0.5}
+    zeros = constant(np.zeros(4, np.int32), scale=0.25)
+    content = graph_model(
+        [
+            ("CONV_2D", "x w b", "y", Conv2DOptions(stride_h=1, stride_w=1)),
+            ("DEPTHWISE_CONV_2D", "y v b", "z", DepthwiseConv2DOptions(stride_h=1, stride_w=1)),
+        ],
+        inputs="x",
+        outputs="z",
+        tensors={
+            "x": tensor((1, 3, 3, 4), **quantized),
+            "w": constant(np.ones((4, 1, 1, 4), np.int8), scale=0.5),
+            "b": zeros,
+            "v": constant(np.ones((1, 3, 3, 4), np.int8), scale=0.5),
+            "y": tensor((1, 3, 3, 4), **quantized),
+            "z": tensor((1, 3, 3, 4), **quantized),
+        },
+    )
+    found = findings_of(Interpreter(model_content=content, delegates=[]))
+    assert not found.errors
+    assert len(found.known) == 6

@@ -60,7 +60,7 @@ class _CheckedNodes(PrivateNodes):
         *,
         follows_calls: bool,
     ) -> None:
-        super().__init__(host, nodes, limit)
+        super().__init__(host, nodes, limit, is_only_checked=True)
         self._tensors = host.tensors
         self._classes = NodeClasses(host.tensors)
         self._follows_calls = follows_calls

@@ -56,9 +56,16 @@ class PrivateState:
 
 
 class PrivateContext:
-    """A host's context in which shapes and memory belong to the private nodes alone."""
+    """A host's context in which shapes and memory belong to the private nodes alone.
 
-    def __init__(self, host: OpContext, steps: StepRunner, memory: SubgraphMemory) -> None:
+    Attributes:
+        is_only_checked: see :func:`delegraph.operators.registration.is_only_checked`.
+    """
+
+    def __init__(
+        self, host: OpContext, steps: StepRunner, memory: SubgraphMemory, is_only_checked: bool
+    ) -> None:
+        self.is_only_checked = is_only_checked
         self._host = host
         self._steps = steps
         self._memory = memory
@@ -96,6 +103,7 @@ class PrivateNodes:
         nodes: nodes and registrations in execution order.
         limit: maximal number of bytes of the nodes' tensors.
         cancellation: stop request that is read between nodes; None if nothing can stop them.
+        is_only_checked: whether the nodes are prepared, but never run.
 
     Attributes:
         nodes: the argument *nodes*.
@@ -110,6 +118,8 @@ class PrivateNodes:
         nodes: Sequence[Step],
         limit: MemoryLimit,
         cancellation: Cancellation | None = None,
+        *,
+        is_only_checked: bool = False,
     ) -> None:
         self.nodes = nodes
         written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
@@ -123,7 +133,7 @@ class PrivateNodes:
             resizable=self.states,
             cancellation=cancellation,
         )
-        context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
+        context = PrivateContext(host, weakref.proxy(self.steps), self.memory, is_only_checked)
         self._context = cast(OpContext, context)  # all other members are the host's
         self._open: frozenset[int] = frozenset()
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 from delegraph import DelegateContext, DelegateParams, Rejection
-from delegraph.delegation import BlobCache, ModelEntries
+from delegraph.delegation import BlobCache, ModelEntries, sha256
 from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.kept import claims, keys
 from delegraph_numba_cpu.kept.program_file import UnfitFile
@@ -85,15 +85,18 @@ class Places:
         if content is not None:
             yield content, False
 
-    def keep(self, key: str, content: bytes | Sequence[memoryview]) -> None:
+    def keep(
+        self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
+    ) -> None:
         """Store *content* for later processes, in the model file or the cache.
 
         Args:
             key: name of the entry.
             content: the bytes, maybe as a list of pieces.
+            digest: see :meth:`BlobCache.keep`.
         """
         if self.cache is not None:
-            self.cache.keep(key, content)
+            self.cache.keep(key, content, digest)
         elif self.entries is not None:
             whole = content if isinstance(content, bytes) else b"".join(content)
             self.entries.keep(_version_everywhere(), key, whole)
@@ -266,7 +269,9 @@ class KeptPrograms:
         except MemoryError:
             return
         if sum(map(len, content)) <= MOST_BYTES:
-            self._places.keep(f"program {self.key.hex()}", content)
+            # The first piece has digests of all others.
+            digest = sha256(content[0]).hexdigest()
+            self._places.keep(f"program {self.key.hex()}", content, digest)
             for name, constant in (shared or {}).items():
                 self._places.keep(f"constant {name.hex()}", constant)
 

@@ -3,8 +3,8 @@
 Each sub-package has a family of operators. An operator's module has the operator's name and
 registers it for all types: ``convolution/conv.py``, ``rows/softmax.py``, ``recurrent/lstm.py``.
 Element-wise operators have a module for each type: ``elementwise_f32``, ``elementwise_int8`` (with
-``elementwise_lookup_tables`` and ``elementwise_int8_pairs``), ``elementwise_int16``,
-``elementwise_int32``.
+``elementwise_lookup_tables``, ``elementwise_int8_pairs`` and ``elementwise_int8_formulas``),
+``elementwise_int16``, ``elementwise_int32``.
 
 A module with the name of a family of kernels (``convolution/conv_int8.py``) writes its calls for
 several operators; ``conv_int8_packing`` and the like are parts of it. ``schedule.py`` lowers a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,9 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 LEAST = 64 << 10
 """Least number of bytes of a constant for which an equal one is searched."""
 
+_SAMPLE = 256
+"""Number of bytes of constants that are compared first."""
+
 
 class SharedConstants:
     """The large constants of one program, without duplicates.
@@ -27,7 +29,8 @@ class SharedConstants:
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._limit = limit
-        self._found: dict[object, Memory] = {}
+        self._of_tensors: dict[object, Memory] = {}
+        self._found: dict[object, list[Memory]] = {}  # by some of the values
         self._bytes = 0
 
     def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
@@ -35,7 +38,7 @@ class SharedConstants:
 
         Args:
             tensor: the constant.
-            keep: function that stores a new array and returns its memory.
+            keep: function that stores a new array and returns its memory, which has the array.
 
         Raises:
             OperatorError: the constants together exceed the limit.
@@ -43,26 +46,33 @@ class SharedConstants:
         if tensor.data.nbytes < LEAST:
             return keep(tensor.data)
         key = constant_key(tensor)
-        if key not in self._found:
-            self._found[key] = self.memory(tensor.data, keep)
-        return self._found[key]
+        if key not in self._of_tensors:
+            self._of_tensors[key] = self.memory(tensor.data, keep)
+        return self._of_tensors[key]
 
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of a stored constant that equals an array; store the array otherwise.
 
         Args:
             array: the values.
-            keep: function that stores a new array and returns its memory.
+            keep: function that stores a new array and returns its memory, which has the array.
 
         Raises:
             OperatorError: the constants together exceed the limit.
         """
         if array.nbytes < LEAST:
             return keep(array)
-        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        key = array.shape, array.dtype.str, blake2b(content.data, digest_size=16).digest()
-        if key not in self._found:
-            self._bytes += array.nbytes
-            self._limit.require_copies(self._bytes, "what kernels keep of constants")
-            self._found[key] = keep(array)
-        return self._found[key]
+        content = _bytes_of(array)
+        key = array.shape, array.dtype.str, content[:: array.nbytes // _SAMPLE].tobytes()
+        similar = self._found.setdefault(key, [])
+        for memory in similar:
+            if np.array_equal(_bytes_of(memory.array), content):
+                return memory
+        self._bytes += array.nbytes
+        self._limit.require_copies(self._bytes, "what kernels keep of constants")
+        similar.append(keep(array))
+        return similar[-1]
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

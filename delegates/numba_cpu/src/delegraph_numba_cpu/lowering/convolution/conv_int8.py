@@ -281,7 +281,9 @@ def pack_matrices(
     count, outputs, depth = stack.shape
     values, sum_factor = signed_bytes(stack)
     weights = builder.packed(
-        ("weights", *name), lambda: without_gaps([matrix_blocks(matrix) for matrix in values])
+        ("weights", *name),
+        lambda: without_gaps([matrix_blocks(matrix) for matrix in values]),
+        is_own=True,
     )
     byte_shift = builder.level.byte_shift
     parts = [slice(i * outputs, (i + 1) * outputs) for i in range(count)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph import Tensor
 from delegraph.arithmetic import centred_integers, dense_values
+from delegraph_numba_cpu.instructions.memory import aligned_bytes
 
 LANES = 16
 
@@ -47,9 +48,16 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     """
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
-    padded = np.zeros(((size + SPARE) * LANES, steps * 4), np.int8)
-    padded[:outputs, :depth] = weight[zipped_channels(outputs)]
-    return padded.reshape(size + SPARE, LANES, steps, 4).transpose(0, 2, 1, 3)
+    if (size * LANES, steps * 4) != weight.shape:
+        weight = np.pad(weight, ((0, size * LANES - outputs), (0, steps * 4 - depth)))
+    order = np.arange(size * LANES)
+    order[:outputs] = zipped_channels(outputs)
+    words = np.ascontiguousarray(weight).view(np.int32)[order]  # [O, K / 4]: four bytes each
+    blocks = aligned_bytes((size + SPARE) * LANES * steps * 4).view(np.int32)
+    blocks = blocks.reshape(size + SPARE, steps, LANES)
+    blocks[:size] = words.reshape(size, LANES, steps).transpose(0, 2, 1)
+    blocks[size:] = 0
+    return blocks.view(np.int8).reshape(size + SPARE, steps, LANES, 4)
 
 
 def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -61,6 +69,8 @@ def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
         matrices: the packed blocks of each matrix, with spare blocks.
     """
     *others, last = matrices
+    if not others:
+        return last
     return np.concatenate([*(each[:-SPARE] for each in others), last])
 
 

@@ -20,6 +20,7 @@ from delegraph_numba_cpu.lowering.checks import (
 )
 from delegraph_numba_cpu.lowering.elementwise import elementwise_int8_pairs
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, operand
+from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_formulas import PRODUCT, SUMS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -42,7 +43,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
     differently.
     """
     size = math.prod(call.output().shape)
-    if call.name == elementwise_int8_pairs.PRODUCT:
+    if call.name == PRODUCT:
         _emit(call, builder, _product, 0, size)
     elif _has_powers_of_two(call):
         _emit(call, builder, _sum_of_powers, 0, size)
@@ -167,7 +168,7 @@ def check_scaled_pair(call: Call) -> Rejection | None:
     tensors = (call.input(0), call.input(1), call.output())
     checks = (check_one_scale, check_positive_scales)
     found = first_rejection(*(check(tensor) for tensor in tensors for check in checks))
-    if found is None and call.name == elementwise_int8_pairs.PRODUCT:
+    if found is None and call.name == PRODUCT:
         found = check_multiplier(_product_scale(call))
     return found
 
@@ -176,5 +177,5 @@ _OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), elementwise_int8
 
 register_variants(
     "INT16",
-    dict.fromkeys((*elementwise_int8_pairs.SUMS, elementwise_int8_pairs.PRODUCT), _OPERATOR),
+    dict.fromkeys((*SUMS, PRODUCT), _OPERATOR),
 )

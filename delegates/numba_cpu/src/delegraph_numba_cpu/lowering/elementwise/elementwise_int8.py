@@ -7,6 +7,7 @@ from delegraph_numba_cpu.lowering.elementwise import (
     elementwise_int8_pairs,
     elementwise_lookup_tables,
 )
+from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_formulas import PRODUCT, SUMS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 
 UNSIGNED = (
@@ -19,8 +20,8 @@ SIGNED = (*UNSIGNED, "ELU", "EXP", "LOG", "ABS", "NEG")
 SIXTEEN_BIT = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "GELU", "EXP", "LOG", "ABS")
 
 _EITHER = (
-    *elementwise_int8_pairs.SUMS,
-    elementwise_int8_pairs.PRODUCT,
+    *SUMS,
+    PRODUCT,
     "PRELU",
     "MAXIMUM",
     "MINIMUM",
