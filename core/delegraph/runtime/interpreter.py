@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from delegraph.collector import MANY, collector_paused
 from delegraph.errors import StateError
 from delegraph.runtime.arguments import checked_num_threads, model_of, tensor_at
@@ -21,6 +23,8 @@ from delegraph.runtime.members import (
     NotebookView,
     OfficialMembers,
     TakesDelegates,
+    chosen_delegates,
+    placement_rules_of,
     warn_of_kept_tensors,
 )
 from delegraph.runtime.op_resolver import (
@@ -31,14 +35,11 @@ from delegraph.runtime.op_resolver import (
 )
 from delegraph.runtime.options import InterpreterOptions, groups_of
 from delegraph.runtime.session import Session
-from delegraph.runtime.tensor_access import MemoryViews, bound_read, read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from delegraph.delegation.delegate import Delegate
-    from delegraph.delegation.rules import PlacementRules
-    from delegraph.delegation.rules_file import Rules
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.numerics import Numerics
     from delegraph.operators.registration import CallableSubgraph
@@ -151,11 +152,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             model_path, model_content, granted.tables, granted.memory, granted.weights_dir
         )
         ops = self._all_custom_ops(model, custom_ops or {})
-        self._session = Session(model, options, ops, _placement_rules(options.placement.rules))
+        self._session = Session(model, options, ops, placement_rules_of(options))
+        self._shortcuts = self._session.subgraphs[0].shortcuts
         if on_loaded is not None:
             on_loaded()
-        both, failures = (experimental_delegates, delegates), options.failures
-        given = self._delegates = [each for some in both for each in _chosen(some, failures)]
+        chosen = (chosen_delegates(some, options) for some in (experimental_delegates, delegates))
+        given = self._delegates = [delegate for some in chosen for delegate in some]
         if given or delegates is None:
             is_left_open = delegates is None and experimental_delegates is None
             is_first = "delegraph.runtime.delegates.defaults" not in sys.modules
@@ -189,14 +191,12 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             CallCancelledError: :meth:`cancel` was called meanwhile.
             TimeLimitError: it took more than ``limits.time``.
         """
-        session = self._session or self.session
-        first = session.subgraphs[0]
-        call = first.bound_call
-        if call is not None and session.profile is None and not self._views.alive:
+        call = self._shortcuts.invoke
+        if call is not None and not self._views.alive:
             call()
             return
         self._views.require_none()
-        session.calls.run("invoke", first.invoke)
+        self.session.calls.run("invoke", self._primary.invoke)
 
     def cancel(self) -> None:
         """Stop the running call; may be called from another thread, a signal handler or a kernel.
@@ -244,10 +244,20 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
             StateError: another call runs.
         """
-        session = self._session or self.session
-        write = session.writes.get(tensor_index) if type(tensor_index) is int else None
-        if write is None or not write(value):
-            session.calls.run("set_tensor", session.write_first, tensor_index, value)
+        shortcuts = self._shortcuts
+        target = shortcuts.small_targets.get(tensor_index) if type(tensor_index) is int else None
+        if target is not None and type(value) is ndarray:
+            tensor, data, dtype, shape = target
+            if (
+                value.dtype is dtype
+                and value.shape == shape
+                and tensor.data is data
+                and tensor.delegate is None
+                and not shortcuts.turn
+            ):
+                data[...] = value
+                return
+        self.session.calls.run("set_tensor", self.session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -259,17 +269,25 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: no such tensor, or it has no data.
             StateError: another thread's call runs.
         """
-        session = self._session or self.session
+        shortcuts = self._shortcuts
         if subgraph_index is _FIRST and type(tensor_index) is int:
-            read = session.reads.get(tensor_index)
-            if read is not None and (value := read()) is not None:
-                return value
-        session.calls.check("get_tensor")
-        subgraph = session.subgraph(subgraph_index)
+            source = shortcuts.sources.get(tensor_index)
+            if source is not None:
+                tensor, plain_type = source
+                if not (
+                    shortcuts.turn
+                    or tensor.data_is_stale
+                    or tensor.type is not plain_type
+                    or (data := tensor.data) is None
+                    or not tensor.shape
+                ):
+                    return data.copy()
+        self.session.calls.check("get_tensor")
+        subgraph = self.session.subgraph(subgraph_index)
         tensor = subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index)
         value = read_tensor(tensor)
-        if subgraph is session.subgraphs[0] and tensor.index in subgraph.outputs:
-            session.reads[tensor.index] = bound_read(tensor, session.calls)
+        if subgraph is self._primary and tensor.index in subgraph.outputs:
+            shortcuts.add_source(tensor)
         return value
 
     def tensor(self, tensor_index: int) -> Callable[[], Any]:
@@ -380,21 +398,3 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     @property
     def _primary(self) -> Subgraph:
         return self.session.subgraphs[0]
-
-
-def _chosen(delegates: ManyDelegates | None, failures: FailurePolicy) -> list[Delegate]:
-    if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
-        return []
-    from delegraph.runtime.delegates.requested_delegates import (
-        as_delegates,  # lazy import: only for those who ask
-    )
-
-    return as_delegates(delegates, failures.isolation)
-
-
-def _placement_rules(rules: Rules | None) -> PlacementRules | None:
-    if rules is None:
-        return None
-    from delegraph.delegation.rules_file import placement_rules  # lazy import, too
-
-    return placement_rules(rules)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
+    from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
-    from delegraph.runtime.delegates.requested_delegates import AnyDelegate
+    from delegraph.runtime.delegates.requested_delegates import AnyDelegate, ManyDelegates
     from delegraph.runtime.execution.invoke_async import Background, Run
     from delegraph.runtime.official.custom_op_registerers import CustomOps
     from delegraph.runtime.official.interpreter_wrapper import InterpreterWrapper
+    from delegraph.runtime.options import InterpreterOptions
     from delegraph.runtime.session import Session
     from delegraph.runtime.tensor_access import MemoryViews
 
@@ -287,3 +289,25 @@ class OfficialMembers:
         from delegraph.runtime.official.interpreter_wrapper import not_copied
 
         raise not_copied(type(self).__name__)
+
+
+def chosen_delegates(
+    delegates: ManyDelegates | None, options: InterpreterOptions
+) -> list[Delegate]:
+    """Return the delegates that an argument requests; the options say which are isolated."""
+    if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
+        return []
+    from delegraph.runtime.delegates.requested_delegates import (
+        as_delegates,  # lazy import: only for those who ask
+    )
+
+    return as_delegates(delegates, options.failures.isolation)
+
+
+def placement_rules_of(options: InterpreterOptions) -> PlacementRules | None:
+    """Return the rules of the placement policy; None if it has none."""
+    if options.placement.rules is None:
+        return None
+    from delegraph.delegation.rules_file import placement_rules  # lazy import, too
+
+    return placement_rules(options.placement.rules)

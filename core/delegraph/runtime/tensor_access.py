@@ -6,33 +6,21 @@ Source:
 
 from __future__ import annotations
 
-import math
 import weakref
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import ndarray
 
 from delegraph.errors import ArgumentError, ResizeError, StateError
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, pack, unpack
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.execution.calls import Calls
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
 STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
 """Types whose arrays users read and write in the form in which they are stored."""
-
-_COPIED_AT_ONCE = 500
-"""Elements that NumPy copies without letting other threads run.
-
-Source:
-    ``NPY_BEGIN_THREADS_THRESHOLDED``, numpy/_core/include/numpy/ndarraytypes.h.
-"""
 
 
 def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
@@ -65,65 +53,6 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         if data.flags.writeable:
             raise
         raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant") from None
-
-
-def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
-    """Return a function that quickly writes simple values to *tensor*, or returns False.
-
-    The function returns True if it has written the value. It needs an array of the tensor's dtype
-    and shape, and a numeric tensor with memory and without a delegate. It returns False, without
-    effect, for other values, while a call runs, and after the tensor's shape has changed.
-
-    NumPy copies small arrays without letting other threads run, so no call can begin meanwhile.
-    Copying a large array takes the interpreter's lock.
-    """
-    plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
-    dtype, shape = tensor.dtype, tensor.shape
-    is_brief = math.prod(shape) <= _COPIED_AT_ONCE
-    turn = calls.turn if is_brief else {}
-
-    def write(value: Any) -> bool:
-        if (
-            turn
-            or type(value) is not ndarray
-            or value.dtype is not dtype
-            or value.shape != shape
-            or (tensor.shape is not shape and tensor.shape != shape)
-            or (data := tensor.data) is None
-            or tensor.type is not plain_type
-            or tensor.delegate is not None
-        ):
-            return False
-        try:
-            data[...] = value
-        except ValueError:  # a constant
-            return False
-        return True
-
-    return write if is_brief else partial(calls.run, "set_tensor", write)
-
-
-def bound_read(tensor: Tensor, calls: Calls) -> Callable[[], Any]:
-    """Return a function that quickly copies the value of *tensor*, or returns None.
-
-    The function returns None while a call runs. It also returns None unless the tensor is numeric,
-    has dimensions, and has up-to-date data.
-    """
-    plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
-    turn = calls.turn
-
-    def read() -> Any:
-        if (
-            turn
-            or tensor.data_is_stale
-            or tensor.type is not plain_type
-            or (data := tensor.data) is None
-            or not tensor.shape
-        ):
-            return None
-        return data.copy()
-
-    return read
 
 
 def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:
