@@ -30,13 +30,13 @@ from delegraph.runtime.missing_inputs import (
     missing_inputs,
     require_consistent_operands,
 )
-from delegraph.runtime.shortcuts import Shortcuts
 from delegraph.runtime.subgraph_memory import (
     SubgraphMemory,
     checked_shape,
     require_channel_copies,
     view,
 )
+from delegraph.runtime.tensor_access import Shortcuts
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
