@@ -147,10 +147,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self._keep(model_content, experimental_compress_quantization_zero_points)
         self._views = MemoryViews()
         self._session: Session | None = None
-        granted = options.limits
-        model = model_of(
-            model_path, model_content, granted.tables, granted.memory, granted.weights_dir
-        )
+        limit = options.limits
+        model = model_of(model_path, model_content, limit.tables, limit.memory, limit.weights_dir)
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, placement_rules_of(options))
         self._shortcuts = self._session.subgraphs[0].shortcuts
@@ -257,7 +255,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ):
                 data[...] = value
                 return
-        self.session.calls.run("set_tensor", self.session.write_first, tensor_index, value)
+        session = self.session
+        session.calls.run("set_tensor", session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
