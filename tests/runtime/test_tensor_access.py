@@ -12,11 +12,8 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError, ResizeError, StateError
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.execution.calls import Calls, Cancellation
 from delegraph.runtime.tensor_access import (
     MemoryViews,
-    bound_read,
-    bound_write,
     read_tensor,
     require_resizable,
     write_tensor,
@@ -200,38 +197,6 @@ def test_an_input_that_was_set_before_is_checked_as_at_first(value, message):
     interpreter.allocate_tensors()
     interpreter.set_tensor(index, np.full((1, 2), 8, np.float32))
     assert interpreter.get_tensor(index).tolist() == [[8, 8]]
-
-
-@pytest.mark.parametrize("size", [4, 600])
-def test_a_bound_write_is_refused_while_a_call_runs(size):
-    x, calls = (
-        Tensor(0, TensorType.FLOAT32, (size,), data=np.zeros(size, np.float32)),
-        Calls(Cancellation()),
-    )
-    write, value = bound_write(x, calls), np.ones(size, np.float32)
-    if size == 4:
-        assert calls.run("invoke", write, value) is False  # the usual way raises the error
-    else:
-        with pytest.raises(StateError, match=r"invoke runs .* set_tensor was called"):
-            calls.run("invoke", write, value)
-    assert not x.data.any()
-    assert write(value) is True
-    assert x.data.all()
-
-
-def test_a_bound_write_and_read_are_of_the_tensor_as_it_was_bound():
-    x = Tensor(0, TensorType.FLOAT32, (2,), data=np.zeros(2, np.float32))
-    calls = Calls(Cancellation())
-    write, read = bound_write(x, calls), bound_read(x, calls)
-    assert write(np.float32([1, 2])) is True
-    assert read().tolist() == [1, 2]
-    assert write(np.float64([1, 2])) is False
-    assert calls.run("invoke", read) is None
-    x.shape, x.data = (3,), np.zeros(3, np.float32)
-    assert write(np.float32([1, 2])) is write(np.float32([1, 2, 3])) is False
-    assert read().tolist() == [0, 0, 0]
-    x.data_is_stale = True
-    assert read() is None
 
 
 def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from delegraph.runtime.arguments import (
     OpResolverType,
     checked_num_threads,
@@ -29,7 +31,7 @@ from delegraph.runtime.members import (
     warn_of_kept_tensors,
 )
 from delegraph.runtime.session_owner import OwnsSession, import_session
-from delegraph.runtime.tensor_access import MemoryViews, bound_read, read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -192,19 +194,14 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
             CallCancelledError: :meth:`cancel` was called meanwhile.
             TimeLimitError: it took more than ``limits.time``.
         """
-        session = self._session
-        if session is None:
-            start = self._kept_start
-            if start is not None and start.invoke():
-                return
-            session = self.session
-        first = session.subgraphs[0]
-        call = first.bound_call
-        if call is not None and session.profile is None and not self._views.alive:
+        call = self._shortcuts.invoke
+        if call is not None and not self._views.alive:
             call()
             return
         self._views.require_none()
-        session.calls.run("invoke", first.invoke)
+        start = self._kept_start
+        if start is None or not start.invoke():
+            self.session.calls.run("invoke", self._primary.invoke)
 
     def cancel(self) -> None:
         """Stop the running call; may be called from another thread, a signal handler or a kernel.
@@ -253,15 +250,24 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
             StateError: another call runs.
         """
-        session = self._session
-        if session is None:
-            start = self._kept_start
-            if start is not None and start.write(tensor_index, value):
+        shortcuts = self._shortcuts
+        target = shortcuts.small_targets.get(tensor_index) if type(tensor_index) is int else None
+        if target is not None and type(value) is ndarray:
+            tensor, data, dtype, shape = target
+            if (
+                value.dtype is dtype
+                and value.shape == shape
+                and tensor.data is data
+                and tensor.delegate is None
+                and not shortcuts.turn
+            ):
+                data[...] = value
                 return
-            session = self.session
-        write = session.writes.get(tensor_index) if type(tensor_index) is int else None
-        if write is None or not write(value):
-            session.calls.run("set_tensor", session.write_first, tensor_index, value)
+        start = self._kept_start
+        if start is not None and start.write(tensor_index, value):
+            return
+        session = self.session
+        session.calls.run("set_tensor", session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -273,24 +279,25 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
             ArgumentError: no such tensor, or it has no data.
             StateError: another thread's call runs.
         """
-        session = self._session
-        if session is None:
-            start = self._kept_start
-            if start is not None and subgraph_index is _FIRST:
-                value = start.read(tensor_index)
-                if value is not None:
-                    return value
-            session = self.session
+        shortcuts = self._shortcuts
         if subgraph_index is _FIRST and type(tensor_index) is int:
-            read = session.reads.get(tensor_index)
-            if read is not None and (value := read()) is not None:
-                return value
-        session.calls.check("get_tensor")
-        subgraph = session.subgraph(subgraph_index)
+            source = shortcuts.sources.get(tensor_index)
+            if source is not None:
+                tensor, plain_type = source
+                if not (
+                    shortcuts.turn
+                    or tensor.data_is_stale
+                    or tensor.type is not plain_type
+                    or (data := tensor.data) is None
+                    or not tensor.shape
+                ):
+                    return data.copy()
+        self.session.calls.check("get_tensor")
+        subgraph = self.session.subgraph(subgraph_index)
         tensor = subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index)
         value = read_tensor(tensor)
-        if subgraph is session.subgraphs[0] and tensor.index in subgraph.outputs:
-            session.reads[tensor.index] = bound_read(tensor, session.calls)
+        if subgraph is self._primary and tensor.index in subgraph.outputs:
+            subgraph.shortcuts.add_source(tensor)
         return value
 
     def tensor(self, tensor_index: int) -> Callable[[], Any]:

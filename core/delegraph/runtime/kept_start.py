@@ -39,7 +39,7 @@ from delegraph.memory.buffers import aligned_buffer
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.execution.calls import Calls, Cancellation
-from delegraph.runtime.tensor_access import STORED_AS_SEEN, bound_read, bound_write
+from delegraph.runtime.tensor_access import STORED_AS_SEEN, Shortcuts
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -232,6 +232,7 @@ class KeptStart:
         inputs, outputs: indices of inputs and outputs.
         cancellation: stop request for the running call.
         calls: lock that lets one call run at a time.
+        shortcuts: the inputs and outputs, once they have memory.
         is_allocated: whether the tensors have memory, and the program can run.
     """
 
@@ -243,9 +244,8 @@ class KeptStart:
         self.calls = Calls(self.cancellation)
         self.is_allocated = False
         self._stored, self._programs = stored, programs
+        self.shortcuts = Shortcuts(self.calls.turn)
         self._call: Callable[[], Any] | None = None
-        self._reads: dict[int, Callable[[], Any]] = {}
-        self._writes: dict[int, Callable[[Any], bool]] = {}
 
     def allocate(self) -> bool:
         """Allocate the tensors; return False if the program cannot be used.
@@ -265,8 +265,10 @@ class KeptStart:
         if run is None:
             return
         self._call = self.calls.bound("invoke", run)
-        self._reads = {i: bound_read(tensor, self.calls) for i, tensor in self.known.items()}
-        self._writes = {i: bound_write(self.known[i], self.calls) for i in self.inputs}
+        for index, tensor in self.known.items():
+            self.shortcuts.add_source(tensor)
+            if index in self.inputs:
+                self.shortcuts.add_target(tensor)
         self.is_allocated = True
 
     def _made_run(self) -> Callable[[], None] | None:
@@ -299,14 +301,14 @@ class KeptStart:
         return True
 
     def write(self, index: int, value: Any) -> bool:
-        """Copy *value* into an input; return False without effect if it does not simply fit."""
-        write = self._writes.get(index) if type(index) is int else None
-        return write is not None and write(value)
+        """Copy *value* into a large input; return False without effect if it does not simply fit.
 
-    def read(self, index: int) -> NDArray[Any] | None:
-        """Return a copy of an input or output; None if it has no values, or a call runs."""
-        read = self._reads.get(index) if type(index) is int else None
-        return None if read is None else read()
+        Small inputs are copied by ``shortcuts``.
+
+        Raises:
+            StateError: another call runs.
+        """
+        return bool(self.calls.run("set_tensor", self.shortcuts.copy_large, index, value))
 
     def end(self, work: Callable[[], None]) -> None:
         """Call *work*, which replaces this start, once no other thread's call runs.

@@ -57,7 +57,7 @@ def _only_kernel(session: Session) -> object | None:
         and list(session.delegates) == [session.rest]
         and not session.supervision.has_quarantined
         and not first.has_dynamic_tensors
-        and first.bound_call is not None
+        and first.shortcuts.invoke is not None
     )
     is_alone = (
         len(model.subgraphs) == 1

@@ -5,7 +5,7 @@ Modules that only delegates, rules or profiles need are imported when they are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
+from delegraph.runtime.tensor_access import require_resizable, write_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.bound_state import BoundState
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot
+    from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.options import InterpreterOptions
     from delegraph.runtime.preserved_tensors import PreservedTensors
 
@@ -51,9 +52,6 @@ class Session(SharedState):
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
         rest: the default delegate, which claims nodes that others rejected; None without one.
-        writes: fast functions that write inputs of the first subgraph, by index; see
-            ``bound_write``.
-        reads: fast functions that read outputs of the first subgraph, by index; see ``bound_read``.
         bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 
@@ -69,8 +67,6 @@ class Session(SharedState):
         self.rest: Delegate | None = None
         with collector_paused(lasting=sum(len(spec.operators) for spec in model.subgraphs)):
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
-        self.writes: dict[int, Callable[[ArrayLike], bool]] = {}
-        self.reads: dict[int, Callable[[], Any]] = {}
         self.bound_states: dict[int, BoundState] = {}
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
@@ -85,8 +81,7 @@ class Session(SharedState):
         applied = ", ".join(delegate_name(applied.delegate) for applied in first.plan.applied)
         return (
             f"of {in_brief(first.tensors, first.inputs)} -> "
-            f"{in_brief(first.tensors, first.outputs)}, "
-            f"{count} operator{'s' * (count != 1)}, "
+            f"{in_brief(first.tensors, first.outputs)}, {count} operator{'s' * (count != 1)}, "
             f"{applied or 'no delegates'}, {first.state.value}"
         )
 
@@ -183,9 +178,10 @@ class Session(SharedState):
             ArgumentError: as of :meth:`write`.
         """
         first = self.subgraphs[0]
-        self.write(first, index, value)
-        if index in first.inputs:
-            self.writes[int(index)] = bound_write(first.tensors[index], self.calls)
+        if not first.shortcuts.copy_large(index, value):
+            self.write(first, index, value)
+            if index in first.inputs:
+                first.shortcuts.add_target(first.tensors[index])
 
     def subgraph(self, index: int) -> Subgraph:
         """Return the subgraph with *index*.
@@ -225,10 +221,14 @@ class Session(SharedState):
         for subgraph in self.subgraphs:
             subgraph.close()
         lists = self.subgraphs, self._stacks, self.callees, self.contexts, self.delegates
-        mappings = self.writes, self.reads, self.bound_states, self.resources, self.shared
-        for held in (*lists, *mappings):
+        for held in (*lists, self.bound_states, self.resources, self.shared):
             held.clear()
         self.cancellation.close()
+
+    def _take(self, profile: Profile | None) -> None:
+        super()._take(profile)
+        for subgraph in self.subgraphs:  # none if the session is closed
+            subgraph.bind_invoke()
 
     @property
     def state(self) -> SubgraphState:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.options import FailurePolicy, InterpreterOptions
     from delegraph.runtime.session import Session
     from delegraph.runtime.subgraph import Subgraph
+    from delegraph.runtime.tensor_access import Shortcuts
 
 
 class OwnsSession(ClosedByWith):
@@ -38,6 +39,7 @@ class OwnsSession(ClosedByWith):
     _kept_start: KeptStart | None = None
     _start_request: Request | None = None  # of a start that is not stored yet
     _delegates: list[Delegate]
+    _shortcuts: Shortcuts
     _custom_op_registerers: Sequence[Any] = ()  # see InterpreterWithCustomOps
 
     if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class OwnsSession(ClosedByWith):
         if self._kept_start is None:
             self._start_request = request
             return False
+        self._shortcuts = self._kept_start.shortcuts
         self._delegates = []
         return True
 
@@ -98,6 +101,7 @@ class OwnsSession(ClosedByWith):
         session = Session(model, options, ops, _placement_rules(options.placement.rules))
         if self._kept_start is None:
             self._session = session
+            self._shortcuts = session.subgraphs[0].shortcuts
         if on_loaded is not None:
             on_loaded()
         given = [each for some in delegates for each in _chosen(some, options.failures)]
@@ -131,6 +135,7 @@ class OwnsSession(ClosedByWith):
         else:
             self._start_request = start.request
         self._session = session
+        self._shortcuts = session.subgraphs[0].shortcuts
         self._kept_start = None
 
     @property
@@ -172,6 +177,7 @@ class OwnsSession(ClosedByWith):
             session.calls.run("close", self._close, session)
 
     def _forget_start(self) -> None:
+        self._shortcuts.clear()
         self._kept_start = None
 
     def _close(self, session: Session) -> None:

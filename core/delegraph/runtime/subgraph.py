@@ -36,6 +36,7 @@ from delegraph.runtime.subgraph_memory import (
     require_channel_copies,
     view,
 )
+from delegraph.runtime.tensor_access import Shortcuts
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.buffer_handles import BufferHandles
     from delegraph.runtime.delegates.node_facts import Findings
     from delegraph.runtime.delegates.plan_state import Snapshot
+    from delegraph.runtime.execution.bound_steps import BoundRun
     from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
@@ -60,7 +62,7 @@ class Subgraph:
         steps: runner that prepares and runs the nodes of the plan.
         session: state shared with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        bound_call: fast function that ``Interpreter.invoke`` calls for a simple plan, or None.
+        shortcuts: what ``Interpreter`` needs to run the subgraph fast, if it is the first.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -84,8 +86,8 @@ class Subgraph:
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
-        self._bound_run: Eval | None  # the run for a simple plan
-        self.bound_call: Eval | None
+        self._bound_run: BoundRun | None  # of a simple plan
+        self.shortcuts = Shortcuts(session.calls.turn)
         self.is_allocated = False
         self._uses_blas = self._runs_our_code_only = False
         self._unset_inputs = missing_inputs(spec)
@@ -132,7 +134,8 @@ class Subgraph:
     @is_allocated.setter
     def is_allocated(self, is_allocated: bool) -> None:
         self._is_allocated = is_allocated
-        self._bound_run = self.bound_call = None
+        self._bound_run = None
+        self.shortcuts.clear()
 
     @property
     def has_dynamic_tensors(self) -> bool:
@@ -175,8 +178,7 @@ class Subgraph:
         self.is_allocated = True
         if is_plain:
             self._bound_run = self.steps.bound_run(hides_context=self._runs_our_code_only)
-        if self._bound_run is not None:
-            self.bound_call = self.session.calls.bound("invoke", self._bound_run)
+        self.bind_invoke()
         arena, variables = self.memory.arena_bytes
         text = "subgraph %d: %d bytes of arena, %d of variables"
         logger.info(text, self.spec.index, arena, variables)
@@ -192,9 +194,7 @@ class Subgraph:
         if not may_be_asynchronous(self.steps.evals):
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
-        from delegraph.runtime.execution.schedule import (
-            scheduled,  # lazy import: only asynchronous nodes need it
-        )
+        from delegraph.runtime.execution.schedule import scheduled  # lazy: few nodes need it
 
         tasks = tasks_of(self.plan, self.steps.evals, self.tensors)
         edges = [edge for edge in self.plan.control_edges() if max(edge) < len(tasks)]
@@ -294,19 +294,24 @@ class Subgraph:
             )
         if self._unset_error is not None:
             raise self._unset_error.with_traceback(None)
-        if (run := self._bound_run) is not None and self.session.profile is None:
-            run()
-            return
         profile = self.session.profile
-        self.run_steps(None if profile is None else partial(self._timed, profile))
+        if self._bound_run is not None and profile is None:
+            self._bound_run.run()
+        else:
+            self.run_steps(None if profile is None else partial(self._timed, profile))
+
+    def bind_invoke(self) -> None:
+        """Let ``Interpreter.invoke`` call a fast function, unless a profile is taken."""
+        self.shortcuts.invoke, run = None, self._bound_run
+        if run is not None and self.session.profile is None:
+            self.shortcuts.invoke = self.session.calls.bound("invoke", run.step, run.failed)
 
     def run_steps(self, wrap: Wrap | None) -> None:
         """Run the execution plan once; *wrap* wraps the evaluation of each node."""
         if not self._uses_blas:
             _run(self.steps, wrap)
         else:
-            # lazy import: many do without
-            from delegraph.runtime.execution import blas_threads
+            from delegraph.runtime.execution import blas_threads  # lazy: many do without
 
             with blas_threads.BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)
@@ -314,7 +319,7 @@ class Subgraph:
     def exchange_eval(self, present: Eval, other: Eval) -> None:
         """Replace a node's evaluation *present* by *other*, from the next run on at the latest."""
         self.steps.evals[:] = [other if run is present else run for run in self.steps.evals]
-        self._bound_run = self.bound_call = None
+        self._bound_run = self.shortcuts.invoke = None
 
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
         forced = self.session.options.force_delegate_node_profiling

@@ -21,7 +21,14 @@ import numpy as np
 
 from delegraph.collector import collector_paused
 from delegraph.errors import MalformedModelError, printable
-from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
+from delegraph.schema.flatbuffer import (
+    MAX_TABLES,
+    NOT_A_FLATBUFFER,
+    Flatbuffer,
+    Positions,
+    Rows,
+    are_all,
+)
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import (
     UINT8,
@@ -193,7 +200,7 @@ class _Reader:
             return repeat(field.default, count)
         if isinstance(field.kind, Union):
             return self._unions(field.kind, rows.field(field.id - 1), at, where)
-        held = np.flatnonzero(at)
+        held = at.nonzero()[0]
         if len(held) == count:
             return self._values(field.kind, at, where)
         return _spread(self._values(field.kind, at[held], where), held, count, field.default)
@@ -329,13 +336,13 @@ def _is_integer(field: Field) -> bool:
 
 def _are_equal(rows: NDArray[Any]) -> bool:
     """Whether all rows of an array are equal, as the shapes of small nodes often are."""
-    return bool((rows == rows[0]).all())
+    return are_all(rows == rows[0])
 
 
 def _are_apart(starts: Positions) -> bool:
     """Whether all *starts* differ, so that no two vectors share bytes; true for most files."""
-    steps = np.diff(starts)
-    if (steps < 0).all() or (steps > 0).all():
+    before, after = starts[:-1], starts[1:]
+    if are_all(before > after) or are_all(before < after):
         return True
     return len(set(starts.tolist())) == len(starts)
 
@@ -352,8 +359,8 @@ def _items(
     >>> positions.tolist(), ends
     ([100, 104, 200], [2, 3])
     """
-    ends = np.cumsum(lengths)
-    first = np.repeat(starts - (ends - lengths) * width, lengths)
+    ends = lengths.cumsum()
+    first = (starts - (ends - lengths) * width).repeat(lengths)
     return first + np.arange(len(first)) * width, ends.tolist()
 
 

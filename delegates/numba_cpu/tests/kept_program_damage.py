@@ -67,10 +67,10 @@ class GuardedWorkingMemory(WorkingMemory):
     """Working memory before and after which a touch ends the process."""
 
     def reserve(self, size: int) -> None:
-        if size > self.buffer.nbytes:
+        if size > self.data.nbytes:
             self.require(size)
             self._piece = GuardedMemory(file.padded(size, file.LINE))
-            self.buffer = self._piece.array
+            self.data = self._piece.array
 
 
 @dataclass(frozen=True)

@@ -290,7 +290,7 @@ def test_programs_share_working_memory_and_follow_when_it_grows(lib: Library) ->
         chain(made, count)
         programs.append(made.finish())
         targets.append(target)
-    assert shared.buffer.nbytes == max(program.scratch_bytes for program in programs)
+    assert shared.data.nbytes == max(program.scratch_bytes for program in programs)
     assert len({addresses(program, 0)[1] for program in programs}) == 1
     for i, (program, target) in enumerate(zip(programs, targets, strict=True)):
         run(lib, program)

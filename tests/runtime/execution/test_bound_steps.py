@@ -202,21 +202,17 @@ class Counted:
 
 def test_nodes_that_were_computed_once_have_no_step() -> None:
     request: Any = Counted()
-    runner: Any = type("Runner", (), {})()
     ran: list[int] = []
     evals = [nothing, lambda: ran.append(1), nothing, lambda: ran.append(2), nothing]
-    bound_run(evals, runner, request, lambda position, error: error, hides_context=True)()
+    bound_run(evals, request, lambda position, error: error, hides_context=True).run()
     assert ran == [1, 2]
     assert request.reads == 3
 
 
 def test_the_stop_request_is_read_once_for_a_single_step() -> None:
     request: Any = Counted()
-    runner: Any = type("Runner", (), {})()
-    run = bound_run([lambda: None], runner, request, lambda _, error: error, hides_context=True)
-    run()
+    bound_run([lambda: None], request, lambda _, error: error, hides_context=True).run()
     assert request.reads == 1
-    assert not runner.is_running
 
 
 def test_the_error_of_a_node_after_one_without_step_names_it() -> None:
@@ -229,8 +225,7 @@ def test_the_error_of_a_node_after_one_without_step_names_it() -> None:
         positions.append(position)
         return error
 
-    runner: Any = type("Runner", (), {})()
-    run = bound_run([nothing, nothing, fail], runner, Cancellation(), failure, hides_context=True)
+    bound = bound_run([nothing, nothing, fail], Cancellation(), failure, hides_context=True)
     with pytest.raises(ValueError, match="no power"):
-        run()
+        bound.run()
     assert positions == [2]

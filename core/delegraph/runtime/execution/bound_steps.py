@@ -16,10 +16,11 @@ from contextvars import Context, ContextVar, copy_context
 from functools import cache, partial
 from operator import length_hint
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Eval, NativeEval, nothing
 
 if TYPE_CHECKING:
@@ -33,10 +34,21 @@ Failure = Callable[[int, Exception], Exception]
 """Function that returns the error of a node from the node's position and its eval's error."""
 
 
-class Runner(Protocol):
-    """Object that is notified when nodes begin and end."""
+@dataclass(frozen=True, slots=True)
+class BoundRun:
+    """A plan whose shapes are all known, bound to what it needs.
 
-    is_running: bool
+    Attributes:
+        run: function that runs the plan.
+        step: function that does the plan's work. That of a single node raises its own errors, and
+            does not read the stop request.
+        failed: function that is called with an error of ``step`` and raises the node's error, or
+            returns if the outputs were computed in another way; None if ``step`` is ``run``.
+    """
+
+    run: Eval
+    step: Eval
+    failed: Callable[[Exception], None] | None = None
 
 
 def run_in_order(
@@ -85,21 +97,15 @@ def may_be_asynchronous(evals: Iterable[Eval]) -> bool:
 
 
 def bound_run(
-    evals: Sequence[Eval],
-    runner: Runner,
-    cancellation: Cancellation,
-    failure: Failure,
-    *,
-    hides_context: bool,
-) -> Eval:
-    """Return one function that runs a whole plan fast, if all shapes are known before.
+    evals: Sequence[Eval], cancellation: Cancellation, failure: Failure, *, hides_context: bool
+) -> BoundRun:
+    """Return functions that run a whole plan fast, if all shapes are known before.
 
     A small model runs in microseconds, so each Python call matters. Nodes that were computed in
     preparation, such as nodes that widen constant weights, have no step.
 
     Args:
         evals: evaluations of the nodes, in order.
-        runner: object that is notified when the nodes begin and end.
         cancellation: stop request that is read before each node.
         failure: function that returns the error to raise for a failed node.
         hides_context: whether the evaluations may run without the caller's context variables.
@@ -111,50 +117,54 @@ def bound_run(
         def failure(position: int, error: Exception) -> Exception:
             return failure_of(positions[position], error)
 
-    make = _run_of_one if len(evals) == 1 else _run_of_many
-    run = make(evals, runner, cancellation, failure)
-    if len(evals) == 1 and isinstance(evals[0], NativeEval):
-        return run
+    if len(evals) == 1:
+        return _run_of_one(evals[0], cancellation, failure, hides_context)
+    run = _in_ignoring_state(_run_of_many(evals, cancellation, failure), hides_context)
+    return BoundRun(run, run)
+
+
+def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
+    """Return *run* so that NumPy reports no float errors in it; arguments as of `bound_run`."""
     context = ignoring_context() if hides_context else None
     return ignoring_float_errors(run) if context is None else partial(context.run, run)
 
 
 def _run_of_one(
-    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval:
-    """Return the step function of a plan of one node; arguments are those of :func:`bound_run`."""
-    step = evals[0]
+    step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
+) -> BoundRun:
+    """Return the run of a plan of one node; arguments are those of :func:`bound_run`."""
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run
+    else:
+        step = _in_ignoring_state(step, hides_context)
+
+    def failed(error: Exception) -> None:
+        try:
+            left = error if rescue is None else rescue(error)
+            if left is not None:
+                raise failure(0, left) from cause_of(left)
+        finally:  # otherwise the traceback's frame and the error form a cycle, as in run_in_order
+            del error
+            left = None
 
     def run() -> None:
-        runner.is_running = True
         try:
             if cancellation.reason:
                 cancellation.raise_if_requested()
             step()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
-            if rescue is None:  # not assigned to a name, as in run_in_order
-                raise failure(0, error) from cause_of(error)
-            left = rescue(error)
-            if left is not None:
-                raise failure(0, left) from cause_of(left)
-        finally:
-            runner.is_running = False
+            failed(error)
 
-    return run
+    return BoundRun(run, step, failed)
 
 
-def _run_of_many(
-    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval:
+def _run_of_many(evals: Sequence[Eval], cancellation: Cancellation, failure: Failure) -> Eval:
     """Return the step function of a plan; arguments are those of :func:`bound_run`."""
 
     def run() -> None:  # repeats run_in_order, because a call costs time
         if cancellation.reason:  # checked here as well, because a loop's body may have no node
             cancellation.raise_if_requested()
-        runner.is_running = True
         steps = iter(evals)
         try:
             for step in steps:
@@ -164,8 +174,6 @@ def _run_of_many(
         except Exception as error:  # noqa: BLE001 - raised on as the node's
             position = len(evals) - length_hint(steps) - 1
             raise failure(position, error) from cause_of(error)
-        finally:
-            runner.is_running = False
 
     return run
 

@@ -161,7 +161,12 @@ class Calls:
         """
         return self.bound(name, partial(work, *args) if args else work)()
 
-    def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
+    def bound(
+        self,
+        name: str,
+        work: Callable[[], Any],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> Callable[[], Any]:
         """Return a function that calls *work* while no other call can run, with little overhead.
 
         ``setdefault`` takes the lock and records its owner in one step. With two steps, an
@@ -171,6 +176,8 @@ class Calls:
         Args:
             name: see :meth:`run`.
             work: function that does the work of each call.
+            failed: function that is called with an error of *work* and may raise another one; None
+                if errors are raised as they are.
         """
         turn, cancellation, is_timed = self.turn, self._cancellation, self._cancellation.is_timed
 
@@ -183,11 +190,17 @@ class Calls:
                         raise busy_error(*owner, name)
                     if is_timed or cancellation.reason:
                         cancellation.begin()
+                        if failed is not None:  # *work* does not read the request
+                            cancellation.raise_if_requested()
                     result = work()
                     if is_timed:  # a late request to stop is cleared as the next call begins
                         cancellation.forget()
                     del turn["owner"]
                     return result
+                except Exception as error:
+                    if failed is None or turn.get("owner") is not mine:
+                        raise
+                    return failed(error)
                 finally:
                     if turn:  # after an error, or while another call had its turn
                         self._give_back(mine)

@@ -21,6 +21,7 @@ from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.lazy_dataclass import dataclass
 from delegraph.runtime.execution.bound_steps import (
+    BoundRun,
     bound_run,
     cause_of,
     followed,
@@ -69,7 +70,8 @@ class StepRunner:
         cancellation: stop request that is read before each node, or None.
 
     Attributes:
-        is_running: whether nodes run; only dynamic tensors can be resized then.
+        is_preparing: whether a node is being prepared; otherwise only dynamic tensors can be
+            resized.
         nodes: the nodes, in the order in which they run.
         evals: evaluations of the nodes that are prepared.
         overlap: runner of asynchronous nodes; None if no nodes can run at the same time.
@@ -86,7 +88,7 @@ class StepRunner:
         by_class: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
-        self.is_running = False
+        self.is_preparing = False
         self._cancellation = cancellation or Cancellation()
         self._tensors = tensors
         self._prepare = prepare
@@ -125,7 +127,7 @@ class StepRunner:
         self._first_use = None
         if self._classes is not None:
             self._classes.clear()
-        self._is_cut_short = self.is_running = False
+        self._is_cut_short = False
 
     @property
     def has_open_shapes(self) -> bool:
@@ -150,6 +152,7 @@ class StepRunner:
             classes.look_again()
         with np.errstate(all="ignore"):  # as during invoke: any scales are allowed
             try:
+                self.is_preparing = True
                 for node, registration in self.nodes[first:]:
                     if cancellation.reason:
                         cancellation.raise_if_requested()
@@ -162,6 +165,8 @@ class StepRunner:
                         return
             except Exception as error:  # noqa: BLE001 - raised on as the node's
                 raise self._failure(len(evals), "prepare", error) from cause_of(error)
+            finally:
+                self.is_preparing = False
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
@@ -223,7 +228,7 @@ class StepRunner:
         """Set the shape of a tensor; see ``OpContext.resize_tensor``."""
         assert self._memory is not None, "hosts without memory resize by themselves"
         dims = checked_shape(tensor, shape, self._memory.limit)
-        if self.is_running:
+        if not self.is_preparing:
             self._memory.resize_running(tensor, dims)
             return
         if dims != tensor.shape and not self._may_resize(tensor):
@@ -311,16 +316,12 @@ class StepRunner:
         Raises:
             NodeError: a node failed; the following steps have not run.
         """
-        try:
-            self.is_running = True
-            if self._cancellation.reason:  # also here: a loop's body may have no node
-                self._cancellation.raise_if_requested()
-            if not self._stops:
-                self._run_range(0, len(self.nodes), wrap)
-            else:
-                self._run_and_prepare(wrap)
-        finally:
-            self.is_running = False
+        if self._cancellation.reason:  # also here: a loop's body may have no node
+            self._cancellation.raise_if_requested()
+        if not self._stops:
+            self._run_range(0, len(self.nodes), wrap)
+        else:
+            self._run_and_prepare(wrap)
 
     def _run_and_prepare(self, wrap: Wrap | None) -> None:
         if self._is_cut_short:
@@ -330,22 +331,14 @@ class StepRunner:
         position, stop, total = 0, 0, len(self.nodes)
         while position < total:
             if position == len(self.evals):
-                self._prepare_on(position)
+                self._prepare_from(position)
+                self._allocate_from(position)
             end = self._stops[stop].end if stop < len(self._stops) else total
             self._run_range(position, end, wrap)
             if stop < len(self._stops):
                 self._forget_stale_preparation(stop)
             position, stop = end, stop + 1
         self._is_cut_short = False
-
-    def _prepare_on(self, position: int) -> None:
-        """Prepare further nodes during a run, from *position* on; all shapes before are known."""
-        self.is_running = False
-        try:
-            self._prepare_from(position)
-            self._allocate_from(position)
-        finally:
-            self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
         """Discard the nodes prepared after stop number *stop* if the shapes there have changed."""
@@ -375,12 +368,12 @@ class StepRunner:
             evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
-    def bound_run(self, *, hides_context: bool) -> Eval | None:
-        """Return a faster equivalent of :meth:`run` until nodes are prepared again, or None."""
+    def bound_run(self, *, hides_context: bool) -> BoundRun | None:
+        """Return faster equivalents of :meth:`run` until nodes are prepared again, or None."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure
-        return bound_run(self.evals, self, *how, hides_context=hides_context)
+        return bound_run(self.evals, *how, hides_context=hides_context)
 
     def _invoke_failure(self, position: int, error: Exception) -> Exception:
         return self._failure(position, "invoke", error)

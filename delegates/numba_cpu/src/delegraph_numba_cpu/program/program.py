@@ -141,8 +141,9 @@ class Program:
         self._working_memory.reserve(self.scratch_bytes)
         # The working memory to which the words point at present.
         self._buffer: NDArray[np.uint8] | None = None
-        # Tensors and arrays to which the words point at present; None before bind().
-        self._bound: list[tuple[Tensor, Any]] | None = None
+        # Tensors, and the working memory if there is any, with the arrays to which the words point
+        # at present; None before bind().
+        self._bound: list[tuple[Tensor | WorkingMemory, Any]] | None = None
         self._word: NDArray[np.int32] | None = None  # the word by which a run is stopped
 
     @property
@@ -252,22 +253,16 @@ class Program:
             failed: function that is called if not all rows have run.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
-        run_briefly, working_memory = library.run_briefly, self._working_memory
-        is_cancelled = layout.IS_CANCELLED
+        run_briefly, is_cancelled = library.run_briefly, layout.IS_CANCELLED
 
         # The loop repeats that of _is_bound(), a call of which takes as long as the loop.
         def run() -> None:
             bound = self._bound
-            if (
-                bound is None
-                or not run_time.is_known
-                or working_memory.buffer is not self._buffer
-                or context.is_profiling
-            ):
+            if bound is None or not run_time.is_known or context.is_profiling:
                 otherwise()
                 return
-            for tensor, array in bound:
-                if tensor.data is not array:
+            for owner, array in bound:
+                if owner.data is not array:
                     otherwise()
                     return
             if run_time.is_brief:
@@ -295,16 +290,16 @@ class Program:
     def _is_bound(self) -> bool:
         """Whether the addresses in the kernel calls match the present memory."""
         bound = self._bound
-        if bound is None or self._working_memory.buffer is not self._buffer:
+        if bound is None:
             return False
-        for tensor, array in bound:  # noqa: SIM110 - quicker than a generator
-            if tensor.data is not array:
+        for owner, array in bound:  # noqa: SIM110 - quicker than a generator
+            if owner.data is not array:
                 return False
         return True
 
     def _bind(self) -> None:
         self._bound = None
-        buffer = self._working_memory.buffer
+        buffer = self._working_memory.data
         if buffer is not self._buffer:
             self._buffer = None
             address = buffer.__array_interface__["data"][0]
@@ -326,7 +321,8 @@ class Program:
             self._words[self._starts[number] + self.rows[number].instruction.slots("bytes")[0]] = (
                 size
             )
-        self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
+        bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
+        self._bound = [*bound, (self._working_memory, buffer)] if self._working else [*bound]
 
 
 def _copies_host_tensor(row: Row) -> bool:

@@ -15,13 +15,13 @@ class WorkingMemory:
 
     Attributes:
         limit: largest size in bytes, of the buffer and of copies of constants.
-        buffer: the bytes, uint8. Growing replaces the array, so users read this attribute before
+        data: the buffer, uint8. Growing replaces the array, so users read this attribute before
             each run.
     """
 
     def __init__(self, limit: MemoryLimit | None = None) -> None:
         self.limit = MemoryLimit.of_machine() if limit is None else limit
-        self.buffer = aligned_buffer(0)
+        self.data = aligned_buffer(0)
 
     def reserve(self, size: int) -> None:
         """Grow the buffer to at least *size* bytes; the buffer never shrinks.
@@ -29,9 +29,9 @@ class WorkingMemory:
         Raises:
             OperatorError: *size* exceeds the limit.
         """
-        if size > self.buffer.nbytes:
+        if size > self.data.nbytes:
             self.require(size)
-            self.buffer = aligned_buffer(size)
+            self.data = aligned_buffer(size)
 
     def require(self, size: int) -> None:
         """Check that a buffer of *size* bytes is allowed.
