@@ -322,6 +322,7 @@ class KeptStart:
 
     def hand_over(self, tensors: Sequence[Tensor]) -> None:
         """Copy the values of inputs and outputs to tensors of the model, and forget them here."""
-        self._call, self._reads, self._writes = None, {}, {}
+        self._call = None
+        self.shortcuts.clear()
         for index, own in self.known.items():
             tensors[index].data[...] = own.data

@@ -202,7 +202,7 @@ class Setup:
         for delegate in self.delegates or ():
             is_name = isinstance(delegate, str) and is_installed_name(delegate)
             if is_name and delegate not in ("all", "default", "none"):
-                installed().find(delegate)
+                installed().find(str(delegate))
 
     def own_runtime_only(self) -> list[str]:
         """Return the names of options that are set and only Delegraph's own runtime supports."""
