@@ -102,7 +102,8 @@ def lines_scratch(windows: Touched, step: int) -> int:
     stride, across, kernel = (windows[n] for n in ("stride_w", "out_width", "kernel_w"))
     lines, dilation = windows["kernel_h"], windows["dilation_h"]
     windows.require(step > 0 < across, "windows are computed together")
-    windows.require(min(lines, kernel, stride, windows["stride_h"], dilation) > 0, "windows move")
+    sizes = lines, kernel, channels, stride, windows["stride_h"], dilation
+    windows.require(min(sizes) > 0, "windows have inputs, and move")
     windows.require(windows["dilation_w"] == 1 and windows["left"] >= 0, "lines have no gaps")
     windows.require(not windows["is_transposed"] and line_bytes % 4 == 0, "lines are words")
     piece = -(-kernel * channels // 4) * 4

@@ -9,14 +9,6 @@ from delegraph_numba_cpu.codegen.conv_int8_amx import (
     multiply_tile_16,
     release_tiles,
 )
-from delegraph_numba_cpu.codegen.conv_int8_line_kernels import (
-    lines_narrow,
-    lines_narrow_tall,
-    lines_split,
-    lines_split_tall,
-    lines_wide,
-    lines_wide_tall,
-)
 from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     HAS_SPLIT_ROWS,
     NARROW_ROWS,
@@ -27,14 +19,8 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     WIDE,
     WIDE_ROWS,
     WIDE_TALL,
-    dot_narrow,
-    dot_narrow_tall,
     dot_one,
     dot_single,
-    dot_split,
-    dot_split_tall,
-    dot_wide,
-    dot_wide_tall,
     split_rows,
     sum_bytes,
 )
@@ -51,6 +37,13 @@ from delegraph_numba_cpu.codegen.conv_int8_output import (
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i32, store_i32, word
 from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
+from delegraph_numba_cpu.kernels.conv_int8_tiles import (
+    dot_narrow_rows,
+    dot_split_blocks,
+    dot_wide_rows,
+    is_row,
+    tile_height,
+)
 
 HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
@@ -63,9 +56,6 @@ EXACT, EXACT_AWAY, EXACT_CLOSE = (
     instructions.EXACT_CLOSE,
 )
 
-KERNEL_H, DILATION_H, LINE_BYTES = instructions.WINDOWS.slots(
-    "kernel_h", "dilation_h", "line_bytes"
-)
 WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
     instructions.MATRIX.slots(*instructions.MATRIX.names)
 )
@@ -95,61 +85,6 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
         finish_exact_close(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
     else:
         finish_nearest(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
-
-
-@jit
-def tile_height(rows, short, tall):
-    """Return *short* or *tall*, the tile height with which fewer rows are computed twice.
-
-    *rows* is the number of rows of the product.
-    """
-    return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
-
-
-@jit
-def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes, lines):
-    """Multiply *height* rows, ``WIDE_ROWS`` or ``WIDE_TALL``, with ``WIDE`` column blocks."""
-    if lines is not None:
-        count, apart = word(lines, KERNEL_H), line_step(lines)
-        steps //= count
-        if height == WIDE_ROWS:
-            lines_wide(a, count, apart, weights, size, steps, headers, acc, acc_bytes)
-        else:
-            lines_wide_tall(a, count, apart, weights, size, steps, headers, acc, acc_bytes)
-    elif height == WIDE_ROWS:
-        dot_wide(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
-    else:
-        dot_wide_tall(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
-
-
-@jit
-def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
-    """Multiply *height* rows, ``NARROW_ROWS`` or ``NARROW_TALL``, with a column block."""
-    if lines is not None:
-        count, apart = word(lines, KERNEL_H), line_step(lines)
-        steps //= count
-        if height == NARROW_ROWS:
-            lines_narrow(a, count, apart, weights, size, steps, header, acc, 64)
-        else:
-            lines_narrow_tall(a, count, apart, weights, size, steps, header, acc, 64)
-    elif height == NARROW_ROWS:
-        dot_narrow(a, a_bytes, weights, size, steps, header, sums, acc, 64)
-    else:
-        dot_narrow_tall(a, a_bytes, weights, size, steps, header, sums, acc, 64)
-
-
-@jit
-def is_row(rows, lines):
-    """Whether a product of *rows* rows is computed by the micro-kernels of a single row."""
-    if lines is None:
-        return rows == 1
-    return False
-
-
-@jit
-def line_step(lines):
-    """Return the bytes from one line of a window to the next, in lines that are multiplied."""
-    return word(lines, DILATION_H) * word(lines, LINE_BYTES) * (2 if HAS_SPLIT_ROWS else 1)
 
 
 @jit
@@ -227,44 +162,6 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
                 dot_split_blocks(split, height, matrix, n, left, sums_from(sums, m), acc, lines)
                 finish_rows(acc, 64, count, header, place, row_bytes, left, record)
                 n, place = n + 1, place + 16
-
-
-@jit
-def dot_split_blocks(split, height, matrix, n, columns, sums, acc, lines):
-    """Store products of split rows and up to 64 columns, from block *n* on.
-
-    Args:
-        split: address of the rows, from :func:`split_rows`.
-        height: number of rows.
-        matrix: address of the record that describes the weights; see ``MATRIX``.
-        n: number of the first block of 16 columns.
-        columns: number of needed columns; others may be skipped.
-        sums: see :func:`multiply`.
-        acc: int32 ``[height, 64]``, or ``[height, 16]``.
-        lines: see :func:`multiply`; *split* is then the table.
-    """
-    steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
-    weights = word(matrix, WEIGHTS) + n * size
-    header = word(matrix, HEADERS) + n * HEADER_BYTES
-    row_bytes = 256 if columns > 16 else 64
-    for column in range(0, columns, 8):
-        block, half = column // 16, column % 16 * 4
-        place, bias = weights + block * size + half, header + block * HEADER_BYTES + half
-        target = acc + 4 * column
-        if lines is not None:
-            count, apart = word(lines, KERNEL_H), line_step(lines)
-            if height == SHORT_SPLIT:
-                lines_split(
-                    split, count, apart, place, steps // count, bias, target, row_bytes
-                )
-            else:
-                lines_split_tall(
-                    split, count, apart, place, steps // count, bias, target, row_bytes
-                )
-        elif height == SHORT_SPLIT:
-            dot_split(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
-        else:
-            dot_split_tall(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
 
 
 @jit

@@ -90,6 +90,11 @@ def _are_dense(window: Window) -> bool:
 def lines_together(step: int, width: int, height: int, stride: int, span: int) -> int:
     """Return the largest number of image lines that *step* adjacent windows read.
 
+    Eight windows, four in a row, may begin in the middle of a row and so lie in three.
+
+    >>> lines_together(8, 4, 10, 1, 3)
+    5
+
     Args:
         step: number of windows.
         width: number of windows in an output row.
@@ -105,9 +110,13 @@ def with_gaps(product: Product, lines: int) -> Product:
     """Return *product* with zeros after the weights of each of a window's *lines* lines.
 
     The weights of a line are then a multiple of 4.
+
+    Args:
+        product: constants of a node, whose weights are ``[O, K]``.
+        lines: number of lines of a window.
     """
     outputs, depth = product.weight.shape
     size = depth // lines
-    weight = product.weight.reshape(outputs, lines, size)
-    weight = np.pad(weight, ((0, 0), (0, 0), (0, -size % 4)))
-    return replace(product, weight=weight.reshape(outputs, -1))
+    whole = product.weight.reshape(outputs, lines, size)
+    padded = np.pad(whole, ((0, 0), (0, 0), (0, -size % 4)))
+    return replace(product, weight=padded.reshape(outputs, -1))
