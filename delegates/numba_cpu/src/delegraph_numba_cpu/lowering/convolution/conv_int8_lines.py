@@ -9,6 +9,7 @@ import numpy as np
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import Integers
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CACHED_BYTES = 24 * 1024
@@ -117,6 +118,6 @@ def with_gaps(product: Product, lines: int) -> Product:
     """
     outputs, depth = product.weight.shape
     size = depth // lines
-    whole = product.weight.reshape(outputs, lines, size)
-    padded = np.pad(whole, ((0, 0), (0, 0), (0, -size % 4)))
+    padded: Integers = np.zeros((outputs, lines, -(-size // 4) * 4), product.weight.dtype)
+    padded[..., :size] = product.weight.reshape(outputs, lines, size)
     return replace(product, weight=padded.reshape(outputs, -1))
