@@ -26,7 +26,7 @@ def convolve(row: Touched) -> None:
     row.read("x", (images - 1) * row["in_image"] + each)
     row.write("y", images * pixels * matrix["outputs"])
     touch_weights(matrix, images if row["matrix_image"] else 1)
-    row.scratch(product_scratch(windows, row["step"]))
+    row.scratch(product_scratch(windows, row["step"], row["layout"]))
 
 
 def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
@@ -43,7 +43,7 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
         pixels: number of output pixels.
     """
     windows.finish()
-    if layout != instructions.WINDOWED:
+    if layout not in (instructions.WINDOWED, instructions.LINES):
         return pixels * windows["row_bytes"]
     return image_bytes(windows, pixels)
 
@@ -78,16 +78,48 @@ def touch_weights(matrix: Touched, images: int) -> None:
     matrix.finish()
 
 
-def product_scratch(windows: Touched, step: int) -> int:
+def product_scratch(windows: Touched, step: int, layout: int) -> int:
     """Return the number of scratch bytes that each thread needs for a product of 8-bit matrices.
 
     Args:
         windows: record that describes how windows become rows of the left matrix.
         step: number of rows of the left matrix that are multiplied together.
+        layout: word ``layout`` of the kernel call.
     """
+    if layout == instructions.LINES:
+        return lines_scratch(windows, step)
     rows = max(step, LEAST_ROWS)
     laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
     return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
+
+
+def lines_scratch(windows: Touched, step: int) -> int:
+    """Return the number of scratch bytes that each thread needs for the layout ``LINES``.
+
+    Args:
+        windows: record that describes the windows.
+        step: number of windows whose lines are written together.
+    """
+    line_bytes, channels, height = (windows[n] for n in ("line_bytes", "channels", "out_height"))
+    stride, across, kernel = (windows[n] for n in ("stride_w", "out_width", "kernel_w"))
+    lines, dilation = windows["kernel_h"], windows["dilation_h"]
+    windows.require(step > 0 < across, "windows are computed together")
+    sizes = lines, kernel, channels, stride, windows["stride_h"], dilation
+    windows.require(min(sizes) > 0, "windows have inputs, and move")
+    windows.require(windows["dilation_w"] == 1 and windows["left"] >= 0, "lines have no gaps")
+    windows.require(not windows["is_transposed"] and line_bytes % 4 == 0, "lines are words")
+    piece = -(-kernel * channels // 4) * 4
+    windows.require(windows["row_bytes"] == lines * piece, "windows are whole lines")
+    seen = max(windows["left"] + windows["width"], (across - 1) * stride + kernel)
+    windows.within("a padded line", seen * channels, line_bytes)
+    rows = min((step + across - 2) // across + 1, height)
+    count = (rows - 1) * windows["stride_h"] + (lines - 1) * dilation + 1
+    copies = 1
+    if windows.vector_bytes == 32:
+        copies = 3
+        windows.require(channels * stride % 4 == 0, "windows begin at words")
+    addresses = 8 * (step + instructions.SPARE_WINDOWS)
+    return instructions.ACC_BYTES + addresses + copies * count * line_bytes + 8
 
 
 def accumulator_bytes(steps: int) -> int:

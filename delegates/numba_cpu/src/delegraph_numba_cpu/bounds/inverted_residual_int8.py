@@ -63,4 +63,4 @@ def _first(row: Touched, windows: Touched) -> int:
     images = -(-row["rows"] // windows["out_height"])
     row.read("x", input_bytes(first, row["first_layout"], images * windows["height"] * width))
     touch_weights(matrix, 1)
-    return product_scratch(first, row["first_step"])
+    return product_scratch(first, row["first_step"], row["first_layout"])

@@ -28,13 +28,16 @@ WINDOWS = Instruction(
     "windows",
     FAMILY,
     "height width channels out_height out_width kernel_h kernel_w stride_h stride_w "
-    "dilation_h dilation_w top left zero flip row_bytes is_transposed",
+    "dilation_h dilation_w top left zero flip row_bytes is_transposed line_bytes",
 )
 """Description of how windows of an image become rows of a matrix.
 
 ``flip`` is xored with the bytes of the image; 128 makes int8 unsigned. ``zero`` is the byte around
 the image, which is not flipped. ``row_bytes`` is the length of a window, rounded up to a multiple
 of 4. A transposed convolution has the strides of the convolution from output to input.
+
+``line_bytes`` is 0, or the bytes of a line with its padding, for the layout ``LINES``. Then each
+line of a window is rounded up to a multiple of 4, and ``row_bytes`` is the sum.
 """
 
 CONVOLVE = Instruction(
@@ -50,10 +53,17 @@ CONVOLVE = Instruction(
 products are ``in_image`` bytes apart, and records of their matrices ``matrix_image`` bytes.
 
 ``step`` windows at a time are written to scratch memory as unsigned bytes. With the ``layout``
-``DIRECT``, the input already has them as rows; with ``FLIPPED``, as rows of signed bytes.
+``DIRECT``, the input already has them as rows; with ``FLIPPED``, as rows of signed bytes. With
+``LINES``, windows are read from the image's lines, which are written to scratch memory with their
+padding. The scratch memory has, after the accumulators, the addresses of ``step`` windows and
+``SPARE_WINDOWS`` copies of the last one, and then the lines. Weights after each line of a window
+are zeros, where its length is no multiple of 4.
 """
 
-WINDOWED, FLIPPED, DIRECT = range(3)
+SPARE_WINDOWS = 16
+"""Number of addresses after those of the windows, for the last micro-kernel."""
+
+WINDOWED, FLIPPED, DIRECT, LINES = range(4)
 
 PACK_STACK = Instruction(
     "pack_stack",

@@ -19,14 +19,8 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     WIDE,
     WIDE_ROWS,
     WIDE_TALL,
-    dot_narrow,
-    dot_narrow_tall,
     dot_one,
     dot_single,
-    dot_split,
-    dot_split_tall,
-    dot_wide,
-    dot_wide_tall,
     split_rows,
     sum_bytes,
 )
@@ -43,6 +37,13 @@ from delegraph_numba_cpu.codegen.conv_int8_output import (
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i32, store_i32, word
 from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
+from delegraph_numba_cpu.kernels.conv_int8_tiles import (
+    dot_narrow_rows,
+    dot_split_blocks,
+    dot_wide_rows,
+    is_row,
+    tile_height,
+)
 
 HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
@@ -87,25 +88,7 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 
 @jit
-def tile_height(rows, short, tall):
-    """Return *short* or *tall*, the tile height with which fewer rows are computed twice.
-
-    *rows* is the number of rows of the product.
-    """
-    return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
-
-
-@jit
-def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes):
-    """Multiply *height* rows, ``WIDE_ROWS`` or ``WIDE_TALL``, with ``WIDE`` column blocks."""
-    if height == WIDE_ROWS:
-        dot_wide(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
-    else:
-        dot_wide_tall(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
-
-
-@jit
-def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
+def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
     """Compute a part of the product of a matrix of bytes and packed weights; store it as bytes.
 
     Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
@@ -122,14 +105,17 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         target: address of the first row of results, of all columns.
         row_bytes: bytes from one row of results to the next.
         acc: memory for accumulators and split rows.
+        lines: None, or the record of windows that are read from padded lines. *a* is then a table
+            of the windows' addresses, *a_bytes* is 8, and *sums* is 0. Numba compiles each case
+            by itself.
     """
-    if HAS_SPLIT_ROWS and rows > 1:
-        multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc)
+    if HAS_SPLIT_ROWS and not is_row(rows, lines):
+        multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines)
         return
     outputs = word(matrix, OUTPUTS)
     whole = outputs // 64 * 4
     n = first
-    if HAS_TILES and rows > 1:
+    if HAS_TILES and lines is None and rows > 1:
         lay_out_tiles(acc + 4096, word(matrix, STEPS))
         while n < min(last, whole):
             multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
@@ -141,18 +127,18 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         release_tiles()
     while n < last:
         if n < whole:
-            multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines)
             n += 4
         elif WIDE == 2 and rows > 1 and last - n >= 2:
-            multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines)
             n += 2
         else:
-            multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines)
             n += 1
 
 
 @jit
-def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
+def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
     """Compute a part of a product by micro-kernels for int16, on rows from :func:`split_rows`."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
@@ -160,46 +146,22 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
     count = min(height, rows)
     for start in range(0, rows, height):
         m = max(min(start, rows - height), 0)
-        split_rows(a + m * a_bytes, a_bytes, height, steps, split)
+        if lines is not None:
+            split = a + m * a_bytes
+        else:
+            split_rows(a + m * a_bytes, a_bytes, height, steps, split)
         n, place = first, target + m * row_bytes + 16 * first
         while n < last:
             header = word(matrix, HEADERS) + n * HEADER_BYTES
             if n < whole:
-                dot_split_blocks(split, height, matrix, n, 64, sums_from(sums, m), acc)
+                dot_split_blocks(split, height, matrix, n, 64, sums_from(sums, m), acc, lines)
                 finish_rows_64(acc, count, header, place, row_bytes, record)
                 n, place = n + 4, place + 64
             else:
                 left = min(word(matrix, OUTPUTS) - 16 * n, 16)
-                dot_split_blocks(split, height, matrix, n, left, sums_from(sums, m), acc)
+                dot_split_blocks(split, height, matrix, n, left, sums_from(sums, m), acc, lines)
                 finish_rows(acc, 64, count, header, place, row_bytes, left, record)
                 n, place = n + 1, place + 16
-
-
-@jit
-def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
-    """Store products of split rows and up to 64 columns, from block *n* on.
-
-    Args:
-        split: address of the rows, from :func:`split_rows`.
-        height: number of rows.
-        matrix: address of the record that describes the weights; see ``MATRIX``.
-        n: number of the first block of 16 columns.
-        columns: number of needed columns; others may be skipped.
-        sums: see :func:`multiply`.
-        acc: int32 ``[height, 64]``, or ``[height, 16]``.
-    """
-    steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
-    weights = word(matrix, WEIGHTS) + n * size
-    header = word(matrix, HEADERS) + n * HEADER_BYTES
-    row_bytes = 256 if columns > 16 else 64
-    for column in range(0, columns, 8):
-        block, half = column // 16, column % 16 * 4
-        place, bias = weights + block * size + half, header + block * HEADER_BYTES + half
-        target = acc + 4 * column
-        if height == SHORT_SPLIT:
-            dot_split(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
-        else:
-            dot_split_tall(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
 
 
 @jit
@@ -254,12 +216,12 @@ def add_sums(acc, sums, columns):
 
 
 @jit
-def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines):
     """Compute the 64 columns from block *n* on; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place = target + 16 * n
-    if rows == 1:
+    if is_row(rows, lines):
         for j in range(0, 4, SINGLE):
             dot_single(
                 a, a_bytes, weights + j * size, size, steps, header + j * HEADER_BYTES, sums,
@@ -274,13 +236,13 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
         for j in range(0, 4, WIDE):
             dot_wide_rows(
                 height, a + m * a_bytes, a_bytes, weights + j * size, size, steps,
-                header + j * HEADER_BYTES, sums_from(sums, m), acc + 64 * j, 256,
+                header + j * HEADER_BYTES, sums_from(sums, m), acc + 64 * j, 256, lines,
             )  # fmt: skip
         finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
 
 
 @jit
-def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines):
     """Compute up to 32 columns from block *n* on; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
@@ -291,7 +253,7 @@ def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
         m = max(min(start, rows - height), 0)
         dot_wide_rows(
             height, a + m * a_bytes, a_bytes, weights, size, steps, header, sums_from(sums, m),
-            acc, 128,
+            acc, 128, lines,
         )  # fmt: skip
         for j in range(2):
             finish_rows(
@@ -301,12 +263,12 @@ def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 
 @jit
-def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc, lines):
     """Compute the columns of block *n*, 16 at most; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
-    if rows == 1:
+    if is_row(rows, lines):
         dot_one(a, a_bytes, weights, size, steps, header, sums, acc, 64)
         finish_rows(acc, 64, 1, header, place, row_bytes, columns, record)
         return
@@ -315,10 +277,7 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
     for start in range(0, rows, height):
         m = max(min(start, rows - height), 0)
         at, added = a + m * a_bytes, sums_from(sums, m)
-        if height == NARROW_ROWS:
-            dot_narrow(at, a_bytes, weights, size, steps, header, added, acc, 64)
-        else:
-            dot_narrow_tall(at, a_bytes, weights, size, steps, header, added, acc, 64)
+        dot_narrow_rows(height, at, a_bytes, weights, size, steps, header, added, acc, lines)
         finish_rows(acc, 64, count, header, place + m * row_bytes, row_bytes, columns, record)
 
 

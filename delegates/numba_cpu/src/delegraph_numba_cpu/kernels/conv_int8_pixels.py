@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.codegen.intrinsics import jit, word
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
+from delegraph_numba_cpu.kernels.conv_int8_lines import write_lines
 from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     OUTPUTS,
     STEPS,
@@ -34,7 +35,8 @@ def multiply_pixels(
         x: address of the first image.
         windows: address of the record that describes the windows; see ``WINDOWS``.
         matrix: address of the record that describes the weights; see ``MATRIX``.
-        layout: whether windows are copied, or already are rows of a matrix; see ``CONVOLVE``.
+        layout: whether windows are copied, already are rows of a matrix, or are read from padded
+            lines; see ``CONVOLVE``.
         step: number of pixels that are computed together.
         first: number of the first pixel.
         last: number of the pixel after the last one.
@@ -43,6 +45,11 @@ def multiply_pixels(
         target: address of the first pixel's results.
         memory: scratch memory for accumulators, split rows, sums, and *step* windows.
     """
+    if layout == instructions.LINES:
+        multiply_lines(
+            x, windows, matrix, step, first, last, first_column, last_column, target, memory
+        )
+        return
     sums = memory + instructions.ACC_BYTES + instructions.SPLIT_BYTES * word(matrix, STEPS)
     rows_at = sums + (4 * step + 127) // 64 * 64
     row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
@@ -57,7 +64,27 @@ def multiply_pixels(
             a = rows_at
         added = add_rows(a, row_bytes, count, matrix, sums)
         multiply(
-            a, row_bytes, count, added, matrix, first_column, last_column, target, outputs, memory
+            a, row_bytes, count, added, matrix, first_column, last_column, target, outputs, memory,
+            None,
+        )  # fmt: skip
+        first, target = first + count, target + count * outputs
+
+
+@jit
+def multiply_lines(
+    x, windows, matrix, step, first, last, first_column, last_column, target, memory
+):
+    """Compute pixels from padded lines; arguments are those of :func:`multiply_pixels`."""
+    table, outputs = memory + instructions.ACC_BYTES, word(matrix, OUTPUTS)
+    lines = table + 8 * (step + instructions.SPARE_WINDOWS)
+    pixels = word(windows, OUT_HEIGHT) * word(windows, OUT_WIDTH)
+    size = word(windows, HEIGHT) * word(windows, WIDTH) * word(windows, CHANNELS)
+    while first < last:
+        image, start = first // pixels, first % pixels
+        count = min(step, last - first, pixels - start)
+        write_lines(x + image * size, windows, start, count, table, lines)
+        multiply(
+            table, 8, count, 0, matrix, first_column, last_column, target, outputs, memory, windows
         )
         first, target = first + count, target + count * outputs
 

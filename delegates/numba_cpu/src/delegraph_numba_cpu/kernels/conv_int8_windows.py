@@ -15,7 +15,7 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 (
     HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W,
-    DILATION_H, DILATION_W, TOP, LEFT, ZERO, FLIP, ROW_BYTES, IS_TRANSPOSED,
+    DILATION_H, DILATION_W, TOP, LEFT, ZERO, FLIP, ROW_BYTES, IS_TRANSPOSED, LINE_BYTES,
 ) = instructions.WINDOWS.slots(*instructions.WINDOWS.names)  # fmt: skip
 
 

@@ -114,4 +114,4 @@ def project(record, first, rows, memory):
     sums = add_rows(source, depth, pixels, matrix, memory + word(record, SUMS))
     target = word(record, Y) + first * width * outputs
     columns = (outputs + 15) // 16
-    multiply(source, depth, pixels, sums, matrix, 0, columns, target, outputs, memory)
+    multiply(source, depth, pixels, sums, matrix, 0, columns, target, outputs, memory, None)

@@ -18,6 +18,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     check_constants,
     product_of,
 )
+from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import lines_of, with_gaps
 from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     check_images,
     check_one_group,
@@ -129,11 +130,14 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     x, y = call.input(0), call.output()
     windows = windows_of(call)
     product = product_of(call)
-    record = conv_int8.pack_windows(builder, x.shape[3], windows, product)
+    lines = lines_of(builder, x.shape[3], windows, product)
+    if lines is not None:
+        product = with_gaps(product, windows[0].kernel)
+    record = conv_int8.pack_windows(builder, x.shape[3], windows, product, lines=lines)
     matrix = conv_int8.pack_matrix(builder, call, product)
     conv_int8.emit_product(
         builder, builder.tensor(x.index), builder.tensor(y.index), record, matrix, product,
-        math.prod(y.shape[:3]), is_pointwise(windows),
+        math.prod(y.shape[:3]), is_pointwise(windows), lines=lines,
     )  # fmt: skip
 
 

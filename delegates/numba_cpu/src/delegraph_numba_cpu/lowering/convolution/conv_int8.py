@@ -10,6 +10,7 @@ from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import Lines
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     LANES,
     Integers,
@@ -96,14 +97,19 @@ class Rows:
     memory: int
 
     @classmethod
-    def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
+    def of(
+        cls, product: Product, pixels: int, is_pointwise: bool, lines: Lines | None = None
+    ) -> Rows:
         """Return the division of the rows of a product's left matrix.
 
         Args:
             product: the constants of the product.
             pixels: number of windows, which are the rows.
             is_pointwise: whether a window is a single pixel.
+            lines: the padded lines from which windows are read, or None.
         """
+        if lines is not None:
+            return cls(instructions.LINES, lines.step, lines.memory)
         depth = product.weight.shape[1]
         row_bytes = -(-depth // 4) * 4
         layout = instructions.WINDOWED
@@ -144,6 +150,7 @@ def emit_product(
     pixels: int,
     is_pointwise: bool,
     stack: Stack = ONE,
+    lines: Lines | None = None,
 ) -> None:
     """Add to the program a kernel call that multiplies 8-bit windows by one or several matrices.
 
@@ -157,12 +164,13 @@ def emit_product(
         pixels: number of windows of one product.
         is_pointwise: whether a window is a single pixel.
         stack: number of products, and the distances between their inputs and between their weights.
+        lines: the padded lines from which windows are read, or None.
     """
     outputs, depth = product.weight.shape
     results = stack.images * pixels * outputs
     if not results:
         return
-    rows = Rows.of(product, pixels, is_pointwise)
+    rows = Rows.of(product, pixels, is_pointwise, lines)
     tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
     row_tiles = row_tiles_for(builder, tiles, pixels)
     column_tiles = min(tiles // row_tiles, max(-(-outputs // 64), 1))
@@ -192,6 +200,7 @@ def pack_windows(
     *,
     is_transposed: bool = False,
     is_unsigned: bool = False,
+    lines: Lines | None = None,
 ) -> Memory:
     """Return the record that describes how the windows of a node become rows of a matrix.
 
@@ -202,11 +211,13 @@ def pack_windows(
         product: the node's constants.
         is_transposed: whether the node is a transposed convolution.
         is_unsigned: whether the input is uint8 in the program's scratch memory.
+        lines: the padded lines from which windows are read, or None.
     """
     flip = 0 if is_unsigned else product.flip
     return pack_windows_record(
-        builder, channels, windows, product.zero, flip, is_transposed=is_transposed
-    )
+        builder, channels, windows, product.zero, flip, is_transposed=is_transposed,
+        line_bytes=0 if lines is None else lines.line_bytes,
+    )  # fmt: skip
 
 
 def pack_windows_record(
@@ -217,6 +228,7 @@ def pack_windows_record(
     flip: int,
     *,
     is_transposed: bool = False,
+    line_bytes: int = 0,
 ) -> Memory:
     """Return the record that describes how windows become rows of a matrix.
 
@@ -227,9 +239,11 @@ def pack_windows_record(
         zero: value of the padding around the image, as kernels read it.
         flip: number that kernels xor with values of the image.
         is_transposed: whether the node is a transposed convolution.
+        line_bytes: bytes of a padded line, if windows are read from them; else 0.
     """
     down, across = windows
-    depth = down.kernel * across.kernel * channels
+    size = across.kernel * channels
+    depth = down.kernel * (-(-size // 4) * 4 if line_bytes else size)
     sizes = [down.input, across.input, down.output, across.output]
     if is_transposed:
         sizes = sizes[2:] + sizes[:2]
@@ -240,6 +254,7 @@ def pack_windows_record(
         "dilation_h": down.dilation, "dilation_w": across.dilation,
         "top": down.before, "left": across.before, "zero": zero, "flip": flip,
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
+        "line_bytes": line_bytes,
     }  # fmt: skip
     return builder.record(("windows", *words.values()), instructions.WINDOWS, **words)
 

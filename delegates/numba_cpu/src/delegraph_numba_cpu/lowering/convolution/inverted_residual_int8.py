@@ -18,6 +18,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     tiles_for,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import TYPES, product_of
+from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import lines_of, with_gaps
 from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     has_groups,
     is_pointwise,
@@ -167,9 +168,12 @@ def _first_words(
         words = ("first_windows", "first_matrix", "first_layout", "first_step")
         return dict.fromkeys(words, 0), chain.depthwise.input(0).index, 0
     x, windows, product = chain.first.input(0), windows_of(chain.first), product_of(chain.first)
-    rows = Rows.of(product, width, is_pointwise(windows))
+    lines = lines_of(builder, x.shape[3], windows, product)
+    if lines is not None:
+        product = with_gaps(product, windows[0].kernel)
+    rows = Rows.of(product, width, is_pointwise(windows), lines)
     found = {
-        "first_windows": pack_windows(builder, x.shape[3], windows, product),
+        "first_windows": pack_windows(builder, x.shape[3], windows, product, lines=lines),
         "first_matrix": pack_matrix(builder, chain.first, product, "unsigned", shift),
         "first_layout": rows.layout,
         "first_step": rows.step,
