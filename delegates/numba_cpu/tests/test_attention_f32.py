@@ -59,8 +59,8 @@ def assert_same(
 
 
 SIZES = [
-    (2, 1, 1, 1), (3, 2, 5, 3), (7, 13, 33, 7), (13, 33, 7, 40), (33, 64, 16, 16), (40, 130, 8, 33),
-    (50, 300, 20, 20),
+    (9, 1, 1, 1), (10, 2, 5, 3), (12, 13, 33, 7), (13, 33, 7, 40), (33, 64, 16, 16),
+    (40, 130, 8, 33), (50, 300, 20, 20),
 ]  # fmt: skip
 
 
@@ -125,7 +125,7 @@ FUSED = [
     Attention((2, 3), is_transposed=True, adj_y=False, mask=(9, 20)),
     Attention((1, 3), is_transposed=True, is_reshaped=True),
     Attention((4,), shared=()),
-    Attention((4,), (1, 20, 7, 12), shared=(1,), mask=(4, 1, 20)),
+    Attention((12,), (1, 20, 7, 12), shared=(1,), mask=(12, 1, 20)),
     Attention((4,), shared=(1,), mask=(4, 1, 20)),
     Attention((2, 3), shared=(2, 1), mask=(2, 1, 1, 20)),
     Attention((2, 3), shared=(3,)),

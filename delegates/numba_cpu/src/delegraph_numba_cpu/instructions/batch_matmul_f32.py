@@ -1,6 +1,6 @@
-"""Instructions of ``kernels/batch_matmul_f32.py``: a row of float32 times each matrix of a stack.
+"""Instructions of ``kernels/batch_matmul_f32.py``: few rows of float32 times many matrices.
 
-Each value of a matrix is read once, so matrices are not packed.
+Few products read each value of a matrix, so matrices are not packed.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "batch_matmul_f32"
 
-WORDS = "x y weights x_image weights_image images depth columns tiles"
+WORDS = "x y weights x_image weights_image images rows depth columns tiles"
 
 DOTS = Instruction("dots", FAMILY, WORDS)
-"""Products of ``images`` rows, ``[images, 1, depth]``, and matrices ``[images, columns, depth]``.
+"""Products of matrices ``[images, rows, depth]`` and ``[images, columns, depth]``.
 
-Rows are ``x_image`` bytes apart, and matrices ``weights_image`` bytes: 0 for one matrix that all
-products share. Results are ``[images, 1, columns]``.
+Left matrices are ``x_image`` bytes apart, right ones ``weights_image`` bytes: 0 for one matrix that
+all products share. Results are ``[images, rows, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)
-"""Products as of :data:`DOTS`, but with matrices ``[images, depth, columns]``."""
+"""Products as of :data:`DOTS`, but with right matrices ``[images, depth, columns]``."""

@@ -1,4 +1,4 @@
-"""Products of rows of float32 and matrices that are used once, so that packing does not pay."""
+"""Products of few rows of float32 and matrices, for which packing does not pay."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     Loop,
     first_lanes,
     integer,
+    lanes_of,
     load,
     masked_load,
     masked_store,
+    merged,
     multiply_add,
     repeated,
     splat,
     store,
+    strided,
     vector,
 )
 from delegraph_numba_cpu.instructions import batch_matmul_f32 as instructions
@@ -31,47 +34,95 @@ ZERO = ir.Constant(KIND, [0.0] * LANES)
 AT_ONCE = 4
 """Number of vectors of columns that one call sums together, each in a register of its own."""
 
+TOGETHER = 4 if LANES == 16 else 2
+"""Largest number of rows that are multiplied together, by as much as fits the registers."""
+
 (
-    X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, DEPTH, COLUMNS, TILES,
+    X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, ROWS, DEPTH, COLUMNS, TILES,
 ) = instructions.DOTS.slots(*instructions.DOTS.names)  # fmt: skip
 
 
-@intrinsic
-def dot_rows(context, x, rows, depth, count, y):
-    """Store the dot products of the vector *x* and of *count* rows of a matrix, float32.
+def _dotter(rows, is_whole):
+    """Return an intrinsic that stores dot products of *rows* rows and ``LANES // rows`` columns.
 
-    Args:
-        context: the typing context of Numba.
-        x: address of the vector.
-        rows: address of the first row; rows follow one another.
-        depth: number of values of ``x`` and of each row.
-        count: number of rows, from 1 to ``LANES``.
-        y: address of the *count* results.
+    It is called as ``(x, row_count, weights, depth, count, y, pitch)``. *x* has *row_count* rows,
+    *weights* has *count* columns, each of *depth* adjacent values. Where these are fewer than the
+    products, the last one is used again. If *is_whole*, they are as many. Rows of results are
+    *pitch* bytes apart.
+    """
+    columns = LANES // rows
+    places = _strided_places if is_whole else _places_at_most
+
+    @intrinsic
+    def dots_of_rows(context, x, row_count, weights, depth, count, y, pitch):
+        def generate(lowering, builder, signature, arguments):
+            x, row_count, weights, depth, count, y, pitch = arguments
+            row_bytes = builder.shl(depth, integer(2))
+            left = places(builder, x, row_bytes, rows, row_count)
+            right = places(builder, weights, row_bytes, columns, count)
+            totals = _totals(builder, _dot_sums(builder, left, right, depth))
+            mask = first_lanes(builder, count, columns)
+            for i, place in enumerate(places(builder, y, pitch, rows, row_count)(integer(0))):
+                own = lanes_of(builder, totals, totals, range(i * columns, (i + 1) * columns))
+                if is_whole:
+                    store(builder, own, place)
+                else:
+                    masked_store(builder, own, place, mask)
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 7), generate
+
+    return dots_of_rows
+
+
+def _dot_sums(builder, left, right, depth):
+    """Return vectors whose lanes add up to the products of each row and each column, row by row.
+
+    *left* and *right* are functions that return the addresses of all rows, and of all columns, some
+    bytes from their beginnings.
     """
 
-    def generate(lowering, builder, signature, arguments):
-        x, rows, depth, count, y = arguments
-        row_bytes, last = builder.shl(depth, integer(2)), builder.sub(count, integer(1))
-        rows_at = []
-        for i in range(LANES):  # after the last row, the last row is read again
-            row = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
-            rows_at.append(builder.add(rows, builder.mul(row, row_bytes)))
+    def added(index, sums, read=lambda address: load(builder, address, KIND)):
+        at, found = builder.shl(index, integer(2)), list(sums)
+        values, columns = [read(place) for place in left(at)], right(at)
+        for j, place in enumerate(columns):
+            weight = read(place)
+            for i, value in enumerate(values):
+                total = i * len(columns) + j
+                found[total] = multiply_add(builder, value, weight, found[total])
+        return found
 
-        def added(index, sums, read=lambda address: load(builder, address, KIND)):
-            at = builder.shl(index, integer(2))
-            value = read(builder.add(x, at))
-            return [
-                multiply_add(builder, value, read(builder.add(row, at)), total)
-                for row, total in zip(rows_at, sums, strict=True)
-            ]
+    index, sums = repeated(builder, integer(0), depth, LANES, [ZERO] * LANES, added)
+    rest, before = builder.sub(depth, index), builder.block
+    with builder.if_then(builder.icmp_signed(">", rest, integer(0))):
+        mask = first_lanes(builder, rest, LANES)
+        longer = added(index, sums, lambda address: masked_load(builder, address, mask, KIND))
+        inside = builder.block
+    pairs = zip(sums, longer, strict=True)
+    return [merged(builder, (short, before), (long, inside)) for short, long in pairs]
 
-        index, sums = repeated(builder, integer(0), depth, LANES, [ZERO] * LANES, added)
-        rest = first_lanes(builder, builder.sub(depth, index), LANES)
-        sums = added(index, sums, lambda address: masked_load(builder, address, rest, KIND))
-        masked_store(builder, _totals(builder, sums), y, first_lanes(builder, count, LANES))
-        return lowering.get_dummy_value()
 
-    return types.void(*[i64] * 5), generate
+def _strided_places(builder, first, step, most, count):
+    """Return a function of *at* that returns *most* addresses, *at* bytes from the first of each.
+
+    They are *step* bytes apart. *count* equals *most*.
+    """
+    return lambda at: strided(builder, builder.add(first, at), step, most)
+
+
+def _places_at_most(builder, first, step, most, count):
+    """Return a function as :func:`_strided_places` does; only *count* addresses differ."""
+    found = _addresses(builder, first, step, most, count)
+    return lambda at: [builder.add(address, at) for address in found]
+
+
+def _addresses(builder, first, step, most, count):
+    """Return *most* addresses, *step* bytes apart; after *count* ones, the last is repeated."""
+    last, found = builder.sub(count, integer(1)), []
+    for i in range(most):
+        number = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
+        found.append(builder.add(first, builder.mul(number, step)))
+    return found
 
 
 def _totals(builder, vectors):
@@ -90,47 +141,96 @@ _EVEN_AND_ODD = [
 ]
 
 
-def _adder(vectors, masked):
-    """Return an intrinsic that computes *vectors* vectors of results of a vector-matrix product.
+def _adder(rows, vectors, masked):
+    """Return an intrinsic that computes *vectors* vectors of results of *rows* rows.
 
-    If *masked*, *vectors* is 1, and only the first *count* lanes are read and written.
+    It is called as ``(x, row_count, weights, weights_row, depth, count, y, pitch)``. It stores
+    ``sum(x[k] * weights[k])`` for each row of *x*. There are *depth* rows of *weights*,
+    *weights_row* bytes apart. If *masked*, *vectors* is 1, and only *count* lanes are read and
+    written. Other arguments are those of :func:`_dotter`.
     """
 
     @intrinsic
-    def add_rows(context, x, rows, row_bytes, depth, count, y):
-        """Store ``sum(x[k] * rows[k])`` over *depth* rows that are *row_bytes* apart."""
-
+    def add_rows(context, x, row_count, weights, weights_row, depth, count, y, pitch):
         def generate(lowering, builder, signature, arguments):
-            x, rows, row_bytes, depth, count, y = arguments
+            x, row_count, weights, weights_row, depth, count, y, pitch = arguments
             mask = first_lanes(builder, count, LANES)
+            lefts = _addresses(builder, x, builder.shl(depth, integer(2)), rows, row_count)
             loop = Loop(builder, depth)
-            row = loop.carried(rows)
-            sums = [loop.carried(ZERO) for _ in range(vectors)]
-            at = builder.add(x, builder.shl(loop.index, integer(2)))
-            value = splat(builder, load(builder, at, F32), LANES)
+            weights = loop.carried(weights)
+            sums = [[loop.carried(ZERO) for _ in range(vectors)] for _ in range(rows)]
+            at = builder.shl(loop.index, integer(2))
+            columns = []
+            for n in range(vectors):
+                place = builder.add(weights, integer(4 * LANES * n))
+                columns.append(
+                    masked_load(builder, place, mask, KIND)
+                    if masked
+                    else load(builder, place, KIND)
+                )
             found = []
-            for n, total in enumerate(sums):
-                place = builder.add(row, integer(4 * LANES * n))
-                if masked:
-                    weights = masked_load(builder, place, mask, KIND)
-                else:
-                    weights = load(builder, place, KIND)
-                found.append(multiply_add(builder, value, weights, total))
-            loop.close(builder.add(row, row_bytes), *found)
-            for n, total in enumerate(found):
-                place = builder.add(y, integer(4 * LANES * n))
+            for left, totals in zip(lefts, sums, strict=True):
+                value = splat(builder, load(builder, builder.add(left, at), F32), LANES)
+                found += [
+                    multiply_add(builder, value, column, total)
+                    for column, total in zip(columns, totals, strict=True)
+                ]
+            loop.close(builder.add(weights, weights_row), *found)
+            places = _addresses(builder, y, pitch, rows, row_count)
+            for number, total in enumerate(found):
+                row, n = divmod(number, vectors)
+                place = builder.add(places[row], integer(4 * LANES * n))
                 if masked:
                     masked_store(builder, total, place, mask)
                 else:
                     store(builder, total, place)
             return lowering.get_dummy_value()
 
-        return types.void(*[i64] * 6), generate
+        return types.void(*[i64] * 8), generate
 
     return add_rows
 
 
-add_several, add_one, add_part = _adder(AT_ONCE, False), _adder(1, False), _adder(1, True)
+def products_of_rows(rows):
+    """Return functions that compute dot products, and sums of rows, for up to *rows* rows.
+
+    Args:
+        rows: number of rows that are multiplied together.
+    """
+    whole_dots, dots, columns = _dotter(rows, True), _dotter(rows, False), LANES // rows
+    add_several, add_one, add_part = (
+        _adder(rows, vectors, masked)
+        for vectors, masked in ((AT_ONCE, False), (1, False), (1, True))
+    )
+
+    @jit
+    def dot(x, row_count, weights, depth, count, y, pitch):
+        """Compute *count* columns of the products; see :func:`_dotter`."""
+        for start in range(0, count, columns):
+            place, target, left = weights + 4 * start * depth, y + 4 * start, count - start
+            if row_count == rows and left >= columns:
+                whole_dots(x, rows, place, depth, columns, target, pitch)
+            else:
+                dots(x, row_count, place, depth, min(columns, left), target, pitch)
+
+    @jit
+    def add(x, row_count, weights, weights_row, depth, count, y, pitch):
+        """Compute up to ``AT_ONCE`` vectors of columns of the products; see :func:`_adder`."""
+        if count == AT_ONCE * LANES:
+            add_several(x, row_count, weights, weights_row, depth, count, y, pitch)
+            return
+        for start in range(0, count, LANES):
+            place, target, left = weights + 4 * start, y + 4 * start, count - start
+            if left >= LANES:
+                add_one(x, row_count, place, weights_row, depth, left, target, pitch)
+            else:
+                add_part(x, row_count, place, weights_row, depth, left, target, pitch)
+
+    return dot, add
+
+
+(dot_single, add_single), (dot_pair, add_pair) = products_of_rows(1), products_of_rows(2)
+dot_most, add_most = products_of_rows(TOGETHER) if TOGETHER > 2 else (dot_pair, add_pair)
 
 
 @kernel(instructions.DOTS)
@@ -140,18 +240,23 @@ def dots(record, tile, worker):
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
     """
-    depth, columns = word(record, DEPTH), word(record, COLUMNS)
+    rows, depth, columns = word(record, ROWS), word(record, DEPTH), word(record, COLUMNS)
     groups = (columns + LANES - 1) // LANES
     units, tiles = word(record, IMAGES) * groups, word(record, TILES)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, column = unit // groups, unit % groups * LANES
-        dot_rows(
-            word(record, X) + image * word(record, X_IMAGE),
-            word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column * depth,
-            depth,
-            min(columns - column, LANES),
-            word(record, Y) + 4 * (image * columns + column),
-        )
+        x = word(record, X) + image * word(record, X_IMAGE)
+        weights = word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column * depth
+        y = word(record, Y) + 4 * (image * rows * columns + column)
+        count = min(columns - column, LANES)
+        for row in range(0, rows, TOGETHER):
+            left, source, target = rows - row, x + 4 * row * depth, y + 4 * row * columns
+            if left > 2:
+                dot_most(source, min(left, TOGETHER), weights, depth, count, target, 4 * columns)
+            elif left == 2:
+                dot_pair(source, left, weights, depth, count, target, 4 * columns)
+            else:
+                dot_single(source, left, weights, depth, count, target, 4 * columns)
 
 
 @kernel(instructions.SUMS)
@@ -161,39 +266,22 @@ def sums(record, tile, worker):
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
     """
-    columns, width = word(record, COLUMNS), AT_ONCE * LANES
+    rows, depth, columns = word(record, ROWS), word(record, DEPTH), word(record, COLUMNS)
+    width, pitch = AT_ONCE * LANES, 4 * columns
     groups = (columns + width - 1) // width
     units, tiles = word(record, IMAGES) * groups, word(record, TILES)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, column = unit // groups, unit % groups * width
-        sum_rows(
-            word(record, X) + image * word(record, X_IMAGE),
-            word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column,
-            4 * columns,
-            word(record, DEPTH),
-            min(columns - column, width),
-            word(record, Y) + 4 * (image * columns + column),
-        )
-
-
-@jit
-def sum_rows(x, rows, row_bytes, depth, count, y):
-    """Compute up to ``AT_ONCE`` vectors of columns of a vector-matrix product.
-
-    Args:
-        x: address of the vector.
-        rows: address of the first of the matrix's values in these columns.
-        row_bytes: bytes from one row of the matrix to the next.
-        depth: number of rows of the matrix.
-        count: number of columns.
-        y: address of the results.
-    """
-    if count == AT_ONCE * LANES:
-        add_several(x, rows, row_bytes, depth, count, y)
-        return
-    for start in range(0, count, LANES):
-        place, target, left = rows + 4 * start, y + 4 * start, count - start
-        if left >= LANES:
-            add_one(x, place, row_bytes, depth, left, target)
-        else:
-            add_part(x, place, row_bytes, depth, left, target)
+        x = word(record, X) + image * word(record, X_IMAGE)
+        weights = word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column
+        y = word(record, Y) + image * rows * pitch + 4 * column
+        count = min(columns - column, width)
+        for row in range(0, rows, TOGETHER):
+            left, source, target = rows - row, x + 4 * row * depth, y + row * pitch
+            if left > 2:
+                taken = min(left, TOGETHER)
+                add_most(source, taken, weights, pitch, depth, count, target, pitch)
+            elif left == 2:
+                add_pair(source, left, weights, pitch, depth, count, target, pitch)
+            else:
+                add_single(source, left, weights, pitch, depth, count, target, pitch)

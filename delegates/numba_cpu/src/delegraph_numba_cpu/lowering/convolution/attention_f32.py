@@ -16,6 +16,7 @@ from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 from delegraph_numba_cpu.lowering.checks import activation_of
 from delegraph_numba_cpu.lowering.convolution.attention_f32_places import Places, places, right
+from delegraph_numba_cpu.lowering.convolution.batch_matmul import few_rows
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     PRODUCTS_A_NANOSECOND,
     aligned,
@@ -64,7 +65,7 @@ def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder)
     if scores is None or not _has_rows(first, scores.second):
         return None
     found = places(partition, first, scores.second, scores.mask, scores.shape)
-    if found is None or found.words["queries"] == 1:  # single rows are faster node by node
+    if found is None or found.words["queries"] <= few_rows(builder):
         return None
     members = tuple(sorted({*scores.members, *found.members}))
     return Fusion(members, lambda builder: _lower(first, scores, found, builder))

@@ -71,8 +71,9 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     images = math.prod(y.shape[:-2])
     if right.matrices == 1:
         images, rows = 1, images * rows
-    if rows == 1 and not is_packed_once(w):
-        _emit_rows(call, builder, left, right, (images, depth, columns))
+    is_by_row = rows == 1 or not call.options.adj_x
+    if is_by_row and rows <= few_rows(builder) and not is_packed_once(w):
+        _emit_rows(call, builder, left, right, (images, rows, depth, columns))
         return
     _emit_products(
         builder,
@@ -84,12 +85,21 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     )
 
 
-def _emit_rows(
-    call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
-) -> None:
-    """Add to the program a kernel call that multiplies single rows by matrices that are not packed.
+def few_rows(builder: ProgramBuilder) -> int:
+    """Largest number of rows of a left matrix for which right matrices are not packed.
 
-    It is used where each left matrix has one row, as in the attention of a decoder. Packing would
+    Args:
+        builder: builder of the program; registers of more lanes compute more products at a time.
+    """
+    return builder.level.vector_bytes // 8
+
+
+def _emit_rows(
+    call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int, int]
+) -> None:
+    """Add to the program a kernel call that multiplies few rows by matrices that are not packed.
+
+    It is used where a left matrix has few rows, as in the attention of a decoder. Packing would
     then take longer than the products.
 
     Args:
@@ -97,18 +107,19 @@ def _emit_rows(
         builder: builder of the program, to which the kernel call is added.
         left: the rows.
         right: the matrices.
-        sizes: number of products, number of summands of a result, and number of columns.
+        sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
     """
-    images, depth, columns = sizes
+    images, rows, depth, columns = sizes
     builder.emit(
         batch_matmul_f32.DOTS if call.options.adj_y else batch_matmul_f32.SUMS,
         tiles_for(builder, 4 * depth * columns * images, images * -(-columns // COLUMNS_A_TILE)),
         x=left.part.memory,
         y=builder.tensor(call.output().index),
         weights=right.part.memory,
-        x_image=4 * depth if left.matrices > 1 else 0,
+        x_image=4 * rows * depth if left.matrices > 1 else 0,
         weights_image=4 * depth * columns if right.matrices > 1 else 0,
         images=images,
+        rows=rows,
         depth=depth,
         columns=columns,
     )
