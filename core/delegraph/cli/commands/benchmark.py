@@ -14,13 +14,10 @@ from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import (
-    diagnosis_options,
-    json_option,
-    require_folder,
-)
+from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.op_profile import op_profile_options
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.run_control import run_control_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
@@ -53,14 +50,6 @@ class BenchmarkRequest:
     profile: ProfileRequest
 
 
-def _require_known_suffix(
-    ctx: click.Context, parameter: click.Parameter, path: str | None
-) -> str | None:
-    if path is not None and not path.lower().endswith((".json", ".npz")):
-        raise click.BadParameter(f"{path!r}: expected a file ending in .json or .npz")
-    return require_folder(ctx, parameter, path)
-
-
 @click.command("benchmark", cls=SectionedCommand)
 @setup_options
 @against_options
@@ -70,8 +59,8 @@ def _require_known_suffix(
 @click.option("--name", default="", help="Name of this benchmark in the result.")
 @click.option(
     "--save",
+    type=OutputFile(".json", ".npz"),
     metavar="FILE",
-    callback=_require_known_suffix,
     help="Save all figures to FILE.json, or the last outputs to FILE.npz.",
 )
 @click.option(
@@ -82,8 +71,7 @@ def _require_known_suffix(
 )
 @click.option(
     "--result-json",
-    type=click.Path(dir_okay=False, writable=True),
-    callback=require_folder,
+    type=OutputFile(),
     metavar="FILE",
     help="Write all figures, the time of every run, and the machine.",
 )

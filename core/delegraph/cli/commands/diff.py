@@ -14,8 +14,9 @@ from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
+from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
 from delegraph.cli.options.without_effect import require_effect
@@ -106,6 +107,7 @@ class _DiffCommand(SectionedCommand):
 )
 @click.option(
     "--plot",
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the layers to a .png or .svg file.",
 )
@@ -116,8 +118,8 @@ class _DiffCommand(SectionedCommand):
 )
 @click.option(
     "--html",
+    type=OutputFile(),
     metavar="FILE",
-    callback=require_folder,
     help="Write a page with verdict, figures and histograms.",
 )
 @click.option(

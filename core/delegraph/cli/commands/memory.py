@@ -20,6 +20,7 @@ from delegraph.cli.options.arguments import (
     limit_options,
     model_argument,
 )
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.json_records import to_json
 
@@ -72,11 +73,13 @@ class MemoryRequest:
     "--draw",
     "--plot",
     "draw",
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the arena over time: .svg, .png or .html.",
 )
 @click.option(
     "--write-offline",
+    type=OutputFile(),
     metavar="OUT.tflite",
     help="Write the model with its plan inside, for TFLM.",
 )

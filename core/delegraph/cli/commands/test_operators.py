@@ -12,6 +12,7 @@ from delegraph.cli.answers.printing import console, heading, plural, print_json,
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ _SWEEP = "Delegraph sweep"
 )
 @click.option(
     "--badge",
+    type=OutputFile(),
     metavar="FILE",
     help="Write a badge: FILE.svg, or FILE.json for shields.io.",
 )
