@@ -20,6 +20,7 @@ from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
@@ -118,7 +119,7 @@ class _DiffCommand(SectionedCommand):
 )
 @click.option(
     "--html",
-    type=OutputFile(),
+    type=OutputFile(".html", ".htm"),
     metavar="FILE",
     help="Write a page with verdict, figures and histograms.",
 )
@@ -201,6 +202,7 @@ def command(
         _write_layers(seen, plot, node_data)
     if html is not None:
         write_text(html, difference_page(found, verdict, seen), "--html")
+        click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
         shown |= {} if seen is None else {"layers": seen.to_json()}
@@ -259,10 +261,12 @@ def _write_layers(found: LayersDifference, plot: str | None, node_data: str | No
         from delegraph.tools.differing.layers_plot import draw_layers
 
         draw_layers(found, plot)
+        click.echo(f"layers drawn to {printable(plot)}", err=True)
     if node_data is not None:
         from delegraph.tools.differing.layers_node_data import write_layers_node_data
 
         write_layers_node_data(found, node_data)
+        click.echo(f"layers' differences written to {printable(node_data)}", err=True)
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:

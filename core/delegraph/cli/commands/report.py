@@ -60,7 +60,7 @@ class ReportRequest:
 @click.option(
     "-o",
     "--output",
-    type=OutputFile(),
+    type=OutputFile(".html", ".htm"),
     metavar="FILE.html",
     default="report.html",
     show_default=True,

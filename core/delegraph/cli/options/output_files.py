@@ -30,14 +30,14 @@ class OutputFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # g
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """Return the path, if a file can be written there."""
         path = os.fsdecode(value)
+        if os.path.isdir(path):
+            self.fail(f"{path!r} is a folder, give the name of a file", param, ctx)
         if self.endings and not path.lower().endswith(self.endings):
             expected = " or ".join(self.endings)
             self.fail(f"{path!r}: expected a file ending in {expected}", param, ctx)
         folder = Path(path).parent
         if not folder.is_dir():
             self.fail(f"{path!r}: there is no folder {str(folder)!r}", param, ctx)
-        if os.path.isdir(path):
-            self.fail(f"{path!r} is a folder, give the name of a file", param, ctx)
         return path
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
