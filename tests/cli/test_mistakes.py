@@ -51,7 +51,7 @@ MISTAKES = {
     "diff FLOAT --reference -x": "--reference '-x': No such option '-x'",
     "diff FLOAT --reference none": "does not exist; a delegate needs -d: --reference .-d none",
     "memory FLOAT --draw a.gif": r"^error: --draw a.gif: expected a file ending in .svg, .png",
-    "memory FLOAT --draw no/a.svg": "'--draw': 'no/a.svg': there is no folder 'no'",
+    "memory FLOAT --draw no/a.svg": "'--plot': 'no/a.svg': there is no folder 'no'",
     "diff FLOAT --reference SINES": "cannot take the same values: give the reference",
     "diff FLOAT SINES": r"extra argument \(.*\); --reference FILE compares with another model",
     "diff FLOAT --html .": r"'--html': '.' is a folder, give the name of a file",

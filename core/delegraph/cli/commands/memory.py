@@ -226,7 +226,8 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     try:
         Path(request.write_offline).write_bytes(content)
     except OSError as error:
-        raise click.UsageError(f"--write-offline {request.write_offline!r}: {error}") from error
+        reason = error.strerror or error
+        raise click.UsageError(f"--write-offline {request.write_offline!r}: {reason}") from error
     click.echo(f"model with its plan written to {request.write_offline}", err=True)
 
 
