@@ -63,8 +63,11 @@ def print_difference(out: Console, found: Difference) -> None:
         "ULP",
         "unequal",
     )
-    rows = [row for output in found.outputs for row in _rows(output)]
-    less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
+    by_output = [_rows(output) for output in found.outputs]
+    rows = [row for rows in by_output for row in rows]
+    # Without the column, two rows of an output would contradict each other.
+    values = () if any(len(rows) > 1 for rows in by_output) else ("values",)
+    less = (("ULP", "cosine"), ("p99.9",), ("type", *values), ("mean",), ("SNR dB",))
     print_table(out, columns, rows, right=columns[3:], optional=less)
     for output in found.outputs:
         _print_worst(out, output, found)
