@@ -168,13 +168,14 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         out.print(f"  {note}")
     ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
     columns = ("node", "operator", "name", "runs on", *ways, "note")
+    host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
     shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
     rows = [
         [
             layer.node,
             layer.op,
             layer.name,
-            layer.delegate or "",
+            layer.delegate or host,
             *_far(layer.drift),
             *_far(layer.same_inputs),
             layer.same_inputs_note,
