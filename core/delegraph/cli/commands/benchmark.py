@@ -100,7 +100,7 @@ def command(as_json: bool, **options: Any) -> None:
         raise click.UsageError("a profile needs runs: leave out --dry-run, or the profile options")
     if not request.control.runs and request.compare_with is not None:
         raise click.UsageError("a comparison needs runs: leave out --dry-run, or --compare-with")
-    then = None if request.compare_with is None else _then(request.compare_with)
+    then = None if request.compare_with is None else _then(request.compare_with, request.setup)
     result = _measured(request, is_quiet=as_json)
     _write(request, result)
     profile = _profile(request)
@@ -134,10 +134,12 @@ def _is_json(path: str) -> bool:
     return path.lower().endswith(".json")
 
 
-def _then(path: str) -> Then:
-    from delegraph.tools.benchmarking.earlier_result import read_result
+def _then(path: str, setup: Setup) -> Then:
+    from delegraph.tools.benchmarking.earlier_result import read_result, require_same_model
 
-    return read_result(path)
+    then = read_result(path)
+    require_same_model(then, setup.model)
+    return then
 
 
 def _since_then(result: BenchmarkResult, then: Then, request: BenchmarkRequest) -> SinceThen:
