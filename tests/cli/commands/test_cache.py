@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,11 @@ from support.command import Command
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def fill() -> None:
@@ -61,6 +68,17 @@ def test_a_cache_that_may_not_be_read_is_named(
     assert ran.code == 2
     told = f"the cache cannot be used: {folder}: Permission denied; DELEGRAPH_CACHE=FOLDER names"
     assert f"error: {told}" in ran.err
+
+
+def test_a_terminal_is_asked_before_all_is_removed(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill()
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    ran = delegraph("cache", "clear")
+    assert (ran.code, ran.out) == (130, "")
+    assert "Remove all 3 files, 5.0 kB? [y/N]" in ran.err
+    assert delegraph("cache", "clear", "--yes").out.strip() == "removed 3 files, 5.0 kB"
 
 
 def test_clear_removes_all_caches_of_a_delegate(delegraph: Command) -> None:

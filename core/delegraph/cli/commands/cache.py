@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -73,12 +74,14 @@ def list_(as_json: bool) -> None:
 
 @command.command("clear", cls=SectionedCommand)
 @click.argument("delegates", nargs=-1, metavar="[NAME]...")
+@click.option("-y", "--yes", is_flag=True, help="Remove all without asking.")
 @json_option
 @diagnosis_options
-def clear(delegates: tuple[str, ...], as_json: bool) -> None:
+def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Remove the cached data of delegates, or of single caches; without a NAME, all of it.
 
-    Models that use the data are compiled again. A process keeps the files that it has open.
+    Models that use the data are compiled again. A process keeps the files that it has open. On a
+    terminal, the command asks before it removes all.
     """
     from delegraph.delegation.cache_entries import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
@@ -90,6 +93,9 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(delegates or None).values() for entry in group]
+    if not (delegates or yes) and entries and sys.stdin.isatty():
+        what = f"{plural(len(entries), 'file')}, {size(_bytes(entries))}"
+        click.confirm(f"Remove all {what}?", abort=True, err=True)
     with _in_words():
         for entry in entries:
             remove_entry(entry)

@@ -117,8 +117,8 @@ def command(
     DELEGATE is an installed delegate, the delegate of a file FILE.py, or "core" for Delegraph's own
     kernels, which are compared with the official interpreter. Each case is a small model that is
     invoked and resized several times. Cases run in child processes, so a crash is a finding too.
-    The command does not run on Windows. The exit code is 1 if something differs,
-    or the delegate takes no node.
+    The command does not run on Windows. The exit code is 1 if something differs, or the delegate
+    takes no node.
     """
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
