@@ -28,6 +28,8 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     lines = delegraph(*words, "--runs", "2").lines
     assert lines[0].startswith("differs: 2 of 2 elements of y are off by more than the numerics")
     assert lines[1] == "--layers tells from which node on"
+    assert lines[2] == "exit code 0: --tolerance says what may differ, and more fails"
+    assert "exit code 0" not in delegraph(*words, "--runs", "1", "--tolerance", "1e-3").out
     done = delegraph(*words, "--layers", "--html", page, "--json")
     assert f"page written to {page}\n" in done.err
     assert done.json["verdict"]["node"] == 0

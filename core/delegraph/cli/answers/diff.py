@@ -21,7 +21,12 @@ _SIDE = len("reference: ")
 
 
 def print_verdict(
-    out: Console, verdict: Verdict, *, has_layers: bool, is_one_setup: bool = False
+    out: Console,
+    verdict: Verdict,
+    *,
+    has_layers: bool,
+    has_tolerance: bool,
+    is_one_setup: bool = False,
 ) -> None:
     """Print whether outputs are equal, and how to find the node from which on they differ.
 
@@ -29,6 +34,7 @@ def print_verdict(
         out: the terminal.
         verdict: the verdict to print.
         has_layers: whether layers were compared.
+        has_tolerance: whether differences above a tolerance fail the command.
         is_one_setup: whether test and reference are equal set-ups.
     """
     out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
@@ -37,6 +43,8 @@ def print_verdict(
         print_paragraph(out, text, indent=0)
     if verdict.word == "differs" and not has_layers:
         out.print("--layers tells from which node on", style="dim")
+    if verdict.word == "differs" and not has_tolerance:
+        out.print("exit code 0: --tolerance says what may differ, and more fails", style="dim")
     out.print()
 
 

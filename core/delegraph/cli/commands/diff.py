@@ -211,7 +211,10 @@ def command(
     else:
         out = console()
         is_one = found.test == found.reference
-        print_verdict(out, verdict, has_layers=layers, is_one_setup=is_one)
+        is_judged = bool(tolerances)
+        print_verdict(
+            out, verdict, has_layers=layers, has_tolerance=bool(tolerances), is_one_setup=is_one
+        )
         print_difference(out, found)
         if seen is not None:
             print_layers(out, seen, worst_first=sort == "worst")
