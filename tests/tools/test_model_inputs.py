@@ -60,6 +60,8 @@ def test_random_strings_are_empty() -> None:
         ("1,2,3,4", details("u1", [2, 2]), [[1, 2], [3, 4]]),
         ("7", details("i8", []), 7),
         ("1", details("?", [2]), [True, True]),
+        ("nan", details("f4", [2]), [np.nan, np.nan]),
+        ("-inf, NaN", details("f4", [2]), [-np.inf, np.nan]),
     ],
 )
 def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected: Any) -> None:
@@ -75,9 +77,15 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
         ("1,2", details("f4", [1]), r"2 numbers are given, expected 1$"),
         ("300", details("u1", [1]), r"'300' does not fit uint8"),
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),
+        ("nan", details("i1", [1]), r"'nan' does not fit int8"),
+        ("nano", details("f4", [1]), r"'nano' is not 'random', 'zeros', a number, nan, inf, or"),
         ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\): '1,x' is not 'random'"),
         ("1.2.3", details("f4", [2]), r"'1.2.3' holds no numbers"),
-        ("y.txt", details("f4", [2]), r"is not 'random', 'zeros', a number, or a file: .npy"),
+        (
+            "y.txt",
+            details("f4", [2]),
+            r"is not 'random', 'zeros', a number, nan, inf, or a file: .npy",
+        ),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(

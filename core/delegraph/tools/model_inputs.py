@@ -26,7 +26,8 @@ from delegraph.tools.pictures import (
 from delegraph.tools.sounds import sound_as_input
 from delegraph.tools.tokenizing import takes_text, text_as_input
 
-_NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
+_NUMBER = r"\s*(?:[-+.\d][^,/\\]*|(?i:nan|inf(?:inity)?)\s*)"
+_NUMBERS = re.compile(f"{_NUMBER}(?:,{_NUMBER})*")
 
 
 def input_values(
@@ -83,8 +84,8 @@ def input_values(
     is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
     advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
     raise ArgumentError(
-        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
-        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
+        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, nan, inf, or a file: "
+        f".npy, .npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
     )
 
 
@@ -247,6 +248,8 @@ def _numbers(text: str, details: Details) -> NDArray[Any]:
     shape, dtype = details["shape"].tolist(), np.dtype(details["dtype"])
     try:
         values = np.array([float(part) for part in text.split(",")])
+        if dtype.kind in "iub" and not np.isfinite(values).all():
+            raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
         typed = values.astype(dtype)
     except (ValueError, OverflowError) as error:
         raise ArgumentError(f"{input_name(details)}: {text!r} holds no numbers: {error}") from error

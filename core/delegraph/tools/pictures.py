@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import threading
@@ -194,6 +195,8 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
     """
+    if not os.path.exists(path):
+        raise ArgumentError(f"picture {path!r} cannot be read: {os.strerror(errno.ENOENT)}")
     require_pillow(f"reading {path!r}")
     from PIL import Image, ImageOps, UnidentifiedImageError
 

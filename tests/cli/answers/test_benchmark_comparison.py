@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -8,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.answers.benchmark_comparison import Against
+from delegraph.cli.answers.benchmark_comparison import Against, with_whole_time
 from delegraph.cli.failure import CheckFailed
 from delegraph.tools import Setup, compare
 from delegraph.tools.benchmarking.comparison import Comparison, Timed
 from delegraph.tools.benchmarking.verdicts import judge
+from delegraph.tools.progress import untold
 from support.command import Command
 
 BRIEF = ("--blocks", 5, "--seconds", 0.1)
@@ -61,6 +63,17 @@ def test_what_the_set_up_itself_fails_with_is_the_exit_code(
     ran = delegraph("benchmark", sines, "-d", "unknown", "--against", "-d none", *BRIEF)
     assert ran.code == 3
     assert "no installed plugin provides delegate 'unknown'" in ran.err
+
+
+def test_the_first_block_tells_the_whole_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter((0.0, 2.5, 2.6))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    tell = with_whole_time(untold, 12, announced=12.0)
+    for done in (0.5, 1.0, 2.0):
+        tell("block", done, 12)
+    assert capsys.readouterr().err == "by its first block, it takes about 30 s in all\n"
 
 
 @cache

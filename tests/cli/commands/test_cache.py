@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,11 @@ from support.command import Command
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def fill() -> None:
@@ -32,6 +39,7 @@ def test_list_groups_by_delegate_and_version(delegraph: Command, folder: Path) -
     fill()
     lines = delegraph("cache", "list").lines
     assert lines[0] == str(folder)
+    assert lines[1] == "cache version files size last used"
     assert any(line.startswith("mine 1.0 2 5.0 kB 20") for line in lines)
     assert any(line.startswith("other 2.0-cpu 1 10 B 20") for line in lines)
     answer = delegraph("cache", "list", "--json").json
@@ -60,6 +68,26 @@ def test_a_cache_that_may_not_be_read_is_named(
     assert ran.code == 2
     told = f"the cache cannot be used: {folder}: Permission denied; DELEGRAPH_CACHE=FOLDER names"
     assert f"error: {told}" in ran.err
+
+
+def test_a_terminal_is_asked_before_all_is_removed(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill()
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    ran = delegraph("cache", "clear")
+    assert (ran.code, ran.out) == (130, "")
+    assert "Remove all 3 files, 5.0 kB? [y/N]" in ran.err
+    assert delegraph("cache", "clear", "--yes").out.strip() == "removed 3 files, 5.0 kB"
+
+
+def test_clear_removes_all_caches_of_a_delegate(delegraph: Command) -> None:
+    fill()
+    BlobCache("mine-sources", "1.0").put("a", bytes(10))
+    BlobCache("mine2", "1.0").put("a", bytes(10))
+    assert delegraph("cache", "clear", "mine").out.strip() == "removed 3 files, 5.0 kB"
+    left = delegraph("cache", "list", "--json").json["entries"]
+    assert {entry["delegate"] for entry in left} == {"mine2", "other"}
 
 
 def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:

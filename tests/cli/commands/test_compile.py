@@ -113,16 +113,6 @@ def test_a_file_that_computes_something_else_is_told(
     assert out.exists()
 
 
-def test_a_replaced_model_is_compared_with_what_it_was(
-    model: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = 'data[...] = self.engine.get_tensor(detail["index"])'
-    change_compiler(model.parent, monkeypatch, read, f"{read} + 1")
-    ran = delegraph("compile", model, "-d", "engine", "-o", model)
-    assert "output y differs from that of model.tflite by " in ran.out
-    assert [path.name for path in model.parent.glob("*.tflite")] == ["model.tflite"]
-
-
 def test_a_model_that_does_not_run_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
 ) -> None:

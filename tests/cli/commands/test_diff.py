@@ -28,7 +28,10 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     lines = delegraph(*words, "--runs", "2").lines
     assert lines[0].startswith("differs: 2 of 2 elements of y are off by more than the numerics")
     assert lines[1] == "--layers tells from which node on"
+    assert lines[2] == "exit code 0: --tolerance says what may differ, and more fails"
+    assert "exit code 0" not in delegraph(*words, "--runs", "1", "--tolerance", "1e-3").out
     done = delegraph(*words, "--layers", "--html", page, "--json")
+    assert f"page written to {page}\n" in done.err
     assert done.json["verdict"]["node"] == 0
     assert done.json["runs"] == ["seed 0"]  # with --layers, one run is enough
     assert done.json["verdict"]["text"].startswith("differs from node 0 (SIN) on: ")
@@ -143,6 +146,7 @@ def test_layers_are_drawn(delegraph: Command, sines: Path, tmp_path: Path, suffi
         (["--plot", "l.png"], "--plot needs --layers"),
         (["--node-data", "folder"], "--node-data needs --layers"),
         (["--inner", "alone"], "--inner needs --layers"),
+        (["--html", "d.txt"], "'d.txt': expected a file ending in .html or .htm"),
         (["--layers", "--plot", "l.pdf"], "expected a file ending in .png, .svg"),
     ],
 )

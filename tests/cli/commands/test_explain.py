@@ -478,8 +478,12 @@ def test_require_is_about_the_explained_signature(delegraph: Command) -> None:
 
 
 @pytest.mark.parametrize("option", ["--lock", "--check"])
-def test_a_lock_is_about_all_signatures(delegraph: Command, sines: Path, option: str) -> None:
-    ran = delegraph("explain", sines, "-d", "sin", "--signature", "serving_default", option, sines)
+def test_a_lock_is_about_all_signatures(
+    delegraph: Command, sines: Path, tmp_path: Path, option: str
+) -> None:
+    lock = tmp_path / "lock.json"
+    lock.touch()
+    ran = delegraph("explain", sines, "-d", "sin", "--signature", "serving_default", option, lock)
     assert ran.code == 2
     assert f"{option} is about all signatures: leave out --signature" in ran.err
 

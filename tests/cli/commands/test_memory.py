@@ -46,6 +46,7 @@ def test_the_exit_code_says_whether_the_budget_holds(
     ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", budget)
     assert ran.code == code
     assert ("over budget: 3072 bytes needed" in ran.err) == bool(code)
+    assert ("within the budget: 3072 of " in ran.out) == (not code)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,8 @@ def test_the_exit_code_says_whether_the_budget_holds(
     [
         (["--planner", "worst"], "no planner 'worst'; there are delegraph, tflite, naive"),
         (["--budget", "much"], "'much' is no size, expected 4096, 256K or 1.5M"),
+        (["--align", "3"], "3 is no power of two, expected 1, 2, 4, 8, 16, 32 or 64"),
+        (["--align", "32", "--write-offline", "o.tflite"], "no effect with --write-offline: TFLM "),
         (["--align", "65"], "65 is out of range, expected 1 to 64"),
         (["--draw", "plan.gif"], "--draw plan.gif: expected a file ending in .svg, .png, .html"),
         (["--plot", "plan.gif"], "expected a file ending in .svg, .png, .html"),
@@ -77,8 +80,9 @@ def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -
 
 def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) -> None:
     out = tmp_path / "planned.tflite"
-    ran = delegraph("memory", DIGITS, "--write-offline", out)
+    ran = delegraph("memory", DIGITS, "-d", "none", "--write-offline", out)
     assert ran.code == 0
+    assert ran.err == f"model with its plan written to {out}; TFLM aligns to 16\n"
     found = offline_plan(load_model(str(out)))
     assert found is not None
     assert max(found) > 0
@@ -91,6 +95,7 @@ def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines:
     ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
     assert "planner as it runs core alone bound ratio ms" in ran.lines
     assert "bound, ratio, chart and suggestions: as it runs" in ran.lines
+    assert any(line.startswith("aligned to 64; what a delegate keeps") for line in ran.lines)
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384

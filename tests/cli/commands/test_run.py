@@ -111,7 +111,10 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
         (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),
         (["-i", "t0=gone.npy"], "input 't0' (float32 [2]): 'gone.npy' cannot be read"),
         (["-i", "t0=gone.wav"], "sound 'gone.wav' cannot be read: No such file or directory"),
-        (["-i", "t0=word"], "'word' is not 'random', 'zeros', a number, or a file: .npy, "),
+        (
+            ["-i", "t0=word"],
+            "'word' is not 'random', 'zeros', a number, nan, inf, or a file: .npy, ",
+        ),
     ],
 )
 def test_a_wrong_input_exits_with_2(
@@ -439,7 +442,10 @@ def test_a_picture_without_pillow_says_what_to_install(
     shape = (1, 2, 2, 3)
     model.write_bytes(one_op_model("RELU", [tensor(shape, **kind)], [tensor(shape, **kind)]))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    ran = delegraph("run", model, "-i", "x.png")
+    ran = delegraph("run", model, "-i", tmp_path / "x.png")
+    assert "cannot be read: No such file" in ran.err
+    (tmp_path / "x.png").touch()
+    ran = delegraph("run", model, "-i", tmp_path / "x.png")
     assert ran.code == 2
     assert "needs Pillow; install it with: pip install 'delegraph[images]'" in ran.err
 

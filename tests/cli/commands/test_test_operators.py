@@ -53,7 +53,7 @@ def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, fault
 
 @pytest.mark.parametrize("option", ["-d", "--delegate"])
 def test_a_delegate_is_named_as_for_other_commands(delegraph: Command, option: str) -> None:
-    result = delegraph("test-operators", option, "add-sub", "--cases", 1, "--operator", "SUB")
+    result = delegraph("test-operators", option, "add-sub", "--cases", 20, "--operator", "SUB")
     assert (result.code, result.err) == (0, "")
 
 
@@ -82,6 +82,20 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
     assert "Findings" not in result.out
 
 
+def test_cases_are_of_claimed_operators(delegraph: Command) -> None:
+    result = delegraph("test-operators", "sin", "--cases", 5, "--json")
+    assert result.code == 0, result.err
+    assert list(result.json["operators"]) == ["SIN"]
+
+
+def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path) -> None:
+    idle = tmp_path / "idle.py"
+    idle.write_text(FAULTY.replace('"ADD"', '"NOTHING"'))
+    result = delegraph("test-operators", idle, "--operator", "ADD", "--cases", 2, "--jobs", 1)
+    assert result.code == 1
+    assert "error: the delegate takes no node of 2 models: nothing of it is tested" in result.err
+
+
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
@@ -106,6 +120,7 @@ def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_
             "expected one delegate: DELEGATE, --delegate NAME or --delegate-file FILE.py; none is",
         ),
         (("add_sub", "-d", "sin"), "got 'add_sub' and 'sin'"),
+        (("add_sub", "--operator", "CONV_2D"), "'add_sub' claims none of CONV_2D; 'delegraph plu"),
         (("add_sub", "--operator", "AD"), "no cases of an operator 'AD'"),
         (("add_sub", "--badge", "b.png"), "badge is 'b.png', expected a name that ends in .svg"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.benchmarking.earlier_result import read_result, since_then
+from delegraph.tools.benchmarking.earlier_result import read_result, require_same_model, since_then
 from tools.benchmarking.test_result import result
 
 
@@ -56,6 +56,14 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ArgumentError, match="is no result of a benchmark of one set-up"):
         read_result(str(path))
+
+
+def test_a_result_of_another_model_is_refused(tmp_path: Path) -> None:
+    then = read_result(saved(tmp_path, 1.0))
+    model = then.conditions["model"]
+    require_same_model(then, f"elsewhere/{model}")
+    with pytest.raises(ArgumentError, match=f"of another model: {model} then, other.tflite now"):
+        require_same_model(then, "other.tflite")
 
 
 def test_few_runs_are_refused(tmp_path: Path) -> None:

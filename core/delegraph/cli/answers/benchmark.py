@@ -108,7 +108,9 @@ def print_since_then(out: Console, since: SinceThen) -> None:
     columns = ("", "then", "now", "change")
     print_table(out, columns, rows, right=columns[1:])
     out.print()
-    out.print(f"now {since.verdict}: ratio {since.ratio} of the quickest runs", style="bold")
+    is_noisy = since.verdict == "too noisy"
+    verdict = "too noisy to tell" if is_noisy else f"now {since.verdict}"
+    out.print(f"{verdict}: ratio {since.ratio} of the quickest runs", style="bold")
     for change in since.changes:
         print_paragraph(out, f"not as then: {change}", indent=0)
 

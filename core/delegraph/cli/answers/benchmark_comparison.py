@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.tools.benchmarking.comparison import Comparison, Timed
+    from delegraph.tools.progress import Progress
     from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
 
@@ -40,6 +43,10 @@ _OF_ONE_ALONE = (
     *("name", "save", "compare_with"),
     *PROFILE_OPTIONS,
 )
+
+
+_LITTLE = 5.0
+"""Seconds by which a comparison may take longer than announced without a word."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +85,18 @@ class Against:
                 seconds=self.seconds,
                 max_seconds=self.max_seconds,
                 same_within=self.same_within / 100,
-                progress=progress,
+                progress=with_whole_time(progress, self.blocks, self.seconds),
             )
 
     def duration(self) -> str:
-        """Text saying how long the comparison takes."""
+        """Text saying how long the comparison takes at least."""
         seconds = self.seconds
         if self.max_seconds is not None:
             seconds = min(seconds, self.max_seconds)
         count = len(self.others) + 2  # MODEL twice
         most = "" if self.max_seconds is None else f"; no block begins after {self.max_seconds:g} s"
         return (
-            f"takes {about(seconds)}, and what it takes to make {count} "
+            f"takes at least {seconds:g} s, and the time to make {count} "
             f"interpreters {self.blocks} times{most}"
         )
 
@@ -107,6 +114,30 @@ class Against:
         for other in found.others:
             if other.failure is not None:
                 raise other.failure
+
+
+def with_whole_time(progress: Progress, blocks: int, announced: float) -> Progress:
+    """Return a progress function that also says after the first block how long all blocks take.
+
+    A bar on a terminal shows the remaining time by itself.
+
+    Args:
+        progress: function that is told the progress as well.
+        blocks: number of blocks.
+        announced: seconds that the user expects; a time that is little longer is not told.
+    """
+    begin, is_told = time.monotonic(), sys.stderr.isatty()
+
+    def tell(what: str, done: float, total: float | None) -> None:
+        nonlocal is_told
+        if not is_told and total and done * blocks >= total:
+            is_told = True
+            whole = (time.monotonic() - begin) * total / done
+            if whole > announced + _LITTLE:
+                click.echo(f"by its first block, it takes {about(whole)} in all", err=True)
+        progress(what, done, total)
+
+    return tell
 
 
 def against_options(command: Command) -> Command:

@@ -22,7 +22,12 @@ _SIDE = len("reference: ")
 
 
 def print_verdict(
-    out: Console, verdict: Verdict, *, has_layers: bool, is_one_setup: bool = False
+    out: Console,
+    verdict: Verdict,
+    *,
+    has_layers: bool,
+    has_tolerance: bool,
+    is_one_setup: bool = False,
 ) -> None:
     """Print whether outputs are equal, and how to find the node from which on they differ.
 
@@ -30,6 +35,7 @@ def print_verdict(
         out: the terminal.
         verdict: the verdict to print.
         has_layers: whether layers were compared.
+        has_tolerance: whether differences above a tolerance fail the command.
         is_one_setup: whether test and reference are equal set-ups.
     """
     out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
@@ -38,6 +44,8 @@ def print_verdict(
         print_paragraph(out, text, indent=0)
     if verdict.word == "differs" and not has_layers:
         out.print("--layers tells from which node on", style="dim")
+    if verdict.word == "differs" and not has_tolerance:
+        out.print("exit code 0: --tolerance says what may differ, and more fails", style="dim")
     out.print()
 
 
@@ -64,8 +72,11 @@ def print_difference(out: Console, found: Difference) -> None:
         "ULP",
         "unequal",
     )
-    rows = [row for output in found.outputs for row in _rows(output)]
-    less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
+    by_output = [_rows(output) for output in found.outputs]
+    rows = [row for rows in by_output for row in rows]
+    # Without the column, two rows of an output would contradict each other.
+    values = () if any(len(rows) > 1 for rows in by_output) else ("values",)
+    less = (("ULP", "cosine"), ("p99.9",), ("type", *values), ("mean",), ("SNR dB",))
     print_table(out, columns, rows, right=columns[3:], optional=less)
     for output in found.outputs:
         _print_worst(out, output, found)
@@ -162,13 +173,14 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         out.print(f"  {note}")
     ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
     columns = ("node", "operator", "name", "runs on", *ways, "note")
+    host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
     shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
     rows = [
         [
             layer.node,
             layer.op,
             layer.name,
-            layer.delegate or "",
+            layer.delegate or host,
             *_far(layer.drift),
             *_far(layer.same_inputs),
             layer.same_inputs_note,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,10 +65,10 @@ def print_bisection(out: Console, found: Bisection) -> None:
     """Print the faulty nodes, and the files that reproduce each fault."""
     out.print(f"test:      {found.setup}")
     out.print(f"reference: {found.reference}")
-    count = plural(len(found.candidates), "node")
-    out.print(f"{count} with delegates, {plural(len(found.probes), 'probe')}")
+    out.print(f"{_candidates(found)}, {plural(len(found.probes), 'probe')}")
     if found.is_right:
-        out.print("the result is right with all of them")
+        nothing = "no delegate has a node, so there is nothing to bisect"
+        out.print("the result is right with all of them" if found.candidates else nothing)
     if found.culprits:
         heading(out, "Culprits")
         columns = ("nodes", "operators", "delegate", "probes", "what happens")
@@ -78,6 +79,14 @@ def print_bisection(out: Console, found: Bisection) -> None:
         out.print(f"right without them: --rules {found.rules_file}", soft_wrap=True)
     for remark in found.remarks:
         out.print(f"note: {remark}", soft_wrap=True)
+
+
+def _candidates(found: Bisection) -> str:
+    """Return text that counts the nodes with delegates, and among them those of the default."""
+    rest = Counter(node.delegate for node in found.candidates if node.is_by_default)
+    shares = " and ".join(f"{count} of {name}, by default" for name, count in rest.items())
+    text = f"{plural(len(found.candidates), 'node')} with delegates"
+    return f"{text} ({shares})" if shares else text
 
 
 def _row(culprit: Culprit) -> tuple[object, ...]:

@@ -132,7 +132,8 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         columns = ("", "tensors", "arena", "variables")
         out.print()
         print_table(out, columns, rows, right=columns[1:])
-        print_paragraph(out, "what a delegate keeps for the inside of its partitions: not counted")
+        kept = "what a delegate keeps for the inside of its partitions: not counted"
+        print_paragraph(out, f"aligned to {answer.subject.alignment}; {kept}")
     if not answer.subject.is_complete:
         text = "up to the first node whose output shape is known only while invoking"
         print_paragraph(out, text)

@@ -1,28 +1,14 @@
-"""Checks and writes the result file that a command's option names."""
+"""Writes the result file that a command's option names."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from delegraph.cli.answers.printing import finite
-
-
-def require_place(path: str, option: str) -> None:
-    """Check, before any work, that *path* can be written: its folder exists, and it is no folder.
-
-    Raises:
-        BadParameter: there is no such folder, or *path* is a folder.
-    """
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint=option)
-    if Path(path).is_dir():
-        raise click.BadParameter(f"{path!r} is a folder", param_hint=option)
 
 
 def write_result(path: str, result: Mapping[str, Any], option: str) -> None:

@@ -14,13 +14,10 @@ from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import (
-    diagnosis_options,
-    json_option,
-    require_folder,
-)
+from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.op_profile import op_profile_options
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.run_control import run_control_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
@@ -53,14 +50,6 @@ class BenchmarkRequest:
     profile: ProfileRequest
 
 
-def _require_known_suffix(
-    ctx: click.Context, parameter: click.Parameter, path: str | None
-) -> str | None:
-    if path is not None and not path.lower().endswith((".json", ".npz")):
-        raise click.BadParameter(f"{path!r}: expected a file ending in .json or .npz")
-    return require_folder(ctx, parameter, path)
-
-
 @click.command("benchmark", cls=SectionedCommand)
 @setup_options
 @against_options
@@ -70,8 +59,8 @@ def _require_known_suffix(
 @click.option("--name", default="", help="Name of this benchmark in the result.")
 @click.option(
     "--save",
+    type=OutputFile(".json", ".npz"),
     metavar="FILE",
-    callback=_require_known_suffix,
     help="Save all figures to FILE.json, or the last outputs to FILE.npz.",
 )
 @click.option(
@@ -82,8 +71,7 @@ def _require_known_suffix(
 )
 @click.option(
     "--result-json",
-    type=click.Path(dir_okay=False, writable=True),
-    callback=require_folder,
+    type=OutputFile(),
     metavar="FILE",
     help="Write all figures, the time of every run, and the machine.",
 )
@@ -112,7 +100,7 @@ def command(as_json: bool, **options: Any) -> None:
         raise click.UsageError("a profile needs runs: leave out --dry-run, or the profile options")
     if not request.control.runs and request.compare_with is not None:
         raise click.UsageError("a comparison needs runs: leave out --dry-run, or --compare-with")
-    then = None if request.compare_with is None else _then(request.compare_with)
+    then = None if request.compare_with is None else _then(request.compare_with, request.setup)
     result = _measured(request, is_quiet=as_json)
     _write(request, result)
     profile = _profile(request)
@@ -146,10 +134,12 @@ def _is_json(path: str) -> bool:
     return path.lower().endswith(".json")
 
 
-def _then(path: str) -> Then:
-    from delegraph.tools.benchmarking.earlier_result import read_result
+def _then(path: str, setup: Setup) -> Then:
+    from delegraph.tools.benchmarking.earlier_result import read_result, require_same_model
 
-    return read_result(path)
+    then = read_result(path)
+    require_same_model(then, setup.model)
+    return then
 
 
 def _since_then(result: BenchmarkResult, then: Then, request: BenchmarkRequest) -> SinceThen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
-"""Mapping from a delegate and its version to its cache entries."""
+"""Mapping from a cache's name and version to its entries."""
 
 
 @click.group("cache")
@@ -43,7 +44,11 @@ def command() -> None:
 @json_option
 @diagnosis_options
 def list_(as_json: bool) -> None:
-    """List the cached data, by delegate and version."""
+    """List the cached data, by cache and version.
+
+    A cache has the name of the delegate that fills it, which may have further ones, NAME-WORD.
+    Delegraph itself has some, too.
+    """
     from delegraph.delegation.configuration import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
@@ -57,7 +62,7 @@ def list_(as_json: bool) -> None:
     print_title(out, folder)
     print_table(
         out,
-        ("delegate", "version", "files", "size", "last used"),
+        ("cache", "version", "files", "size", "last used"),
         [
             (*key, len(entries), size(_bytes(entries)), _day(entries))
             for key, entries in groups.items()
@@ -68,24 +73,29 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("clear", cls=SectionedCommand)
-@click.argument("delegates", nargs=-1, metavar="[DELEGATE]...")
+@click.argument("delegates", nargs=-1, metavar="[NAME]...")
+@click.option("-y", "--yes", is_flag=True, help="Remove all without asking.")
 @json_option
 @diagnosis_options
-def clear(delegates: tuple[str, ...], as_json: bool) -> None:
-    """Remove the cached data of the named delegates, or of all delegates.
+def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Remove the cached data of delegates, or of single caches; without a NAME, all of it.
 
-    Models that use the data are compiled again. A process keeps the files that it has open.
+    Models that use the data are compiled again. A process keeps the files that it has open. On a
+    terminal, the command asks before it removes all.
     """
     from delegraph.delegation.cache_entries import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
 
     kept = {namespace for namespace, _ in _groups(None)}
     for name in delegates:
-        if name not in kept:
+        if not any(_belongs(namespace, name) for namespace in kept):
             hint = did_you_mean(name, sorted(kept))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(delegates or None).values() for entry in group]
+    if not (delegates or yes) and entries and sys.stdin.isatty():
+        what = f"{plural(len(entries), 'file')}, {size(_bytes(entries))}"
+        click.confirm(f"Remove all {what}?", abort=True, err=True)
     with _in_words():
         for entry in entries:
             remove_entry(entry)
@@ -163,11 +173,16 @@ def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
             ServedBatches(predictor, has_rows).warm_up()
 
 
-def _groups(delegates: tuple[str, ...] | None) -> Groups:
-    """Return the files in the cache, grouped by delegate and version.
+def _belongs(namespace: str, name: str) -> bool:
+    """Whether a cache is the one called *name*, or a further one of the delegate *name*."""
+    return namespace == name or namespace.startswith(f"{name}-")
+
+
+def _groups(names: tuple[str, ...] | None) -> Groups:
+    """Return the files in the cache, grouped by cache and version.
 
     Args:
-        delegates: names of the delegates; None means all.
+        names: names of caches or delegates; None means all.
     """
     from delegraph.delegation.cache_entries import cache_entries
 
@@ -175,7 +190,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
     with _in_words():
         entries = cache_entries()
     for entry in entries:
-        if delegates is None or entry.namespace in delegates:
+        if names is None or any(_belongs(entry.namespace, name) for name in names):
             found[entry.namespace, entry.version].append(entry)
     return found
 

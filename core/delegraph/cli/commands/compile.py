@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +29,9 @@ from delegraph.cli.options.arguments import (
     limit_options,
     model_argument,
     named_delegate_option,
-    require_folder,
     rule_options,
 )
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import printable
 
@@ -60,8 +56,8 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option(
     "-o",
     "--output",
+    type=OutputFile(),
     metavar="OUT",
-    callback=require_folder,
     help="Write the model, or its bundle, to this file.",
 )
 @click.option(
@@ -120,13 +116,12 @@ def command(
         _print_inside(model, output, compiled)
     checked = None
     if is_any and output is not None and not dry_run:
-        with _lasting(model, output) as source:
-            compiled.write(output)
-            if not as_json:
-                click.echo(f"\nwritten to {printable(output)}")
-            if not no_check:
-                checked = _checked(_setups(source, output, delegates, threads, compiled, arguments))
-                answer["check"] = checked.to_json()
+        compiled.write(output)
+        if not as_json:
+            click.echo(f"\nwritten to {printable(output)}")
+        if not no_check:
+            checked = _checked(_setups(model, output, delegates, threads, compiled, arguments))
+            answer["check"] = checked.to_json()
     if as_json:
         print_json(answer)
     elif checked is not None:
@@ -160,24 +155,6 @@ def _require_compilable(delegates: Sequence[str]) -> None:
                 f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
                 f"'delegraph run MODEL -d {word}'; only an installed delegate can be compiled"
             )
-
-
-@contextlib.contextmanager
-def _lasting(model: str, output: str) -> Iterator[str]:
-    """Yield a path of the model that stays valid when the file *output* is written.
-
-    *output* may be the model's own file; then it is a copy.
-    """
-    from delegraph.bundles.opening import split_address
-
-    file, section = split_address(model)
-    if not os.path.exists(output) or not os.path.samefile(file, output):
-        yield model
-        return
-    # In the same folder, as constants may be in files beside the model.
-    with tempfile.NamedTemporaryFile(dir=Path(file).parent, suffix=Path(file).suffix) as copy:
-        shutil.copyfile(file, copy.name)
-        yield copy.name if section is None else f"{copy.name}#{section}"
 
 
 def _setups(

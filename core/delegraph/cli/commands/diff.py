@@ -14,11 +14,13 @@ from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
+from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
@@ -106,6 +108,7 @@ class _DiffCommand(SectionedCommand):
 )
 @click.option(
     "--plot",
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the layers to a .png or .svg file.",
 )
@@ -116,8 +119,8 @@ class _DiffCommand(SectionedCommand):
 )
 @click.option(
     "--html",
+    type=OutputFile(".html", ".htm"),
     metavar="FILE",
-    callback=require_folder,
     help="Write a page with verdict, figures and histograms.",
 )
 @click.option(
@@ -199,6 +202,7 @@ def command(
         _write_layers(seen, plot, node_data)
     if html is not None:
         write_text(html, difference_page(found, verdict, seen), "--html")
+        click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
         shown |= {} if seen is None else {"layers": seen.to_json()}
@@ -207,7 +211,10 @@ def command(
     else:
         out = console()
         is_one = found.test == found.reference
-        print_verdict(out, verdict, has_layers=layers, is_one_setup=is_one)
+        is_judged = bool(tolerances)
+        print_verdict(
+            out, verdict, has_layers=layers, has_tolerance=bool(tolerances), is_one_setup=is_one
+        )
         print_difference(out, found)
         if seen is not None:
             print_layers(out, seen, worst_first=sort == "worst")
@@ -257,10 +264,12 @@ def _write_layers(found: LayersDifference, plot: str | None, node_data: str | No
         from delegraph.tools.differing.layers_plot import draw_layers
 
         draw_layers(found, plot)
+        click.echo(f"layers drawn to {printable(plot)}", err=True)
     if node_data is not None:
         from delegraph.tools.differing.layers_node_data import write_layers_node_data
 
         write_layers_node_data(found, node_data)
+        click.echo(f"layers' differences written to {printable(node_data)}", err=True)
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:

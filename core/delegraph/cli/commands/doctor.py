@@ -17,10 +17,10 @@ from delegraph.cli.answers.printing import (
     progress,
     size,
 )
-from delegraph.cli.answers.result_file import require_place
 from delegraph.cli.commands.plugins import print_findings, survey_findings, time_limit_option
 from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ SHOWN_FAILURES = 10
 @click.option(
     "--report",
     "report_file",
+    type=OutputFile(),
     metavar="FILE.md",
     help="Write all findings to a file for a fault report, without private paths.",
 )
@@ -63,8 +64,6 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
-    if report_file is not None:
-        require_place(report_file, "--report")
     with progress("looking at the machine and importing the delegates"):
         report, found_hosts, failures = machine_report(), hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))

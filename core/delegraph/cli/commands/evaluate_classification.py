@@ -9,7 +9,7 @@ import click
 
 from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
-from delegraph.cli.options.arguments import require_folder
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import preprocessing_options
 from delegraph.cli.options.sections import SectionedCommand
 
@@ -43,8 +43,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
 @click.option(
     "--csv",
     "csv_path",
-    type=click.Path(dir_okay=False, writable=True),
-    callback=require_folder,
+    type=OutputFile(),
     metavar="FILE.csv",
     help="Write each set-up's answer for each picture.",
 )

@@ -14,7 +14,8 @@ import click
 from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
-from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
 
@@ -137,8 +138,7 @@ def _with_options(command: Command) -> Command:
     command = click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False, writable=True),
-        callback=require_folder,
+        type=OutputFile(),
         metavar="FILE.json",
         help="Write the result; an interrupted run goes on from FILE.journal.",
     )(command)

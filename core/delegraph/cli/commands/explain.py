@@ -19,6 +19,7 @@ from delegraph.cli.answers.printing import (
 from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
@@ -57,7 +58,7 @@ class ExplainRequest:
     metavar="NAME",
     help="Show only the nodes of this signature.",
 )
-@click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
+@click.option("--lock", type=OutputFile(), metavar="FILE", help="Write the placement to FILE.")
 @click.option(
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),

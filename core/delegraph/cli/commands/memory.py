@@ -20,7 +20,9 @@ from delegraph.cli.options.arguments import (
     limit_options,
     model_argument,
 )
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.cli.options.without_effect import require_effect
 from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
@@ -50,6 +52,18 @@ class MemoryRequest:
     as_json: bool
 
 
+_TFLM_ALIGNMENT = 16
+"""Number of bytes to which TensorFlow Lite Micro aligns tensors, as every offline plan must."""
+
+_OFFLINE = f"TFLM aligns to {_TFLM_ALIGNMENT}"
+
+
+def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int) -> int:
+    if number & (number - 1):
+        raise click.BadParameter(f"{number} is no power of two, expected 1, 2, 4, 8, 16, 32 or 64")
+    return number
+
+
 @click.command("memory", cls=SectionedCommand)
 @model_argument
 @click.option(
@@ -65,6 +79,7 @@ class MemoryRequest:
     type=click.IntRange(1, 64),
     default=64,
     show_default=True,
+    callback=_power_of_two,
     help="Bytes that tensors are aligned to.",
 )
 @click.option("--micro", is_flag=True, help="Estimate TensorFlow Lite Micro's arena as well.")
@@ -72,11 +87,13 @@ class MemoryRequest:
     "--draw",
     "--plot",
     "draw",
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the arena over time: .svg, .png or .html.",
 )
 @click.option(
     "--write-offline",
+    type=OutputFile(),
     metavar="OUT.tflite",
     help="Write the model with its plan inside, for TFLM.",
 )
@@ -110,8 +127,12 @@ def command(**options: Any) -> None:
         click.echo(f"arena drawn to {request.draw}", err=True)
     if request.write_offline is not None:
         _write_offline(request, answer)
-    if request.budget is not None and answer.needed > request.budget:
-        raise CheckFailed(f"over budget: {answer.needed} bytes needed, {request.budget} allowed")
+    if request.budget is not None:
+        if answer.needed > request.budget:
+            text = f"over budget: {answer.needed} bytes needed, {request.budget} allowed"
+            raise CheckFailed(text)
+        if not request.as_json:
+            click.echo(f"\nwithin the budget: {answer.needed} of {request.budget} bytes needed")
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
@@ -119,8 +140,11 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.setup import Setup
 
-    if request.write_offline is not None and request.delegates + request.delegate_files:
-        raise click.UsageError("--write-offline plans the model as it is, without --delegate")
+    if request.write_offline is not None:
+        if set(request.delegates) - {"none"} or request.delegate_files:
+            raise click.UsageError("--write-offline plans the model as it is, without --delegate")
+        if request.align != _TFLM_ALIGNMENT:
+            require_effect(("align",), f"has no effect with --write-offline: {_OFFLINE}")
     delegates = Setup(
         request.model,
         delegates=request.delegates or (() if request.delegate_files else None),
@@ -184,7 +208,7 @@ def _report(
     ) as interpreter:
         interpreter.allocate_tensors()
         planners = None if request.planner == "all" else (request.planner,)
-        align = 16 if request.write_offline is not None else request.align
+        align = _TFLM_ALIGNMENT if request.write_offline is not None else request.align
         return memory_report(interpreter, planners, align), interpreter.placement
 
 
@@ -223,8 +247,9 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     try:
         Path(request.write_offline).write_bytes(content)
     except OSError as error:
-        raise click.UsageError(f"--write-offline {request.write_offline!r}: {error}") from error
-    click.echo(f"model with its plan written to {request.write_offline}", err=True)
+        reason = error.strerror or error
+        raise click.UsageError(f"--write-offline {request.write_offline!r}: {reason}") from error
+    click.echo(f"model with its plan written to {request.write_offline}; {_OFFLINE}", err=True)
 
 
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:

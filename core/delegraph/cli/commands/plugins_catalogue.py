@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from delegraph.cli.answers.printing import console, plural, print_json, print_paragraph
+from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.options.arguments import diagnosis_options, json_option
-from delegraph.errors import ArgumentError
+from delegraph.cli.options.output_files import OutputFile
 
 
 @click.command("catalogue")
@@ -21,13 +22,13 @@ from delegraph.errors import ArgumentError
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(".html", ".md"),
     metavar="FILE",
     help="Write a page: FILE.html or FILE.md.",
 )
 @json_option
 @diagnosis_options
-def catalogue(wheels: Path | None, output: Path | None, as_json: bool) -> None:
+def catalogue(wheels: Path | None, output: str | None, as_json: bool) -> None:
     """List packages with plugins from their metadata alone.
 
     No plugin is imported, so wheels need not be installed or trusted. A package's badge is its
@@ -40,19 +41,14 @@ def catalogue(wheels: Path | None, output: Path | None, as_json: bool) -> None:
         packages_of_wheels,
     )
 
-    if output is not None and output.suffix not in (".html", ".md"):
-        raise click.UsageError(f"--output is {str(output)!r}, expected FILE.html or FILE.md")
     packages, unreadable = (
         (installed_packages(), {}) if wheels is None else packages_of_wheels(wheels)
     )
     for name, reason in unreadable.items():
         click.echo(f"warning: {name} is left out: {reason}", err=True)
     if output is not None:
-        page = html_page(packages) if output.suffix == ".html" else markdown_page(packages)
-        try:
-            output.write_text(page, encoding="utf-8")
-        except OSError as error:
-            raise ArgumentError(f"page {str(output)!r} cannot be written: {error}") from error
+        page = markdown_page if output.lower().endswith(".md") else html_page
+        write_text(output, page(packages), "--output")
     if as_json:
         shown = [package.to_json() for package in packages]
         print_json({"packages": shown, "unreadable": unreadable})

@@ -23,9 +23,9 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
     json_option,
-    require_folder,
     with_options_added,
 )
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
@@ -76,12 +76,12 @@ def _renamings(
     return {word.partition("=")[0]: word.partition("=")[2] for word in words}
 
 
-def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str | None:
-    """Check, before long work, that the folder of the output exists and the format is known."""
+def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
+    """Check, before long work, that the format of the output is known."""
     from delegraph.scale.outputs import output_format
 
     output_format(path)
-    return require_folder(ctx, parameter, path)
+    return path
 
 
 _OPTIONS = (
@@ -89,7 +89,7 @@ _OPTIONS = (
         "-o",
         "--output",
         required=True,
-        type=click.Path(dir_okay=False, writable=True),
+        type=OutputFile(),
         callback=_require_output,
         metavar="FILE",
         help="Write the rows to .jsonl, .csv, .npz or .parquet.",

@@ -11,9 +11,9 @@ import click
 
 from delegraph.cli.answers.printing import print_json, progress, size
 from delegraph.cli.answers.progress_bar import shown_progress
-from delegraph.cli.answers.result_file import require_place
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import (
@@ -60,6 +60,7 @@ class ReportRequest:
 @click.option(
     "-o",
     "--output",
+    type=OutputFile(".html", ".htm"),
     metavar="FILE.html",
     default="report.html",
     show_default=True,
@@ -138,7 +139,7 @@ def command(
 
 
 def _require_use(request: ReportRequest) -> None:
-    """Check, before any measurement, that options have an effect and the page's folder exists."""
+    """Check, before any measurement, that options have an effect."""
     if not request.benchmark:
         require_effect(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:
@@ -147,7 +148,6 @@ def _require_use(request: ReportRequest) -> None:
         raise click.UsageError("--diff compares the first subgraph: leave out --signature")
     if not request.diff:
         require_effect(("reference", "inner", "diff_runs"), "needs --diff")
-    require_place(request.output, "--output")
 
 
 def _report(request: ReportRequest) -> Report:

@@ -17,8 +17,9 @@ import click
 
 from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.answers.run import RunAnswer, print_answer
-from delegraph.cli.options.arguments import diagnosis_options, json_option, save_option
+from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_option, sample_rate_option, seed_option
+from delegraph.cli.options.output_files import OutputFile, save_option
 from delegraph.cli.options.pictures import NAMES as PICTURE_OPTIONS
 from delegraph.cli.options.pictures import picture_options
 from delegraph.cli.options.sections import SectionedCommand
@@ -99,6 +100,7 @@ def _require_drawable(
 @save_option
 @click.option(
     "--draw",
+    type=OutputFile(),
     metavar="FILE.png",
     callback=_require_drawable,
     help="Draw the findings on the input picture, with a legend.",

@@ -11,6 +11,7 @@ import click
 from delegraph.cli.answers.printing import print_json
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import ArgumentError
 
@@ -38,7 +39,10 @@ _FAILURES = {1: "a check failed", 5: "no check was run"}
     help="End a check that takes longer for one model; 0 for no limit.",
 )
 @click.option(
-    "--badge", metavar="FILE", help="Write a badge: FILE.svg, or FILE.json for shields.io."
+    "--badge",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write a badge: FILE.svg, or FILE.json for shields.io.",
 )
 @json_option
 @diagnosis_options

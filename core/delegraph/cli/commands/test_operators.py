@@ -12,6 +12,7 @@ from delegraph.cli.answers.printing import console, heading, plural, print_json,
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ _SWEEP = "Delegraph sweep"
     "operators",
     multiple=True,
     metavar="OP",
-    help="Only cases about this operator; repeatable.",
+    help="Only cases about this operator; repeatable.  [default: claimed ones]",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a core]")
 @click.option(
@@ -97,6 +98,7 @@ _SWEEP = "Delegraph sweep"
 )
 @click.option(
     "--badge",
+    type=OutputFile(),
     metavar="FILE",
     help="Write a badge: FILE.svg, or FILE.json for shields.io.",
 )
@@ -115,7 +117,8 @@ def command(
     DELEGATE is an installed delegate, the delegate of a file FILE.py, or "core" for Delegraph's own
     kernels, which are compared with the official interpreter. Each case is a small model that is
     invoked and resized several times. Cases run in child processes, so a crash is a finding too.
-    The command does not run on Windows. The exit code is 1 if something differs.
+    The command does not run on Windows. The exit code is 1 if something differs, or the delegate
+    takes no node.
     """
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
@@ -130,6 +133,9 @@ def command(
         print_sweep(console(), result)
     if result.differences:
         raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
+    if result.is_idle:
+        models = plural(result.cases, "model")
+        raise CheckFailed(f"the delegate takes no node of {models}: nothing of it is tested")
 
 
 def _only(*given: str | None) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -216,31 +215,6 @@ def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]
     for option in reversed(options):
         added = option(added)
     return cast(Command, added)
-
-
-def save_option(command: Command) -> Command:
-    """Add ``--save``, which writes the outputs to a file."""
-    return click.option(
-        "--save",
-        metavar="FILE.npz",
-        callback=_require_npz,
-        help="Save all outputs, by tensor name.",
-    )(command)
-
-
-def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    if path is not None and not path.lower().endswith(".npz"):
-        raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
-    return require_folder(ctx, parameter, path)
-
-
-def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    """Check, before long work, that the folder of a path exists, and that the path is no folder."""
-    if path is not None and not Path(path).absolute().parent.is_dir():
-        raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
-    if path is not None and os.path.isdir(path):
-        raise click.BadParameter(f"{path!r} is a folder, give the name of a file")
-    return path
 
 
 def json_option(command: Command) -> Command:

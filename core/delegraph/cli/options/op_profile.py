@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from delegraph.cli.options.arguments import require_folder, with_options_added
+from delegraph.cli.options.arguments import with_options_added
+from delegraph.cli.options.output_files import OutputFile
 
 if TYPE_CHECKING:
     from delegraph.tools.profiling.recording import Recording
@@ -19,8 +20,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 PROFILE_OPTIONS = ("op_profile", "op_profile_csv", "trace", "speedscope", "node_data")
 """Python names of the options, which are the attributes of a :class:`ProfileRequest`."""
-
-_FILE = click.Path(dir_okay=False)
 
 
 @dataclass(frozen=True)
@@ -87,22 +86,19 @@ def op_profile_options(command: Command) -> Command:
         ),
         click.option(
             "--op-profile-csv",
-            type=_FILE,
-            callback=require_folder,
+            type=OutputFile(),
             metavar="FILE",
             help="Write the times of all nodes as CSV.",
         ),
         click.option(
             "--trace",
-            type=_FILE,
-            callback=require_folder,
+            type=OutputFile(),
             metavar="FILE",
             help="Write Chrome trace events, for https://ui.perfetto.dev.",
         ),
         click.option(
             "--speedscope",
-            type=_FILE,
-            callback=require_folder,
+            type=OutputFile(),
             metavar="FILE",
             help="Write the timeline, for https://www.speedscope.app.",
         ),

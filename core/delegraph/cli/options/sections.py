@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import click
 
+from delegraph.cli.options.output_files import require_other_files
+
 SECTIONS = {
     "Inputs": "--images --truth --ids --num-images --denylist --input --input-shape --input-column "
     "--signature --distribution --input-range --seed --sample-rate --metric",
@@ -40,7 +42,17 @@ _UNITS = {"integer": "N", "integer range": "N", "float": "NUMBER", "float range"
 
 
 class SectionedCommand(click.Command):
-    """Command whose help shows its options under the headings of :data:`SECTIONS`."""
+    """Command whose help shows its options under the headings of :data:`SECTIONS`.
+
+    A file to write must not be one that the command reads.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and check that no file that they name is written over."""
+        left = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            require_other_files(ctx)
+        return left
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line for each option: names, meaning, choices and default."""

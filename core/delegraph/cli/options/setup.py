@@ -20,6 +20,7 @@ from delegraph.cli.options.arguments import (
     placement_options,
     runtime_option,
 )
+from delegraph.cli.options.output_files import require_other_model
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
@@ -102,6 +103,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
         files = given.get("delegate_files", ())
         given |= {"delegates": given.get("delegates") or None, "delegate_files": files}
     changed = replace(setup, **given)
+    require_other_model(changed.model)
     _require_known_to_runtime(changed)
     changed.require_installed_delegates()
     return changed

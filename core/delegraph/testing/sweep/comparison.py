@@ -97,8 +97,11 @@ class Comparison:
             return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> tuple[str, ...]:
         """Load the delegate once, so that later processes find its caches filled.
+
+        Returns:
+            Names of the operators that it claims, sorted; empty if it declares no claims.
 
         Raises:
             ArgumentError: the delegate is not the default one, or the core has no such comparison.
@@ -108,9 +111,10 @@ class Comparison:
             _require_default(self)
         elif self.is_core and self.runtime == "litert":
             raise ArgumentError("'core' is no delegate that the official interpreter can have")
-        _ = self.capabilities
+        claimed = {op for claim in self.capabilities.claims for op in claim.operators}
         if self.is_official_right:
             interpreter_module()
+        return tuple(sorted(claimed))
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
         """Run a case in both interpreters, and return how it ended.

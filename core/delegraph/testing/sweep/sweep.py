@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ class Plan:
         first: number of the first case.
         cases: number of cases; None for as many as time allows.
         seconds: number of seconds after which no case is begun; None means no limit.
-        operators: names of the operators to try; empty means all.
+        operators: requested operators; empty means those that the delegate claims.
+        drawn: operators that cases are drawn from; empty means all.
         jobs: number of processes.
         folder: folder for findings; None means that they are not written.
         case_seconds: seconds of processor time that a case may take.
@@ -50,6 +51,7 @@ class Plan:
     cases: int | None = None
     seconds: float | None = 60.0
     operators: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     jobs: int = 1
     folder: Path | None = None
     case_seconds: int = 15
@@ -57,7 +59,7 @@ class Plan:
 
     def case(self, number: int) -> SweepCase:
         """Return the case with a number, equal in any process."""
-        return sweep_case(self.seed, number, self.operators or sweep_operators())
+        return sweep_case(self.seed, number, self.drawn or self.operators or sweep_operators())
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ class SweepResult:
     def differences(self) -> tuple[Finding, ...]:
         """Findings that a new process can repeat."""
         return tuple(f for f in self.findings if f.state != "not repeated")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the delegate took no node of any model, so that nothing of it was tried."""
+        rows = self.counts.values()
+        taken = sum(row["equal"] - row["left to the core"] for row in rows)
+        return not (taken or self.findings or self.plan.comparison.is_core)
 
     @property
     def command(self) -> str:
@@ -130,7 +139,9 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     require_runnable(plan.operators)
     from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
 
-    run_forked(plan.comparison.warm_up)  # engines start threads, which a fork does not survive
+    # Engines start threads, which a fork does not survive.
+    claimed = run_forked(plan.comparison.warm_up)
+    plan = replace(plan, drawn=_drawn(plan, claimed))
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
@@ -138,7 +149,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     was_frozen = gc.get_freeze_count() > 0
     gc.freeze()  # workers share present objects; their garbage collector can skip them
     limits = Limits(plan.case_seconds)
-    operators = plan.operators or sweep_operators()
+    operators = plan.drawn
     end = plan.first + (NO_END if plan.cases is None else plan.cases)
     campaign = Campaign(
         plan.comparison.judge,
@@ -172,9 +183,30 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     return SweepResult(plan, tried, tuple(kept), seconds)
 
 
+def _drawn(plan: Plan, claimed: Sequence[str]) -> tuple[str, ...]:
+    """Return the operators that the cases of a plan are drawn from.
+
+    Args:
+        plan: settings of the sweep.
+        claimed: operators that the delegate claims; empty if it declares nothing.
+
+    Raises:
+        ArgumentError: the delegate claims none of the requested operators.
+    """
+    if plan.operators:
+        if claimed and not set(claimed) & set(plan.operators):
+            raise ArgumentError(
+                f"{plan.comparison.delegate!r} claims none of {', '.join(plan.operators)}; "
+                f"'delegraph plugins info {plan.comparison.delegate} --claims' shows its claims"
+            )
+        return plan.operators
+    known = sweep_operators()
+    return tuple(op for op in known if op in claimed) or known
+
+
 def _make_base_cases(plan: Plan, progress: Progress) -> None:
     """Make the base cases of the plan's operators once for all workers, before they are forked."""
-    operators = plan.operators or sweep_operators()
+    operators = plan.drawn
     for done, op in enumerate(operators):
         progress(f"cases of {op}", done, len(operators))
         base_cases(op, plan.seed)

@@ -24,13 +24,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from delegraph.processes import messages
 from delegraph.processes.child import Child, fork, ready
 from delegraph.processes.ending import how_it_ended
 from delegraph.testing.sweep.board import Board
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Announce, Ending, Fault
+
+Result = TypeVar("Result")
 
 PATIENCE = 30
 """Seconds of waiting that are allowed for a second of processor time, on a busy machine."""
@@ -52,15 +54,15 @@ class Limits:
     bytes: int = 2 << 30
 
 
-def run_forked(work: Callable[[], object]) -> None:
-    """Run *work* in a forked process, so that this process need not start threads for it.
+def run_forked(work: Callable[[], Result]) -> Result:
+    """Return the result of *work* in a forked process; this process starts none of its threads.
 
     Raises:
         DelegraphError: the error that *work* raises.
     """
-    child = fork(lambda requests, answers: messages.write(answers, _error_of(work)))
+    child = fork(lambda requests, answers: messages.write(answers, _ended(work)))
     try:
-        error = messages.read(child.answers)
+        result, error = messages.read(child.answers)
     except (EOFError, OSError):
         error = ChildProcessError("a process ended before it had loaded the delegate")
     finally:
@@ -68,14 +70,16 @@ def run_forked(work: Callable[[], object]) -> None:
         child.answers.close()
     if error is not None:
         raise error
+    found: Result = result
+    return found
 
 
-def _error_of(work: Callable[[], object]) -> Exception | None:
+def _ended(work: Callable[[], object]) -> tuple[object, Exception | None]:
+    """Return the result of *work*, or its error."""
     try:
-        work()
+        return work(), None
     except Exception as error:  # noqa: BLE001 - the parent raises it
-        return error
-    return None
+        return None, error
 
 
 class Worker:

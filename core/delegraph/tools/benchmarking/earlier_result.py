@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,20 @@ def read_result(path: str) -> Then:
         ) from error
     _require_runs(then.runs, path)
     return then
+
+
+def require_same_model(then: Then, model: str) -> None:
+    """Check that an earlier result is one of *model*, whose file may be in another folder now.
+
+    Raises:
+        ArgumentError: the earlier result is one of a model of another name.
+    """
+    before, now = (os.path.basename(path) for path in (then.conditions.get("model", model), model))
+    if before != now:
+        raise ArgumentError(
+            f"{then.path!r} is a result of another model: {before} then, {now} now; "
+            "--against compares two models"
+        )
 
 
 def _require_runs(runs: NDArray[np.float64], of: str) -> None:

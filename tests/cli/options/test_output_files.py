@@ -1,0 +1,66 @@
+"""Files to write: refused before any work where they cannot be, or would replace the model."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from delegraph.cli import COMMANDS
+from delegraph.cli import delegraph as group
+from delegraph.cli.options.output_files import OutputFile
+from support.command import Command
+
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(DIGITS, tmp_path / "m.tflite"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compile m.tflite -d numba_cpu -o m.tflite",
+        "explain m.tflite -d numba_cpu --lock ./m.tflite",
+        "memory m.tflite --write-offline m.tflite",
+        "benchmark m.tflite --result-json m.tflite",
+        "benchmark m.tflite --trace m.tflite",
+        "evaluate custom m.tflite rows.npz --metric rmse -o m.tflite",
+        "evaluate custom m.tflite rows.npz --metric rmse -o rows.npz",
+        "predict m.tflite rows.npz -o rows.npz",
+        "diff m.svg --layers --plot m.svg",
+        "diff m.tflite --reference m.svg --layers --plot m.svg",
+        "memory m.svg --draw m.svg",
+    ],
+)
+def test_no_file_that_is_read_is_written_over(delegraph: Command, model: Path, words: str) -> None:
+    before = model.read_bytes()
+    model.with_suffix(".svg").hardlink_to(model)
+    model.with_name("rows.npz").write_bytes(b"rows")
+    ran = delegraph(*words.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert "itself: give -" in ran.err
+    assert model.read_bytes() == before
+    assert model.with_name("rows.npz").read_bytes() == b"rows"
+
+
+def _options(command: click.Command) -> Iterator[click.Option]:
+    for each in getattr(command, "commands", {}).values():
+        yield from _options(each)
+    yield from (each for each in command.params if isinstance(each, click.Option))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_that_writes_a_file_is_checked(name: str) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    for option in _options(command):
+        help_text, metavar = option.help or "", option.metavar or ""
+        if help_text.startswith(("Write", "Save", "Draw")) and metavar.startswith(("FILE", "OUT.")):
+            assert isinstance(option.type, OutputFile), (name, option.opts)
