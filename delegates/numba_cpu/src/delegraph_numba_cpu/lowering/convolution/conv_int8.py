@@ -17,6 +17,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     signed_bytes,
     summands_of,
     tap_blocks,
+    tap_pairs,
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
@@ -325,17 +326,18 @@ def pack_taps(
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
-    weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
-    byte_shift = builder.level.byte_shift
+    byte_shift, has_pairs = builder.level.byte_shift, builder.level.has_int16_pairs
+    pack = tap_pairs if has_pairs else tap_blocks
+    weights = builder.packed(("weights", *name), lambda: pack(values))
     headers = builder.packed(
         ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
     )
-    summands, groups = summands_of(values), -(-down.kernel // 4)
-    columns = line_columns(across)
+    groups, columns = -(-down.kernel // 4), line_columns(across)
+    parts = [groups, (down.kernel + 2) // 4] if has_pairs else [groups] * summands_of(values)
     offsets = [
         group * columns + tap * across.dilation
-        for _ in range(summands)
-        for group in range(groups)
+        for count in parts
+        for group in range(count)
         for tap in range(across.kernel)
     ]
     places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))
