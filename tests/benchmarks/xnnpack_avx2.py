@@ -1,8 +1,8 @@
 """XNNPACK limited to AVX2, on a processor that has more.
 
 XNNPACK and ruy ask cpuinfo, a library inside LiteRT, what the processor has. cpuinfo keeps the
-answer in the variable ``cpuinfo_isa``, with a byte for each feature. XNNPACK reads it when the first
-interpreter is made; ``limit_to_avx2`` clears the bytes of AVX-VNNI, AVX-512 and AMX before that.
+answer in the variable ``cpuinfo_isa``, with a byte for each feature. XNNPACK reads it when the
+first interpreter is made. ``limit_to_avx2`` clears the bytes of AVX-VNNI, AVX-512 and AMX before.
 It needs Linux on x86-64, and a LiteRT whose library has a symbol table.
 """
 
