@@ -280,18 +280,19 @@ def _narrowed_by_ymm(builder, vectors, low, high):
     """Return the result of :func:`narrowed` for four vectors, by instructions of 32 bytes."""
     words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
     for vector_of_16 in vectors:
-        halves = halves_of(builder, vector_of_16)
-        x = call(builder, "llvm.x86.avx2.packssdw", vector(I16, 16), halves)  # saturates
+        x = call(
+            builder, "llvm.x86.avx2.packssdw", vector(I16, 16), halves_of(builder, vector_of_16)
+        )  # saturates
         for name, limit in zip(("smax", "smin"), limits, strict=True):
             x = call(builder, f"llvm.{name}.v16i16", x.type, [x, limit])
         words.append(builder.and_(x, constant(255, x.type)))
-    found = []
+    halves = []
     for pair in (words[:2], words[2:]):
         packed = call(builder, "llvm.x86.avx2.packuswb", vector(I8, 32), pair)
         dwords = builder.bitcast(packed, vector(I32, 8))  # of each row, 0 2 of 4, then 1 3
         ordered = lanes_of(builder, dwords, dwords, (0, 4, 1, 5, 2, 6, 3, 7))
-        found += halves_of(builder, builder.bitcast(ordered, packed.type))
-    return found
+        halves.append(halves_of(builder, builder.bitcast(ordered, packed.type)))
+    return [row for pair in halves for row in pair]
 
 
 GROUP = 4
@@ -324,7 +325,10 @@ ZIPS_16 = _HAS_AVX2
 
 def zipped_16(builder, rows):
     """Return 16 words as four vectors; a word has one byte of each of four rows of 16 bytes."""
-    pairs = [[_zip_16(builder, *two, half) for half in (0, 1)] for two in (rows[:2], rows[2:])]
+    pairs = [
+        [_zip_16(builder, a, b, half) for half in (0, 1)]
+        for a, b in (rows[:2], rows[2:])
+    ]  # fmt: skip
     words = [[builder.bitcast(x, vector(I16, 8)) for x in half] for half in pairs]
     return [
         _zip_16(builder, above, below, half)
