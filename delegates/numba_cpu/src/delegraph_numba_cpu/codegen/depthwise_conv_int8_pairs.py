@@ -13,14 +13,12 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.codegen.dot_products import add_pairs, half_of
-from delegraph_numba_cpu.codegen.intrinsics import I16, I32, I64
-from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, repeated, store, vector
+from delegraph_numba_cpu.codegen.intrinsics import I16, I32
+from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, store, vector
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 ADJACENT_PIXELS, KERNELS, STRIDES = (4, 6, 7, 8), (3, 5), (1, 2)
 """Numbers of adjacent pixels, widths of windows, and their distances that have kernels."""
-
-SCATTERED_PIXELS = (1, 4)
 
 REGISTER = 32
 """Bytes of a vector register."""
@@ -33,12 +31,6 @@ i64 = types.int64
 def _product(builder: Any, value: Any, words: Any, pairs: Any) -> Any:
     """Return 8 int32 plus the products of int16 in *words* and *pairs*, added in pairs."""
     return builder.add(value, add_pairs(builder, builder.bitcast(words, V16I16), pairs))
-
-
-def _store_pixels(builder: Any, sums: list[Any], acc: Any, acc_step: Any) -> None:
-    for value in sums:
-        store(builder, value, acc)
-        acc = builder.add(acc, acc_step)
 
 
 def _adjacent(
@@ -79,7 +71,10 @@ def _adjacent(
                     following[m] = _product(builder, following[m], x, factors[i - m * stride])
         loop.close(builder.add(first, group_bytes), factors_at, *following)
         sums = following
-    _store_pixels(builder, sums, builder.add(acc, at), acc_step)
+    place = builder.add(acc, at)
+    for value in sums:
+        store(builder, value, place)
+        place = builder.add(place, acc_step)
     channels.close()
 
 
@@ -146,86 +141,3 @@ def adjacent_product(
         return target.get_dummy_value()
 
     return types.void(*[i64] * 14), generate
-
-
-@intrinsic
-def scattered_product(
-    context: Any,
-    pixels: Any,
-    line: Any,
-    step: Any,
-    column_bytes: Any,
-    offsets: Any,
-    weights: Any,
-    even_taps: Any,
-    odd_taps: Any,
-    header: Any,
-    acc: Any,
-    acc_step: Any,
-    channel_bytes: Any,
-) -> Any:
-    """Store the same as :func:`adjacent_product` for taps anywhere in the packed line.
-
-    Args:
-        context: Numba's typing context.
-        pixels: number of pixels, one of ``SCATTERED_PIXELS``.
-        line: address of the first pixel's column.
-        step: bytes from one pixel's column to the next pixel's.
-        column_bytes: bytes of a column, which are also those of a tap's weights.
-        offsets: address of the taps' columns, int64.
-        weights: address of the weights of the first tap.
-        even_taps: number of taps for even bytes.
-        odd_taps: number of taps for odd bytes.
-        header: address of the bias.
-        acc: address of the first pixel's results.
-        acc_step: bytes from one pixel's results to the next pixel's.
-        channel_bytes: bytes of a pixel's results, a multiple of 32.
-    """
-
-    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chosen, *others = arguments
-        for number in SCATTERED_PIXELS:
-            with builder.if_then(builder.icmp_signed("==", chosen, integer(number))):
-                _scattered(builder, number, *others)
-        return target.get_dummy_value()
-
-    return types.void(*[i64] * 12), generate
-
-
-def _scattered(
-    builder: Any,
-    pixels: int,
-    line: Any,
-    step: Any,
-    column_bytes: Any,
-    offsets: Any,
-    weights: Any,
-    even_taps: Any,
-    odd_taps: Any,
-    header: Any,
-    acc: Any,
-    acc_step: Any,
-    channel_bytes: Any,
-) -> None:
-    """Append the instructions of one body of :func:`scattered_product`."""
-    channels = Loop(builder, channel_bytes, REGISTER)
-    at = channels.index
-    first, bias = builder.add(line, at), load(builder, _bias_at(builder, header, at), V8I32)
-    values = [offsets, builder.add(weights, at), *[bias] * pixels]
-    for odd, count in enumerate((even_taps, odd_taps)):
-
-        def add_tap(_: Any, values: list[Any], odd: int = odd) -> list[Any]:
-            offset_at, weights_at, *sums = values
-            factors = load(builder, weights_at, V16I16)
-            offset = builder.mul(load(builder, offset_at, I64), column_bytes)
-            place, found = builder.add(first, offset), []
-            for value in sums:
-                x = half_of(builder, load(builder, place, V8I32), odd)
-                found.append(_product(builder, value, x, factors))
-                place = builder.add(place, step)
-            after = builder.add(weights_at, column_bytes)
-            return [builder.add(offset_at, integer(8)), after, *found]
-
-        _, values = repeated(builder, integer(0), count, 1, values, add_tap)
-    _store_pixels(builder, values[2:], builder.add(acc, at), acc_step)
-    channels.close()

@@ -16,7 +16,8 @@ times 64 words, in the order of ``dot_products.zipped``. ``offsets`` are the col
 line at which the words are read, int64. Headers and ``out_flip`` are those of
 ``conv_int8.MATRIX``.
 
-With ``CpuLevel.has_int16_pairs`` words are two int16. Words of rows 0 and 2 of every four rows of
+With ``CpuLevel.has_int16_pairs``, and windows for which ``has_pairs`` of the lowering holds, words
+are two int16. Words of rows 0 and 2 of every four rows of
 the window precede those of rows 1 and 3.
 """
 

@@ -12,10 +12,7 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     pack_column,
     pack_column_64,
 )
-from delegraph_numba_cpu.codegen.depthwise_conv_int8_pairs import (
-    adjacent_product,
-    scattered_product,
-)
+from delegraph_numba_cpu.codegen.depthwise_conv_int8_pairs import adjacent_product
 from delegraph_numba_cpu.codegen.dot_products import HAS_MADD, SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word
 from delegraph_numba_cpu.codegen.registry import kernel
@@ -176,7 +173,7 @@ def dot_row(line, windows, taps, block, wide, sums):
         wide: whether these are 64 channels.
         sums: address of the results, int32 ``[out_width, 16 or 64]``.
     """
-    if HAS_MADD:
+    if HAS_MADD and has_pairs(windows):
         dot_row_pairs(line, windows, taps, block, wide, sums)
         return
     out_width, count, offsets = word(windows, OUT_WIDTH), word(taps, COUNT), word(taps, OFFSETS)
@@ -204,6 +201,20 @@ def dot_row(line, windows, taps, block, wide, sums):
 
 
 @jit
+def has_pairs(windows):
+    """Whether weights are pairs of int16; see ``has_pairs`` of the lowering."""
+    kernel, stride, apart = (
+        word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
+    )  # fmt: skip
+    return (
+        (kernel == 3 or kernel == 5)
+        and (stride == 1 or (stride == 2 and apart == 1))
+        and word(windows, KERNEL_H) > 1
+        and word(windows, OUT_WIDTH) >= 4 * apart
+    )
+
+
+@jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
     """Store what :func:`dot_row` stores, where int16 are multiplied in pairs.
 
@@ -212,55 +223,36 @@ def dot_row_pairs(line, windows, taps, block, wide, sums):
     kernel, stride, apart = (
         word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
     )  # fmt: skip
-    out_width, count = word(windows, OUT_WIDTH), word(taps, COUNT)
     groups, odd_groups = (word(windows, KERNEL_H) + 3) // 4, (word(windows, KERNEL_H) + 2) // 4
-    is_adjacent = (
-        (kernel == 3 or kernel == 5)
-        and (stride == 1 or (stride == 2 and apart == 1))
-        and odd_groups > 0
-        and count == (groups + odd_groups) * kernel
-        and out_width >= 4 * apart
-    )
-    even_taps = max(0, min(groups * kernel, count))
-    apart = apart if is_adjacent else 1
+    if word(taps, COUNT) != (groups + odd_groups) * kernel:
+        return  # a damaged program; nothing beyond the weights is read
     size = 256 if wide else 64
     used = size if wide or word(taps, TAP_CHANNELS) - 16 * block > 8 else 32
     weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
     headers = word(taps, HEADERS) + block * HEADER_BYTES
     for phase in range(apart):
-        pixels = (out_width - phase + apart - 1) // apart
-        height = pixels_together(pixels, is_adjacent)
+        pixels = (word(windows, OUT_WIDTH) - phase + apart - 1) // apart
+        height = pixels_together(pixels)
         for start in range(0, pixels, height):
             x = phase + min(start, pixels - height) * apart
-            pixel, acc = line + x * stride * size, sums + x * size
-            if is_adjacent:
-                adjacent_product(
-                    height, kernel, stride, pixel, apart * size, line_columns(windows) * size,
-                    weights, size, groups, odd_groups, headers, acc, apart * size, used,
-                )  # fmt: skip
-            else:
-                scattered_product(
-                    height, pixel, stride * size, size, word(taps, OFFSETS), weights,
-                    even_taps, count - even_taps, headers, acc, size, used,
-                )  # fmt: skip
+            adjacent_product(
+                height, kernel, stride, line + x * stride * size, apart * size,
+                line_columns(windows) * size, weights, size, groups, odd_groups, headers,
+                sums + x * size, apart * size, used,
+            )  # fmt: skip
 
 
 @jit
-def pixels_together(pixels, is_adjacent):
+def pixels_together(pixels):
     """Return the number of pixels that a micro-kernel computes, with which fewest are repeated.
 
-    Args:
-        pixels: number of pixels of the row.
-        is_adjacent: whether :func:`adjacent_product` computes them, and not the other one.
+    *pixels* is the number of pixels of the row, at least 4.
     """
-    if pixels < 4:
-        return 1
     found = 4
-    if is_adjacent:
-        for height in (6, 7, 8):
-            computed = -(-pixels // height) * height
-            if height <= pixels and computed <= -(-pixels // found) * found:
-                found = height
+    for height in (6, 7, 8):
+        computed = -(-pixels // height) * height
+        if height <= pixels and computed <= -(-pixels // found) * found:
+            found = height
     return found
 
 

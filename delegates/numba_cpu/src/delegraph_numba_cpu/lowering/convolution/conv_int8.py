@@ -310,6 +310,20 @@ def pack_matrices(
     return builder.records(("matrix", *name), instructions.MATRIX, records)
 
 
+def has_pairs(down: Window, across: Window) -> bool:
+    """Whether a depthwise kernel reads weights in pairs on levels with ``has_int16_pairs``.
+
+    It does where windows of adjacent pixels share columns, and there is a micro-kernel.
+
+    Args:
+        down: windows along the height.
+        across: windows along the width.
+    """
+    shares = across.stride == 1 or (across.stride == 2 and across.dilation == 1)
+    are_many = across.output >= 4 * across.dilation
+    return across.kernel in (3, 5) and shares and down.kernel > 1 and are_many
+
+
 def pack_taps(
     builder: ProgramBuilder,
     call: Call,
@@ -326,14 +340,15 @@ def pack_taps(
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
-    byte_shift, has_pairs = builder.level.byte_shift, builder.level.has_int16_pairs
-    pack = tap_pairs if has_pairs else tap_blocks
+    byte_shift = builder.level.byte_shift
+    is_paired = builder.level.has_int16_pairs and has_pairs(down, across)
+    pack = tap_pairs if is_paired else tap_blocks
     weights = builder.packed(("weights", *name), lambda: pack(values))
     headers = builder.packed(
         ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
     )
     groups, columns = -(-down.kernel // 4), line_columns(across)
-    parts = [groups, (down.kernel + 2) // 4] if has_pairs else [groups] * summands_of(values)
+    parts = [groups, (down.kernel + 2) // 4] if is_paired else [groups] * summands_of(values)
     offsets = [
         group * columns + tap * across.dilation
         for count in parts
