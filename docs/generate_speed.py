@@ -19,6 +19,8 @@ from speed_pictures import picture, roofs_picture
 from speed_results import (
     BASE,
     FOLDER,
+    LEVEL,
+    LIMITED,
     ORDER,
     RESULTS,
     Entry,
@@ -52,6 +54,9 @@ def part(kept: dict[str, Any]) -> str:
         own = [entry for entry in entries if entry["threads"] == threads]
         lines += [f"### {in_words(threads).capitalize()}", ""]
         lines += [*_table(own, runtimes, names, _ratio), ""]
+    if limited := [entry for entry in entries if LIMITED in _by_name(entry)]:
+        lines += ["### AVX2 beside AVX2", "", _LIMITED, "", *_summary(limited, [LEVEL]), ""]
+        lines += [*_level_table(limited, names), ""]
     own = [entry for entry in entries if entry["threads"] == min(threads_of(entries))]
     shown = [BASE, *runtimes]
     lines += ["### First answer and memory", "", _FIRST, "", *_table(own, shown, names, _start)]
@@ -65,6 +70,12 @@ def part(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+_LIMITED = (
+    "The level avx2 of numba_cpu beside XNNPACK limited to AVX2, as on an older processor: the "
+    "processor's AVX-512 and VNNI\nare hidden from it while it chooses its kernels. Ratios are to "
+    "this XNNPACK, and bold ones are above 1. The caches and\nthe clock are still those of a new "
+    "processor."
+)
 _FIRST = (
     "Whole processes with one thread: seconds from the start to the first answer, and the most MiB "
     "in memory until\nthen. They start for the second time, so numba_cpu finds its kept programs."
@@ -178,6 +189,25 @@ def _table(
         cells = [cell(by_name[name]) if name in by_name else "" for name in runtimes]
         times = [milliseconds] if has_times else []
         yield _line(_linked(entry["network"], names), kind_of(entry), *times, *cells)
+
+
+def _level_table(entries: Sequence[Entry], names: Names) -> Iterator[str]:
+    """Yield the lines of the table of the level avx2: a row for a network, slowest first."""
+    threads = threads_of(entries)
+    words = [in_words(number) for number in threads]
+    yield _line("network", "type", *(f"{LIMITED} ms, {n}" for n in words), *words)
+    yield _line(*["---"] * (2 + 2 * len(threads)))
+    for entry in slowest_first([e for e in entries if e["threads"] == threads[0]], LEVEL):
+        own = [e for e in entries if e["network"] == entry["network"]]
+        found = {e["threads"]: _by_name(e) for e in own}
+        times = [f"{found[n][LIMITED]['milliseconds']:.3g}" if n in found else "" for n in threads]
+        ratios = [_ratio(found[n][LEVEL]) if n in found else "" for n in threads]
+        yield _line(_linked(entry["network"], names), kind_of(entry), *times, *ratios)
+
+
+def _by_name(entry: Entry) -> dict[str, Entry]:
+    """Return the results of a network by their runtimes; those that failed are left out."""
+    return {result["runtime"]: result for result in entry["results"] if not result["error"]}
 
 
 def _linked(network: str, names: Names) -> str:

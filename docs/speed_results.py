@@ -13,7 +13,10 @@ RESULTS, NAMES = FOLDER / "speed.json", FOLDER / "speed_networks.json"
 BASE = "XNNPACK"
 
 ORDER = ("numba_cpu", "OpenVINO", "ONNX Runtime", "TFLite builtin", "core")
-"""Runtimes that are compared with XNNPACK; levels of numba_cpu follow it."""
+"""Runtimes that are compared with XNNPACK."""
+
+LIMITED, LEVEL = "XNNPACK avx2", "numba_cpu avx2"
+"""XNNPACK limited to AVX2, and the level of numba_cpu that is compared with it."""
 
 Entry = dict[str, Any]
 """A network with a number of threads and the results of all runtimes."""
@@ -41,8 +44,8 @@ def in_words(threads: int) -> str:
 
 def runtimes_of(entries: Sequence[Entry]) -> list[str]:
     """Return the measured runtimes other than XNNPACK, in a fixed order."""
-    found = {result["runtime"] for entry in entries for result in entry["results"]} - {BASE}
-    return sorted(found, key=lambda name: (ORDER.index(name.split(" avx")[0]), name))
+    found = {result["runtime"] for entry in entries for result in entry["results"]}
+    return [name for name in ORDER if name in found]
 
 
 def kind_of(entry: Entry) -> str:
@@ -50,14 +53,14 @@ def kind_of(entry: Entry) -> str:
     return str(entry["kind"]).lower()
 
 
-def slowest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries in the order of numba_cpu's ratio, the largest first."""
-    return sorted(entries, key=lambda entry: (-_ratio_of_numba_cpu(entry), entry["network"]))
+def slowest_first(entries: Sequence[Entry], runtime: str = "numba_cpu") -> list[Entry]:
+    """Return the entries in the order of the ratio of *runtime*, the largest first."""
+    return sorted(entries, key=lambda entry: (-_ratio_of(entry, runtime), entry["network"]))
 
 
-def _ratio_of_numba_cpu(entry: Entry) -> float:
-    """Return the ratio of numba_cpu; 0 without one."""
-    found = (r["ratio"] for r in entry["results"] if r["runtime"] == "numba_cpu")
+def _ratio_of(entry: Entry, runtime: str) -> float:
+    """Return the ratio of *runtime*; 0 without one."""
+    found = (r["ratio"] for r in entry["results"] if r["runtime"] == runtime)
     ratio = next(found, None)
     return 0.0 if ratio is None else float(ratio["value"])
 

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from xnnpack_avx2 import limit_to_avx2
 
 PAUSE = 0.02
 """Seconds before each turn, in which the threads of the runtime before go to sleep."""
@@ -70,8 +71,11 @@ def litert(runtime: str, model: str, threads: int, inputs: Arrays) -> Prepared:
     """Prepare the official interpreter, with XNNPACK or with its builtin kernels alone."""
     from ai_edge_litert import interpreter as official
 
+    if runtime == "XNNPACK avx2":
+        limit_to_avx2()
     kinds = official.OpResolverType
-    kind = kinds.AUTO if runtime == "XNNPACK" else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    is_builtin = runtime == "TFLite builtin"
+    kind = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES if is_builtin else kinds.AUTO
     made = official.Interpreter(model, num_threads=threads, experimental_op_resolver_type=kind)
     return interpreted(made, inputs, version("ai-edge-litert"))
 
@@ -125,6 +129,7 @@ def onnx_runtime(runtime: str, model: str, threads: int, inputs: Arrays) -> Prep
 
 PREPARE = {
     "XNNPACK": litert,
+    "XNNPACK avx2": litert,
     "TFLite builtin": litert,
     "numba_cpu": delegraph,
     "core": delegraph,

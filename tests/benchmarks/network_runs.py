@@ -23,6 +23,10 @@ from delegraph.tools.benchmarking.interleaving import Block
 CONVERTED = Path(__file__).parents[2] / "build" / "onnx"
 
 BASE, REFERENCE = "XNNPACK", "TFLite builtin"
+LIMITED = "XNNPACK avx2"
+BASES = {"numba_cpu avx2": LIMITED}
+"""Runtimes that are compared with another one than :data:`BASE`."""
+
 BLOCKS, FEW_BLOCKS = 6, 2
 """Least number of blocks of turns, one a second; runtimes that are slow take part in few."""
 
@@ -42,7 +46,8 @@ class Result(JsonRecord):
         version: version of the runtime.
         milliseconds: least time of a run.
         median: median of all runs, in milliseconds.
-        ratio: its time by XNNPACK's; None for XNNPACK itself, or where that failed.
+        ratio: its time by XNNPACK's, or by that of its entry in :data:`BASES`; None for XNNPACK
+            itself, or where that failed.
         first_answer: seconds from the start of the process to the first answer.
         memory: bytes that the process had at most until then.
         difference: largest difference to the outputs of TFLite's builtin kernels: in units for
@@ -188,7 +193,7 @@ def _results(
     expected = processes[REFERENCE].outputs if REFERENCE in processes else None
     for name, process in processes.items():
         times = [s for block in blocks[name] for turns in block for turn in turns for s in turn]
-        base = blocks.get(BASE, []) if name != BASE else []
+        base = blocks.get(BASES.get(name, BASE), []) if name != BASE else []
         count = min(len(blocks[name]), len(base))
         yield Result(
             name,

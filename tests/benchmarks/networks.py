@@ -5,11 +5,13 @@
 
 Each runtime has a process of its own for a network and a number of threads, and the processes take
 turns. Measured are the core, numba_cpu at each level, TFLite's builtin kernels, the delegate
-openvino and ONNX Runtime, the last two in environments of their own where they are installed. What
-each operator of numba_cpu reaches of the processor's roof is measured with one thread.
+openvino and ONNX Runtime, the last two in environments of their own where they are installed. The
+level avx2 is measured beside XNNPACK that is limited to AVX2 (``xnnpack_avx2.py``). What each
+operator of numba_cpu reaches of the processor's roof is measured with one thread.
 
 With ``--json`` results are kept in a file, and what is in it is not measured again. So work may be
 divided: ``--budget 40`` begins nothing after 40 seconds, and the same command goes on from there.
+With ``--again --runtimes NAMES`` the results of other runtimes stay.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Any
 
 from network_runs import (
     BASE,
+    LIMITED,
     REFERENCE,
     Job,
     Result,
@@ -74,6 +77,8 @@ def runtimes(
     for level in levels:
         name = "numba_cpu" if level == "auto" else f"numba_cpu {level}"
         found[name] = here, f"numba_cpu:cpu={level}"
+    if "avx2" in levels:
+        found[LIMITED] = here, LIMITED
     found["core"] = here, "core"
     for name, package, word in (
         ("OpenVINO", "openvino", "openvino"),
@@ -114,6 +119,18 @@ def add_roofs(kept: dict[str, Any], job: Job) -> None:
         return
     others = [each for each in kept.get("roofs", ()) if each["network"] != job.model.stem]
     kept["roofs"] = sorted([*others, found], key=lambda each: str(each["network"]))
+
+
+def add_results(kept: dict[str, Any], job: Job, results: list[dict[str, Any]]) -> None:
+    """Add results of a network, in the place of earlier ones of the same runtimes."""
+    key = job.model.stem, job.threads
+    others = [e for e in kept["networks"] if (e["network"], e["threads"]) != key]
+    before = [e for e in kept["networks"] if (e["network"], e["threads"]) == key]
+    measured_now = {result["runtime"] for result in results}
+    stored = [r for e in before for r in e["results"] if r["runtime"] not in measured_now]
+    entry = {"network": key[0], "threads": key[1], "kind": kind_of(job.model)}
+    entry["date"] = time.strftime("%Y-%m-%d", time.gmtime())
+    kept["networks"] = [*others, {**entry, "results": [*results, *stored]}]
 
 
 def level_used(word: str) -> str:
@@ -254,10 +271,7 @@ def main() -> None:
             print(f"{job.model.stem}: {str(error).splitlines()[0]}", flush=True)
             continue
         print_results(key, results)
-        others = [e for e in kept["networks"] if (e["network"], e["threads"]) != key]
-        entry = {"network": key[0], "threads": key[1], "kind": kind_of(job.model)}
-        entry["date"] = time.strftime("%Y-%m-%d", time.gmtime())
-        kept["networks"] = [*others, {**entry, "results": to_json(results)}]
+        add_results(kept, job, to_json(results))
         write_kept(path, kept)
     if left:
         print(f"{left} of the networks and numbers of threads are left: run the same again")

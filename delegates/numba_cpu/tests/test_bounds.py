@@ -353,7 +353,7 @@ def test_a_nest_does_not_move_one_element_again_and_again() -> None:
 @pytest.mark.parametrize(
     ("operation", "layout", "what"),
     [
-        (len(elementwise.OPERATIONS), 0, "operation 87 exists"),
+        (len(elementwise.OPERATIONS), 0, "operation 89 exists"),
         (-1, 0, "operation -1 exists"),
         (elementwise.Operation.ABS, 3, "a source has a layout"),
         (elementwise.Operation.ABS, -1, "a source has a layout"),

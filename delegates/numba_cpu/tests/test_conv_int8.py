@@ -202,6 +202,16 @@ def test_depthwise_of_any_number_of_channels(kind: str, level: str, channels: in
     Layers((1, 5, 9, channels), kind).depthwise(channels).assert_agrees(level)
 
 
+@pytest.mark.parametrize(
+    "geometry", [(3, 1, 1), (5, 1, 1), (3, 2, 1), (5, 2, 1), (3, 1, 2)], ids=str
+)
+def test_depthwise_rows_of_any_length(kind: str, level: str, geometry: Any) -> None:
+    kernel, stride, dilation = geometry
+    for width in (3, 4, 6, 7, 8, 9, 17):
+        layers = Layers((1, 6, width * stride, 82), kind)
+        layers.depthwise(82, (kernel, kernel), stride, dilation).assert_agrees(level)
+
+
 @pytest.mark.parametrize("multiplier", [2, 3, 16])
 def test_depthwise_with_several_outputs_a_channel(kind: str, level: str, multiplier: int) -> None:
     layers = Layers((2, 6, 5, 7), kind).depthwise(7, multiplier=multiplier)

@@ -51,6 +51,16 @@ def test_int16_becomes_int32(ratio: float, level: str) -> None:
     check(operator_case("QUANTIZE", [x_fed], [output], o.QuantizeOptions(), version=3), level)
 
 
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("ratio", [0.5, 1.5, 0.3137, 0.0731, 1.0 / 3, 700.0])
+def test_bytes_get_another_scale(ratio: float, type: str, level: str) -> None:
+    every = np.arange(256).astype(np.uint8).view(type.lower())
+    x = fed(np.concatenate([every, every[100:105]]), scale=0.5, zero_point=7)
+    output = tensor((), type, scale=0.5 / ratio, zero_point=11)
+    check(operator_case("QUANTIZE", [x], [output], o.QuantizeOptions()), level)
+
+
 def scales_along(axis: int) -> list[float]:
     scales: list[float] = np.random.default_rng(axis).uniform(0.003, 0.2, SHAPE[axis]).tolist()
     return scales

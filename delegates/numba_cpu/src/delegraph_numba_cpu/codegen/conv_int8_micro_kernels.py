@@ -20,7 +20,7 @@ from delegraph_numba_cpu.codegen.dot_products import (
     constant,
     dot,
 )
-from delegraph_numba_cpu.codegen.intrinsics import I8, I32, I64, call, jit
+from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I32, I64, call, jit
 from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import (
     Loop,
@@ -304,6 +304,11 @@ def pack_column(context, a, b, c, d, count, flip, target):
             byte.add_incoming(full, plain)
             byte.add_incoming(part, masked)
             rows[i] = byte
+        if dot_products.ZIPS_16:
+            for i, four in enumerate(dot_products.zipped_16(builder, rows)):
+                mask = splat(builder, builder.trunc(flip, I16), 8)
+                store(builder, builder.xor(four, mask), builder.add(target, integer(16 * i)))
+            return lowering.get_dummy_value()
         for i, byte in enumerate(rows):
             wide = builder.zext(byte, V16I32)
             shifted = builder.shl(wide, constant(8 * i)) if i else wide

@@ -17,6 +17,8 @@ class CpuLevel:
         has_tiles: whether kernels use tile registers, for which a process needs permission.
         byte_shift: number that kernels subtract from unsigned activations before they multiply
             them: 128 if the level has only products of signed bytes.
+        has_int16_pairs: whether bytes are multiplied as int16, and products added in pairs, for
+            lack of products of bytes.
     """
 
     def __init__(
@@ -28,10 +30,12 @@ class CpuLevel:
         machine: str = "",
         has_tiles: bool = False,
         byte_shift: int = 0,
+        has_int16_pairs: bool = False,
     ) -> None:
         self.name, self.target, self.needs = name, target, needs
         self.vector_bytes, self.machine = vector_bytes, machine
         self.has_tiles, self.byte_shift = has_tiles, byte_shift
+        self.has_int16_pairs = has_int16_pairs
 
 
 _AVX2 = ("avx2", "fma", "f16c", "bmi2")
@@ -50,7 +54,7 @@ LEVELS = {
         CpuLevel("avx512_vbmi", "cascadelake", _AVX512_VBMI, 64, "x86_64"),
         CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64"),
         CpuLevel("avx_vnni", "haswell", (*_AVX2, "avxvnni"), 32, "x86_64"),
-        CpuLevel("avx2", "haswell", _AVX2, 32, "x86_64"),
+        CpuLevel("avx2", "haswell", _AVX2, 32, "x86_64", has_int16_pairs=True),
         CpuLevel("neon_i8mm", "cortex-a76", _NEON_I8MM, 16, "aarch64"),
         CpuLevel("neon_dotprod", "cortex-a76", _NEON_DOTPROD, 16, "aarch64", byte_shift=128),
         CpuLevel("neon", "cortex-a72", ("neon",), 16, "aarch64", byte_shift=128),

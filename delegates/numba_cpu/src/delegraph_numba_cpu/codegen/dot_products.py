@@ -12,7 +12,14 @@ from llvmlite import ir
 from delegraph_numba_cpu.codegen import dot_products_neon
 from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I8, I16, I32, I64, call
 from delegraph_numba_cpu.codegen.registry import level
-from delegraph_numba_cpu.codegen.vector_ir import load, merged, splat, vector
+from delegraph_numba_cpu.codegen.vector_ir import (
+    halves_of,
+    lanes_of,
+    load,
+    merged,
+    splat,
+    vector,
+)
 
 LANES = 16
 """Number of channels that are computed together, on every level."""
@@ -23,7 +30,7 @@ V16I8 = vector(I8, LANES)
 _HAS_AVX512 = "avx512vnni" in level().needs
 _HAS_AVX2 = level().vector_bytes == 32
 _HAS_VNNI = _HAS_AVX512 or "avxvnni" in level().needs
-HAS_MADD = _HAS_AVX2 and not _HAS_VNNI
+HAS_MADD = level().has_int16_pairs
 """Whether bytes are multiplied as int16, and products added in pairs: ``vpmaddwd``.
 
 That instruction never saturates.
@@ -140,13 +147,18 @@ def dot_halves(builder, acc, halves, weights):
     """
     for half, weight in zip(halves, weights, strict=True):
         pairs = builder.bitcast(_spread(builder, half, acc.type.count), weight.type)
-        acc = builder.add(acc, _add_pairs(builder, pairs, weight))
+        acc = builder.add(acc, add_pairs(builder, pairs, weight))
     return acc
 
 
 def _halves(builder, value):
     """Return the even and the odd bytes of 32-bit words, each as pairs of int16."""
-    return [_field(builder, value, shift, 0x00FF00FF) for shift in (0, 8)]
+    return [half_of(builder, value, odd) for odd in (False, True)]
+
+
+def half_of(builder, value, odd):
+    """Return the even or, with *odd*, the odd bytes of 32-bit words as pairs of int16."""
+    return _field(builder, value, 8 if odd else 0, 0x00FF00FF)
 
 
 def spread_halves(builder, dwords):
@@ -170,7 +182,7 @@ def _spread(builder, value, lanes=LANES):
     return value if isinstance(value.type, ir.VectorType) else splat(builder, value, lanes)
 
 
-def _add_pairs(builder, a, b):
+def add_pairs(builder, a, b):
     """Return the products of two int16 vectors, adjacent products added; exact for a < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
@@ -238,6 +250,8 @@ def narrowed(builder, vectors, low, high):
         low: int64, at least -128.
         high: int64, at most 255.
     """
+    if len(vectors) == 4 and _HAS_AVX2:
+        return _narrowed_by_ymm(builder, vectors, low, high)
     if len(vectors) != 4 or not _HAS_AVX512:
         limits = [splat(builder, builder.trunc(bound, I32), LANES) for bound in (low, high)]
         return [builder.trunc(clamped(builder, each, *limits), V16I8) for each in vectors]
@@ -262,6 +276,25 @@ def narrowed(builder, vectors, low, high):
     ]
 
 
+def _narrowed_by_ymm(builder, vectors, low, high):
+    """Return the result of :func:`narrowed` for four vectors, by instructions of 32 bytes."""
+    words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
+    for vector_of_16 in vectors:
+        x = call(
+            builder, "llvm.x86.avx2.packssdw", vector(I16, 16), halves_of(builder, vector_of_16)
+        )  # saturates
+        for name, limit in zip(("smax", "smin"), limits, strict=True):
+            x = call(builder, f"llvm.{name}.v16i16", x.type, [x, limit])
+        words.append(builder.and_(x, constant(255, x.type)))
+    halves = []
+    for pair in (words[:2], words[2:]):
+        packed = call(builder, "llvm.x86.avx2.packuswb", vector(I8, 32), pair)
+        dwords = builder.bitcast(packed, vector(I32, 8))  # of each row, 0 2 of 4, then 1 3
+        ordered = lanes_of(builder, dwords, dwords, (0, 4, 1, 5, 2, 6, 3, 7))
+        halves.append(halves_of(builder, builder.bitcast(ordered, packed.type)))
+    return [row for pair in halves for row in pair]
+
+
 GROUP = 4
 """Number of vectors of 16 channels whose lanes are interleaved, so that packing bytes is cheap."""
 
@@ -284,6 +317,32 @@ def zipped(builder, rows):
         for high in (False, True)
     ]
     return [builder.bitcast(each, V16I32) for each in found]
+
+
+ZIPS_16 = _HAS_AVX2
+"""Whether :func:`zipped_16` is faster than widening bytes to words."""
+
+
+def zipped_16(builder, rows):
+    """Return 16 words as four vectors; a word has one byte of each of four rows of 16 bytes."""
+    pairs = [
+        [_zip_16(builder, a, b, half) for half in (0, 1)]
+        for a, b in (rows[:2], rows[2:])
+    ]  # fmt: skip
+    words = [[builder.bitcast(x, vector(I16, 8)) for x in half] for half in pairs]
+    return [
+        _zip_16(builder, above, below, half)
+        for above, below in zip(*words, strict=True)
+        for half in (0, 1)
+    ]
+
+
+def _zip_16(builder, a, b, half):
+    """Return the first or second halves of 16 bytes, elements alternately of *a* and *b*."""
+    count = a.type.count
+    return lanes_of(
+        builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
+    )
 
 
 def _zip(builder, a, b, high):

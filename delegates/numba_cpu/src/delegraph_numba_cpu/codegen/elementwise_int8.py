@@ -51,6 +51,23 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
     return function
 
 
+def _scaled(signed: bool) -> Callable[..., Lanes]:
+    """Return the operation ``x * factor + offset`` of a chain, on bytes.
+
+    Results are rounded to the nearest integer and clamped. *signed* says whether the bytes are
+    int8. The lowering has tried this on every value, with products that are rounded before they
+    are added and with others.
+    """
+
+    def function(x: Lanes, factor: Lanes, offset: Lanes, low: Lanes, high: Lanes) -> Lanes:
+        total = x.widen(I32, signed=signed).to_float().times_plus(factor, offset)
+        if x86_bytes.IS_THERE:
+            return _as_bytes(x86_bytes.nearest_integer(total), low, high, signed)
+        return _as_bytes(total.nearest_integer(), low, high, signed)
+
+    return function
+
+
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
     """Return the operation of :func:`_sum`, but with results rounded to the nearest integer.
 
@@ -105,6 +122,8 @@ operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
 operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
 operation(Operation.NEAREST_SUM_OF_INT8, "fffii", _PAIRS)(_nearest_sum(True))
 operation(Operation.NEAREST_SUM_OF_UINT8, "fffii", _PAIRS)(_nearest_sum(False))
+operation(Operation.SCALED_INT8, "ffii", _PAIRS)(_scaled(True))
+operation(Operation.SCALED_UINT8, "ffii", _PAIRS)(_scaled(False))
 operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
 operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
 if x86_bytes.IS_THERE:

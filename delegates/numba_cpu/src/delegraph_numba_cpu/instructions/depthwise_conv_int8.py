@@ -15,6 +15,10 @@ Each 16 channels have ``count`` times 16 words. Each complete group of 64 channe
 times 64 words, in the order of ``dot_products.zipped``. ``offsets`` are the columns of a packed
 line at which the words are read, int64. Headers and ``out_flip`` are those of
 ``conv_int8.MATRIX``.
+
+With ``CpuLevel.has_int16_pairs``, and windows for which ``has_pairs`` of the lowering holds, words
+are two int16. Words of rows 0 and 2 of every four rows of
+the window precede those of rows 1 and 3.
 """
 
 DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")

@@ -12,7 +12,8 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     pack_column,
     pack_column_64,
 )
-from delegraph_numba_cpu.codegen.dot_products import SEEN
+from delegraph_numba_cpu.codegen.depthwise_conv_int8_pairs import adjacent_product
+from delegraph_numba_cpu.codegen.dot_products import HAS_MADD, SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.instructions import depthwise_conv_int8 as instructions
@@ -141,8 +142,7 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
         memory: address of scratch memory for padding, accumulators, and a packed line.
     """
     channels, out_width = word(taps, TAP_CHANNELS), word(windows, OUT_WIDTH)
-    count, step = word(taps, COUNT), word(windows, STRIDE_W) * 64
-    nothing, sums, offsets = memory, memory + 64, word(taps, OFFSETS)
+    nothing, sums = memory, memory + 64
     around = (word(windows, ZERO) ^ word(windows, FLIP)) * 0x01010101
     fill_dwords(nothing, around)
     block = first
@@ -150,31 +150,110 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
         wide = 16 * block + 64 <= channels
         line = sums + (256 if wide else 64) * out_width
         pack_line(image, modulus, windows, taps, row, 16 * block, wide, nothing, line)
-        weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
+        dot_row(line, windows, taps, block, wide, sums)
         header = word(taps, HEADERS) + block * HEADER_BYTES
-        place, x = target + 16 * block, 0
+        place, record = target + 16 * block, taps + 8 * LOW
         if wide:
-            while x + TAP_PIXELS <= out_width:
-                pixel, acc = line + 4 * x * step, sums + 256 * x
-                dot_taps_64(pixel, 4 * step, weights, offsets, count, header, acc)
-                x += TAP_PIXELS
-            while x < out_width:
-                pixel, acc = line + 4 * x * step, sums + 256 * x
-                dot_tap_64(pixel, 4 * step, weights, offsets, count, header, acc)
-                x += 1
-            finish_rows_64(sums, out_width, header, place, channels, taps + 8 * LOW)
+            finish_rows_64(sums, out_width, header, place, channels, record)
         else:
-            while x + TAP_PIXELS <= out_width:
-                pixel, acc = line + x * step, sums + 64 * x
-                dot_taps(pixel, step, weights, offsets, count, header, acc)
-                x += TAP_PIXELS
-            while x < out_width:
-                pixel, acc = line + x * step, sums + 64 * x
-                dot_tap(pixel, step, weights, offsets, count, header, acc)
-                x += 1
-            left, record = channels - 16 * block, taps + 8 * LOW
+            left = channels - 16 * block
             finish_rows(sums, 64, out_width, header, place, channels, left, record)
         block += 4 if wide else 1
+
+
+@jit
+def dot_row(line, windows, taps, block, wide, sums):
+    """Store the sums over all taps of one output row, for 16 or 64 channels.
+
+    Args:
+        line: address of the packed line; see :func:`pack_line`.
+        windows: address of the record; see ``WINDOWS``.
+        taps: address of the record; see ``TAPS``.
+        block: number of the first block of 16 channels.
+        wide: whether these are 64 channels.
+        sums: address of the results, int32 ``[out_width, 16 or 64]``.
+    """
+    if HAS_MADD and has_pairs(windows):
+        dot_row_pairs(line, windows, taps, block, wide, sums)
+        return
+    out_width, count, offsets = word(windows, OUT_WIDTH), word(taps, COUNT), word(taps, OFFSETS)
+    weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
+    header = word(taps, HEADERS) + block * HEADER_BYTES
+    step, x = word(windows, STRIDE_W) * 64, 0
+    if wide:
+        while x + TAP_PIXELS <= out_width:
+            pixel, acc = line + 4 * x * step, sums + 256 * x
+            dot_taps_64(pixel, 4 * step, weights, offsets, count, header, acc)
+            x += TAP_PIXELS
+        while x < out_width:
+            pixel, acc = line + 4 * x * step, sums + 256 * x
+            dot_tap_64(pixel, 4 * step, weights, offsets, count, header, acc)
+            x += 1
+        return
+    while x + TAP_PIXELS <= out_width:
+        pixel, acc = line + x * step, sums + 64 * x
+        dot_taps(pixel, step, weights, offsets, count, header, acc)
+        x += TAP_PIXELS
+    while x < out_width:
+        pixel, acc = line + x * step, sums + 64 * x
+        dot_tap(pixel, step, weights, offsets, count, header, acc)
+        x += 1
+
+
+@jit
+def has_pairs(windows):
+    """Whether weights are pairs of int16; see ``has_pairs`` of the lowering."""
+    kernel, stride, apart = (
+        word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
+    )  # fmt: skip
+    return (
+        (kernel == 3 or kernel == 5)
+        and (stride == 1 or (stride == 2 and apart == 1))
+        and word(windows, KERNEL_H) > 1
+        and word(windows, OUT_WIDTH) >= 4 * apart
+    )
+
+
+@jit
+def dot_row_pairs(line, windows, taps, block, wide, sums):
+    """Store what :func:`dot_row` stores, where int16 are multiplied in pairs.
+
+    With gaps between taps, pixels whose windows share columns are as far apart as taps.
+    """
+    kernel, stride, apart = (
+        word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
+    )  # fmt: skip
+    groups, odd_groups = (word(windows, KERNEL_H) + 3) // 4, (word(windows, KERNEL_H) + 2) // 4
+    if word(taps, COUNT) != (groups + odd_groups) * kernel:
+        return  # a damaged program; nothing beyond the weights is read
+    size = 256 if wide else 64
+    used = size if wide or word(taps, TAP_CHANNELS) - 16 * block > 8 else 32
+    weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
+    headers = word(taps, HEADERS) + block * HEADER_BYTES
+    for phase in range(apart):
+        pixels = (word(windows, OUT_WIDTH) - phase + apart - 1) // apart
+        height = pixels_together(pixels)
+        for start in range(0, pixels, height):
+            x = phase + min(start, pixels - height) * apart
+            adjacent_product(
+                height, kernel, stride, line + x * stride * size, apart * size,
+                line_columns(windows) * size, weights, size, groups, odd_groups, headers,
+                sums + x * size, apart * size, used,
+            )  # fmt: skip
+
+
+@jit
+def pixels_together(pixels):
+    """Return the number of pixels that a micro-kernel computes, with which fewest are repeated.
+
+    *pixels* is the number of pixels of the row, at least 4.
+    """
+    found = 4
+    for height in (6, 7, 8):
+        computed = -(-pixels // height) * height
+        if height <= pixels and computed <= -(-pixels // found) * found:
+            found = height
+    return found
 
 
 D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = (

@@ -18,6 +18,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     signed_bytes,
     summands_of,
     tap_blocks,
+    tap_pairs,
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
@@ -326,6 +327,20 @@ def pack_matrices(
     return builder.records(("matrix", *name), instructions.MATRIX, records)
 
 
+def has_pairs(down: Window, across: Window) -> bool:
+    """Whether a depthwise kernel reads weights in pairs on levels with ``has_int16_pairs``.
+
+    It does where windows of adjacent pixels share columns, and there is a micro-kernel.
+
+    Args:
+        down: windows along the height.
+        across: windows along the width.
+    """
+    shares = across.stride == 1 or (across.stride == 2 and across.dilation == 1)
+    are_many = across.output >= 4 * across.dilation
+    return across.kernel in (3, 5) and shares and down.kernel > 1 and are_many
+
+
 def pack_taps(
     builder: ProgramBuilder,
     call: Call,
@@ -342,17 +357,19 @@ def pack_taps(
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
-    weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
     byte_shift = builder.level.byte_shift
+    is_paired = builder.level.has_int16_pairs and has_pairs(down, across)
+    pack = tap_pairs if is_paired else tap_blocks
+    weights = builder.packed(("weights", *name), lambda: pack(values))
     headers = builder.packed(
         ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
     )
-    summands, groups = summands_of(values), -(-down.kernel // 4)
-    columns = line_columns(across)
+    groups, columns = -(-down.kernel // 4), line_columns(across)
+    parts = [groups, (down.kernel + 2) // 4] if is_paired else [groups] * summands_of(values)
     offsets = [
         group * columns + tap * across.dilation
-        for _ in range(summands)
-        for group in range(groups)
+        for count in parts
+        for group in range(count)
         for tap in range(across.kernel)
     ]
     places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))

@@ -105,20 +105,48 @@ def tap_blocks(weight: Integers) -> NDArray[np.int8]:
         ``[summands, KH / 4, KW, 64, 4]`` for each 64 channels, then the same with 16, one after
         the other, ``[bytes]``.
     """
-    height, width, channels = weight.shape
-    size, groups = -(-channels // LANES), -(-height // 4)
-    weight = weight[..., zipped_channels(channels)]
     summands = []
     for _ in range(summands_of(weight)):
         part = weight.clip(-128, 127)
         weight = weight - part
-        padded = np.zeros((groups * 4, width, size * LANES), np.int8)
-        padded[:height, :, :channels] = part
-        summands.append(padded.reshape(groups, 4, width, -1).transpose(0, 2, 3, 1))
-    dwords = np.stack(summands)  # [summands, groups, KW, C, 4]
-    whole = channels // 64 * 64
-    parts = [
-        dwords[..., first:last, :].reshape(*dwords.shape[:3], -1, lanes, 4)
-        for first, last, lanes in ((0, whole, 64), (whole, None, 16))
-    ]
-    return np.concatenate([part.transpose(3, 0, 1, 2, 4, 5).reshape(-1) for part in parts])
+        summands.append(_by_fours(part))
+    return _by_channels(np.stack(summands).astype(np.int8))
+
+
+def tap_pairs(weight: Integers) -> NDArray[np.int16]:
+    """Return depthwise weights as pairs of int16, for levels with ``has_int16_pairs``.
+
+    Args:
+        weight: ``[KH, KW, C]``.
+
+    Returns:
+        ``[taps, 64, 2]`` for each 64 channels, then the same with 16, one after the other. Taps
+        are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of rows 1 and 3.
+    """
+    words = _by_fours(weight).astype(np.int16)
+    odd_groups = (weight.shape[0] + 2) // 4
+    pairs = [words[..., 0::2], words[:odd_groups, ..., 1::2]]
+    return _by_channels(np.concatenate(pairs))
+
+
+def _by_fours(weight: Integers) -> Integers:
+    """Return ``[KH, KW, C]`` as ``[KH / 4, KW, C, 4]``, filled up with zeros.
+
+    Channels have the order of :func:`zipped_channels`.
+    """
+    height, width, channels = weight.shape
+    size, groups = -(-channels // LANES), -(-height // 4)
+    padded = np.zeros((groups * 4, width, size * LANES), weight.dtype)
+    padded[:height, :, :channels] = weight[..., zipped_channels(channels)]
+    return padded.reshape(groups, 4, width, -1).transpose(0, 2, 3, 1)
+
+
+def _by_channels(words: NDArray[Any]) -> NDArray[Any]:
+    """Return ``[..., C, values]`` as ``[..., 64, values]`` for each 64 channels, then with 16."""
+    whole = words.shape[-2] // 64 * 64
+    found = []
+    for first, last, lanes in ((0, whole, 64), (whole, None, LANES)):
+        part = words[..., first:last, :]
+        groups = part.reshape(*part.shape[:-2], -1, lanes, part.shape[-1])
+        found.append(np.moveaxis(groups, -3, 0).reshape(-1))
+    return np.concatenate(found)

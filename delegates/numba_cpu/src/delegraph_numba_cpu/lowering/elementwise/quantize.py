@@ -26,6 +26,7 @@ from delegraph_numba_cpu.lowering.elementwise.elementwise_lookup_tables import (
     emit_lookup,
     table,
 )
+from delegraph_numba_cpu.lowering.evaluation import every_value
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -156,11 +157,52 @@ def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
     if y.type is TensorType.INT32:
         _lower_widened(call, builder)
         return
-    end = size
+    end, values = size, table(call)
     if x.dtype.itemsize == y.dtype.itemsize == 1:
         end = size - size % REQUANTIZE_LANES
-    emit_lookup(call, builder, table(call), 0, end)
+    factors = _scaling(call, values) if builder.level.vector_bytes == SHUFFLE_BYTES else None
+    if factors is None:
+        emit_lookup(call, builder, values, 0, end)
+    else:
+        chain = Chain((end,))
+        source = chain.source(builder.tensor(x.index), chain.shape, 1)
+        limits = np.iinfo(y.dtype)
+        chain.step(SCALED[y.type.name], [source], *factors, int(limits.min), int(limits.max))
+        chain.emit(builder, builder.tensor(y.index), 1)
     emit_lookup(call, builder, table(call, "reference"), end, size)
+
+
+SCALED = {"INT8": Operation.SCALED_INT8, "UINT8": Operation.SCALED_UINT8}
+
+SHUFFLE_BYTES = 32
+"""Size of vectors with which a table of bytes takes 16 shuffles: longer than one multiplication."""
+
+BIASES = (0.0, 2.0**-20, -(2.0**-20), 2.0**-17, -(2.0**-17))
+"""Numbers that are added to results before rounding, to round halves as the operator does."""
+
+
+def _scaling(call: Call, wanted: NDArray[np.generic]) -> tuple[float, float] | None:
+    """Return a factor and an offset in float32 that give every result; None if there are none.
+
+    Some processors round a product before it is added, others do not. Both must be right.
+
+    Args:
+        call: a QUANTIZE node.
+        wanted: the right result of each value, from :func:`table`.
+    """
+    x, y = call.input(0), call.output()
+    if x.type is not y.type or y.type.name not in SCALED:
+        return None
+    values, limits = every_value(x.dtype).astype(np.float32), np.iinfo(y.dtype)
+    factor = np.float32(x.scale / y.scale)
+    for bias in BIASES:
+        offset = np.float32(y.zero_point - x.zero_point * (x.scale / y.scale) + bias)
+        rounded = values * factor + offset
+        fused = (values * np.float64(factor) + np.float64(offset)).astype(np.float32)
+        found = [np.rint(each).clip(limits.min, limits.max) for each in (rounded, fused)]
+        if all((each == wanted).all() for each in found):
+            return float(factor), float(offset)
+    return None
 
 
 def _lower_widened(call: Call, builder: ProgramBuilder) -> None:
