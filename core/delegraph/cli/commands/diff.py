@@ -211,7 +211,6 @@ def command(
     else:
         out = console()
         is_one = found.test == found.reference
-        is_judged = bool(tolerances)
         print_verdict(
             out, verdict, has_layers=layers, has_tolerance=bool(tolerances), is_one_setup=is_one
         )
