@@ -148,14 +148,17 @@ def test_compile_writes_the_bundle_back(
     assert load_model(alone).subgraphs
 
 
-def test_compile_replaces_a_bundle_in_place(
+def test_compile_keeps_the_bundle_that_it_reads(
     delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_compiler(tmp_path, monkeypatch, left=("SIN",))
     task = file_of(tmp_path, zipped({"m": sines_model(), "n": INT8}), "x.task")
-    assert delegraph("compile", f"{task}#m", "-d", "engine", "-o", task).code == 0
-    assert delegraph("run", f"{task}#m").code == 0
-    assert load_model(f"{task}#n").content.tobytes() == INT8
+    ran = delegraph("compile", f"{task}#m", "-d", "engine", "-o", task)
+    assert (ran.code, "is the model itself: give -o another name" in ran.err) == (2, True)
+    out = task.with_name("out.task")
+    assert delegraph("compile", f"{task}#m", "-d", "engine", "-o", out).code == 0
+    assert delegraph("run", f"{out}#m").code == 0
+    assert load_model(f"{out}#n").content.tobytes() == INT8
 
 
 def test_a_folder_of_weights_is_granted(delegraph: Command, tmp_path: Path) -> None:

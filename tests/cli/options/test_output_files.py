@@ -35,7 +35,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "evaluate custom m.tflite rows.npz --metric rmse -o rows.npz",
         "predict m.tflite rows.npz -o rows.npz",
         "diff m.svg --layers --plot m.svg",
-        "diff m.tflite --reference m.svg --layers --plot m.svg",
+        "benchmark m.tflite --against other.html --result-json other.html",
+        "diff m.tflite --reference other.html --html other.html",
+        "report m.tflite --benchmark --against other.html -o other.html",
         "memory m.svg --draw m.svg",
     ],
 )
@@ -43,10 +45,11 @@ def test_no_file_that_is_read_is_written_over(delegraph: Command, model: Path, w
     before = model.read_bytes()
     model.with_suffix(".svg").hardlink_to(model)
     model.with_name("rows.npz").write_bytes(b"rows")
+    other = Path(shutil.copy(DIGITS, "other.html"))
     ran = delegraph(*words.split())
     assert (ran.code, ran.out) == (2, "")
     assert "itself: give -" in ran.err
-    assert model.read_bytes() == before
+    assert model.read_bytes() == other.read_bytes() == before
     assert model.with_name("rows.npz").read_bytes() == b"rows"
 
 

@@ -73,7 +73,7 @@ _SWEEP = "Delegraph sweep"
     "operators",
     multiple=True,
     metavar="OP",
-    help="Only cases about this operator; repeatable.  [default: claimed ones]",
+    help="Try this operator; repeatable.  [default: those claimed]",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a core]")
 @click.option(
