@@ -70,7 +70,7 @@ class StepRunner:
         cancellation: stop request that is read before each node, or None.
 
     Attributes:
-        is_preparing: whether a node is being prepared; otherwise only dynamic tensors can be
+        has_memory: whether the prepared nodes have memory; then only dynamic tensors can be
             resized.
         nodes: the nodes, in the order in which they run.
         evals: evaluations of the nodes that are prepared.
@@ -88,7 +88,7 @@ class StepRunner:
         by_class: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
-        self.is_preparing = False
+        self.has_memory = False
         self._cancellation = cancellation or Cancellation()
         self._tensors = tensors
         self._prepare = prepare
@@ -127,7 +127,7 @@ class StepRunner:
         self._first_use = None
         if self._classes is not None:
             self._classes.clear()
-        self._is_cut_short = False
+        self._is_cut_short = self.has_memory = False
 
     @property
     def has_open_shapes(self) -> bool:
@@ -147,12 +147,12 @@ class StepRunner:
 
     def _prepare_from(self, first: int) -> None:
         self._open = set()
+        self.has_memory = False
         classes, evals, cancellation = self._classes, self.evals, self._cancellation
         if classes is not None:
             classes.look_again()
         with np.errstate(all="ignore"):  # as during invoke: any scales are allowed
             try:
-                self.is_preparing = True
                 for node, registration in self.nodes[first:]:
                     if cancellation.reason:
                         cancellation.raise_if_requested()
@@ -165,8 +165,6 @@ class StepRunner:
                         return
             except Exception as error:  # noqa: BLE001 - raised on as the node's
                 raise self._failure(len(evals), "prepare", error) from cause_of(error)
-            finally:
-                self.is_preparing = False
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
@@ -221,6 +219,7 @@ class StepRunner:
             if not self.nodes:
                 raise
             raise self._failure(last, "allocate", error) from cause_of(error)
+        self.has_memory = True
 
     # -- what kernels ask for ------------------------------------------------------------------
 
@@ -228,7 +227,7 @@ class StepRunner:
         """Set the shape of a tensor; see ``OpContext.resize_tensor``."""
         assert self._memory is not None, "hosts without memory resize by themselves"
         dims = checked_shape(tensor, shape, self._memory.limit)
-        if not self.is_preparing:
+        if self.has_memory:
             self._memory.resize_running(tensor, dims)
             return
         if dims != tensor.shape and not self._may_resize(tensor):

@@ -190,11 +190,15 @@ def _address_space() -> int:
 
 
 def _innermost(words: str) -> str:
-    """Return the stack frames in *words*, a traceback of faulthandler, innermost first."""
+    """Return the innermost place of ours in *words*, a traceback of faulthandler.
+
+    All functions that run nodes are one place: how many nodes a model has decides which one runs.
+    """
     frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
     ours = [(path, name) for path, name in frames if "/delegraph" in path]
     for path, name in ours or frames:
-        return f"{Path(path).parent.name}/{Path(path).stem}.{name}"
+        folder = Path(path).parent.name
+        return "a kernel" if folder == "execution" else f"{folder}/{Path(path).stem}.{name}"
     return ""
 
 
