@@ -197,7 +197,7 @@ def test_any_windows(kind: str, level: str, geometry: Any) -> None:
     Layers((2, 13, 15, 70), kind).depthwise(70, *geometry).assert_agrees(level)
 
 
-@pytest.mark.parametrize("channels", [1, 5, 16, 31, 64, 80, 128, 150])
+@pytest.mark.parametrize("channels", [1, 5, 16, 31, 56, 64, 80, 128, 150])
 def test_depthwise_of_any_number_of_channels(kind: str, level: str, channels: int) -> None:
     Layers((1, 5, 9, channels), kind).depthwise(channels).assert_agrees(level)
 

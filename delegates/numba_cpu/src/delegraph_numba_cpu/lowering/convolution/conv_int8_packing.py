@@ -110,7 +110,7 @@ def tap_blocks(weight: Integers) -> NDArray[np.int8]:
         part = weight.clip(-128, 127)
         weight = weight - part
         summands.append(_by_fours(part))
-    return _by_channels(np.stack(summands).astype(np.int8))
+    return _by_channels(np.stack(summands).astype(np.int8), weight.shape[2])
 
 
 def tap_pairs(weight: Integers) -> NDArray[np.int16]:
@@ -126,7 +126,7 @@ def tap_pairs(weight: Integers) -> NDArray[np.int16]:
     words = _by_fours(weight).astype(np.int16)
     odd_groups = (weight.shape[0] + 2) // 4
     pairs = [words[..., 0::2], words[:odd_groups, ..., 1::2]]
-    return _by_channels(np.concatenate(pairs))
+    return _by_channels(np.concatenate(pairs), weight.shape[2])
 
 
 def _by_fours(weight: Integers) -> Integers:
@@ -141,9 +141,12 @@ def _by_fours(weight: Integers) -> Integers:
     return padded.reshape(groups, 4, width, -1).transpose(0, 2, 3, 1)
 
 
-def _by_channels(words: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[..., C, values]`` as ``[..., 64, values]`` for each 64 channels, then with 16."""
-    whole = words.shape[-2] // 64 * 64
+def _by_channels(words: NDArray[Any], channels: int) -> NDArray[Any]:
+    """Return ``[..., C, values]`` as ``[..., 64, values]`` for each 64 channels, then with 16.
+
+    Of the C channels, those from *channels* on fill the last 16 up and make no group of 64.
+    """
+    whole = channels // 64 * 64
     found = []
     for first, last, lanes in ((0, whole, 64), (whole, None, LANES)):
         part = words[..., first:last, :]
