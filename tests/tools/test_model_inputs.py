@@ -114,6 +114,13 @@ def test_a_file_is_fitted_where_nothing_is_lost(
     assert values.dtype == (object if entry["dtype"] is np.bytes_ else entry["dtype"])
 
 
+def test_real_numbers_for_a_quantized_input_are_quantized(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.float32([-2, 0.2, 0.3, 127]))
+    values = input_values(str(tmp_path / "x.npy"), details("u1", [4], scale=0.5), RNG(0))
+    assert values.tolist() == [0, 3, 4, 255]  # with a zero point of 3
+    assert values.dtype == np.uint8
+
+
 @pytest.mark.parametrize(
     ("stored", "entry", "message"),
     [
@@ -121,9 +128,14 @@ def test_a_file_is_fitted_where_nothing_is_lost(
         (np.ones((2, 4), "f4"), details("f4", [4]), r"has shape \[2, 4\], expected \[4\]"),
         (np.ones(4, "f4"), details("u1", [4]), "holds float32, expected uint8$"),
         (
-            np.ones(4, "f4"),
+            np.float32([0, 300, 1, 2]),
             details("u1", [4], scale=0.5),
-            r"expected uint8; quantize it first: round\(x / 0.5\) \+ 3",
+            "float32 from 0 to 300, expected uint8, or real numbers from -1.5 to 126, which are",
+        ),
+        (
+            np.float32([0, np.nan, 1, 2]),
+            details("u1", [4], scale=0.5),
+            "float32 from nan to nan, expected uint8",
         ),
         (np.full(4, 300), details("i1", [4]), "holds int64, expected int8"),
         (np.array([{}]), details("f4", [1]), "cannot be read"),

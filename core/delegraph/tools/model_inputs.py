@@ -23,6 +23,7 @@ from delegraph.tools.pictures import (
     is_picture,
     picture_as_input,
 )
+from delegraph.tools.quantizing import quantized
 from delegraph.tools.sounds import sound_as_input
 from delegraph.tools.tokenizing import takes_text, text_as_input
 
@@ -208,6 +209,8 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
 def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
     """Convert *values* to the dtype of the input *details*, if this dtype can hold them.
 
+    Floats for a quantized input are real numbers, and become the nearest stored integers.
+
     Raises:
         ArgumentError: the dtype is of another kind or cannot hold them; the message names *source*.
     """
@@ -218,12 +221,13 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
         return values.view(dtype)  # NumPy's files do not know bfloat16 and its like
     if values.dtype == dtype:
         return values
+    if values.dtype.kind == "f" and dtype.kind in "iu" and details["quantization"][0]:
+        return _quantized(values, details, source)
     if values.dtype.kind != dtype.kind or (
         dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
     ):
         raise ArgumentError(
-            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected "
-            f"{dtype.name}{_quantize_hint(values, details)}"
+            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected {dtype.name}"
         )
     return values.astype(dtype)
 
@@ -236,12 +240,26 @@ def _as_strings(values: NDArray[Any], details: Details, source: str) -> NDArray[
     return values.astype(object)
 
 
-def _quantize_hint(values: NDArray[Any], details: Details) -> str:
+def _quantized(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
+    """Return real numbers as the integers that a quantized input stores.
+
+    Numbers a little out of range are saturated. Others are probably pixels or stored integers.
+
+    Raises:
+        ArgumentError: a number is far out of range, or NaN; the message names *source*.
+    """
     scale, zero_point = details["quantization"]
-    if values.dtype.kind != "f" or not scale:
-        return ""
-    sign = "-" if zero_point < 0 else "+"
-    return f"; quantize it first: round(x / {scale:.8g}) {sign} {abs(zero_point)}"
+    dtype = np.dtype(details["dtype"])
+    limits = np.iinfo(dtype.type)
+    low, high = ((limit - zero_point) * scale for limit in (limits.min, limits.max))
+    margin = high - low
+    if not ((values >= low - margin) & (values <= high + margin)).all():
+        raise ArgumentError(
+            f"{input_name(details)}: {source!r} holds {values.dtype.name} from {values.min():.6g} "
+            f"to {values.max():.6g}, expected {dtype.name}, or real numbers from {low:.6g} to "
+            f"{high:.6g}, which are quantized"
+        )
+    return quantized(values, details)
 
 
 def _numbers(text: str, details: Details) -> NDArray[Any]:
