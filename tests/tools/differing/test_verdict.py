@@ -53,6 +53,15 @@ def test_layers_tell_from_which_node_on_it_differs(chain: str) -> None:
     assert found.text.endswith("on the reference's inputs node 1 (MUL) is the first that is off")
 
 
+def test_a_partition_whose_nodes_were_not_compared_is_named_as_a_whole(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    layers = diff_layers(wrong, tolerance=rounding)
+    place = f"partition 0 of {layers.layers[1].delegate} (nodes "
+    text = verdict_of(diff(wrong, runs=1), layers).text
+    assert text.startswith(f"differs from {place}")
+    assert text.endswith("is the first that is off; --inner alone tells which node")
+
+
 def test_an_output_that_one_side_lacks_differs(sine: str, tmp_path: Path) -> None:
     nodes = [("SIN", "x", "y"), ("COS", "x", "z")]
     two = file(tmp_path, graph_model(nodes, inputs="x", outputs="y z"), "two.tflite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
@@ -58,7 +59,9 @@ def _differs(
     wrong: list[OutputDifference], alone: list[str], layers: LayersDifference | None
 ) -> Verdict:
     first = None if layers is None else _first_off(layers)
-    start = "differs" if first is None else f"differs from node {first.node} ({first.op}) on"
+    start = "differs"
+    if layers is not None and first is not None:
+        start = f"differs from {_place(first, layers)[0]} on"
     if not wrong:
         return Verdict("differs", None, f"{start}: one side alone has {', '.join(alone)}")
     output = max(wrong, key=_distance)
@@ -104,7 +107,25 @@ def _blame(layers: LayersDifference) -> str:
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
     if wrong is None:
         return "on the reference's inputs each layer is within the numerics profile"
-    return f"on the reference's inputs node {wrong.node} ({wrong.op}) is the first that is off"
+    place, advice = _place(wrong, layers)
+    return f"on the reference's inputs {place} is the first that is off{advice}"
+
+
+def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
+    """Return the node of *layer*, or its partition if the nodes inside were not compared.
+
+    The second text says how to compare them; it is empty for a node.
+    """
+    inside = [x for x in layers.layers if layer.partition is not None and _are_together(x, layer)]
+    if all(x.drift is not None for x in inside):
+        return f"node {layer.node} ({layer.op})", ""
+    nodes = node_numbers(sorted({x.node for x in inside}))
+    where = f"partition {layer.partition} of {layer.delegate} (nodes {nodes})"
+    return where, "; --inner alone tells which node"
+
+
+def _are_together(one: LayerDifference, other: LayerDifference) -> bool:
+    return (one.subgraph, one.partition) == (other.subgraph, other.partition)
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
