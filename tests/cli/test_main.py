@@ -135,7 +135,7 @@ def test_a_group_without_a_subcommand_shows_its_help(
         (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
-        (["run", __file__.replace("test_main", "test_mian")], "(did you mean 'test_main'?) (see"),
+        (["run", __file__.replace("test_main", "test_mian")], "(did you mean 'test_main.py'?) (see"),
         (["run", "no/gone.tflite"], "does not exist; there is no folder 'no' (see"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
         (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
@@ -180,7 +180,7 @@ def test_errors_have_one_shape_in_json(
 def test_a_failed_check_stands_beside_the_answer_in_json(delegraph: Command) -> None:
     ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", "1K", "--json")
     assert (ran.code, ran.json["needed"]) == (1, 3072)
-    message = "over budget: 3072 bytes needed, 1024 allowed"
+    message = "over budget: 3072 bytes needed, 1024 allowed (core alone, planner best)"
     assert ran.json["error"] == {"type": "CheckFailed", "message": message, "exit_code": 1}
 
 

@@ -15,6 +15,7 @@ from delegraph.errors import (
     DelegraphError,
     MalformedModelError,
     blamed,
+    close_names,
     did_you_mean,
     in_words,
     printable,
@@ -172,13 +173,13 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def _for_extra(word: str, command: click.Command) -> str:
-    """Return advice about a *word* that is a delegate's name, or a value of --input."""
+    """Return advice about a *word* that is a delegate's name, or an input's value."""
     from delegraph.plugins import installed
 
     options = _options(command)
     if "--delegate" in options and word in {offer.spec.name for offer in installed().offers()}:
         return f"; a delegate needs -d: -d {word}"
-    return "; a value of --input follows its name: NAME=VALUE" if "--input" in options else ""
+    return f"; an input's value needs --input: --input {word}" if "--input" in options else ""
 
 
 def _limits(outside: re.Match[str]) -> str:
@@ -202,9 +203,11 @@ def _similar_file(path: Path) -> str:
         return f"; there is no folder {str(path.parent)!r}"
     with contextlib.suppress(OSError):
         files = sorted(path.parent.iterdir())
-        stems = [each.stem for each in files if each.suffix == path.suffix]
+        names = {each.stem: each.name for each in files if each.suffix == path.suffix}
         same = [each.name for each in files if each.stem == path.stem]
-        return did_you_mean(path.stem, stems) or did_you_mean(path.name, same)
+        if close := close_names(path.stem, names):
+            return f" (did you mean {names[close[0]]!r}?)"
+        return did_you_mean(path.name, same)
     return ""
 
 

@@ -217,11 +217,15 @@ def _no_name(what: str, name: str, known: Iterable[str]) -> str:
     return f"no {what} {name!r}; {names}"
 
 
+_TENSORFLOW = "Flex"
+"""Start of the names of TensorFlow's operators, many of which are builtin operators, too."""
+
+
 @cache
 def _warn_of_misspelling(name: str) -> None:
     """Log, once, that a claimed custom operator is named almost like a builtin operator."""
     close = close_names(name, BuiltinOperator.__members__, least=0.85)
-    if close:
+    if close and not name.startswith(_TENSORFLOW):
         logger.warning(
             "a claim names operator %r, which only a custom operator can be: the builtin operator "
             "is %s",

@@ -55,7 +55,7 @@ class Rejection(JsonRecord):
         parts = [self.constraint]
         if self.actual is not None:
             parts.append(f"is {self.actual}")
-        if self.expected is not None:
+        if self.expected is not None and self.expected != "":
             parts.append(f"needs {self.expected}")
         where = "" if self.tensor is None else f" (tensor {self.tensor})"
         return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where

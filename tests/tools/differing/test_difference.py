@@ -214,7 +214,7 @@ def test_random_indices_out_of_range_are_explained(tmp_path: Path, runtime: Any)
     setup = Setup(file(tmp_path, content, "gather.tflite"), runtime)
     if runtime != "delegraph":
         pytest.importorskip("ai_edge_litert")
-    with pytest.raises(RuntimeError, match=r"distribution='run' gives small ones"):
+    with pytest.raises(RuntimeError, match=r"distribution 'run' gives small ones"):
         diff(setup, inputs=fed(), runs=1)
     assert diff(setup, inputs=fed(distribution="run"), runs=1).outputs[0].worst.unequal == 0
 

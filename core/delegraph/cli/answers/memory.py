@@ -90,6 +90,12 @@ class MemoryAnswer:
         """Number of bytes of the arena, which is compared with the budget."""
         return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
+    @property
+    def planned_by(self) -> str:
+        """Text saying what :attr:`needed` is the arena of."""
+        by = f"planner {self.chosen.planner}" if self.estimate is None else "TFLM"
+        return f"{self.subject_name}, {by}"
+
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Suggestions that make the arena smaller."""

@@ -129,10 +129,12 @@ def command(**options: Any) -> None:
         _write_offline(request, answer)
     if request.budget is not None:
         if answer.needed > request.budget:
-            text = f"over budget: {answer.needed} bytes needed, {request.budget} allowed"
+            text = f"over budget: {answer.needed} bytes needed, {request.budget} allowed "
+            text += f"({answer.planned_by})"
             raise CheckFailed(text)
         if not request.as_json:
-            click.echo(f"\nwithin the budget: {answer.needed} of {request.budget} bytes needed")
+            text = f"within the budget: {answer.needed} of {request.budget} bytes needed"
+            click.echo(f"\n{text} ({answer.planned_by})")
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:

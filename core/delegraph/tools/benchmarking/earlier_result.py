@@ -183,11 +183,17 @@ def _conditions(setup: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[st
 
     *setup* and *machine* are parts of a benchmark's result, as JSON has them.
     """
-    found = {name: str(value) for name, value in setup.items()}
+    found = {name: _in_words(value) for name, value in setup.items()}
     processor = machine["processor"]
     found |= {"processor": str(processor["name"]), "cores": str(processor["usable_cores"])}
     found |= {"system": str(machine["system"]), "python": str(machine["python"])}
     return found | {name: str(version) for name, version in machine["versions"].items()}
+
+
+def _in_words(value: object) -> str:
+    if value is None:
+        return "default"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _changes(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:

@@ -97,8 +97,8 @@ class InputRuns:
             if wide and self._request.distribution == "inference_diff" and not is_missing:
                 error.args = (
                     f"{error}; random integers are of the whole range of their type here, as "
-                    f"inference_diff has them: where {wide[0]!r} is an index, distribution='run' "
-                    "gives small ones",
+                    f"inference_diff has them: where {wide[0]!r} is an index, the "
+                    "distribution 'run' gives small ones",
                 )
             raise
 
