@@ -135,7 +135,10 @@ def test_a_group_without_a_subcommand_shows_its_help(
         (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
-        (["run", __file__.replace("test_main", "test_mian")], "(did you mean 'test_main.py'?) (see"),
+        (
+            ["run", __file__.replace("test_main", "test_mian")],
+            "(did you mean 'test_main.py'?) (see",
+        ),
         (["run", "no/gone.tflite"], "does not exist; there is no folder 'no' (see"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
         (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),

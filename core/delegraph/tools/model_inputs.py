@@ -249,7 +249,7 @@ def _quantized(values: NDArray[Any], details: Details, source: str) -> NDArray[A
         ArgumentError: a number is far out of range, or NaN; the message names *source*.
     """
     scale, zero_point = details["quantization"]
-    dtype = np.dtype(details["dtype"])
+    dtype: np.dtype[Any] = np.dtype(details["dtype"])
     limits = np.iinfo(dtype.type)
     low, high = ((limit - zero_point) * scale for limit in (limits.min, limits.max))
     margin = high - low
