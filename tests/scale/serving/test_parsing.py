@@ -81,5 +81,5 @@ def test_a_request_that_is_given_up_disturbs_no_other() -> None:
 
 
 def test_what_takes_too_long() -> None:
-    with pytest.raises(Refusal, match=r"cannot be parsed: no answer after 0\.001 s"):
-        run(lambda reader: reader.rest(asked([1.0] * 90_000), None), Limits(body_seconds=0.001))
+    with pytest.raises(Refusal, match=r"cannot be parsed: no answer after 0 s"):
+        run(lambda reader: reader.rest(asked([1.0] * 90_000), None), Limits(body_seconds=0))
