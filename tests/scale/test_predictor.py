@@ -211,7 +211,10 @@ def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) 
         ({"imagee": pictures(2)}, "no column 'image' for input .* columns are imagee"),
         ({"image": pictures(2), "digit": [1, 2]}, "'digit' is there already, and an output"),
         ({"image": pictures(2)[:, :4]}, r"has shape \[4, 8, 1\], expected \[8, 8, 1\]"),
-        ({"image": pictures(2).astype(np.float32)}, "holds float32 from -128 to 127, expected int8, or real"),
+        (
+            {"image": pictures(2).astype(np.float32)},
+            "holds float32 from -128 to 127, expected int8, or real",
+        ),
     ],
 )
 def test_batches_that_do_not_fit(batch: Any, message: str) -> None:
