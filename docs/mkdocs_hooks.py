@@ -68,6 +68,9 @@ PACKAGES = (
 )
 """Public packages of the core, each with a page of its own beside that of ``delegraph``."""
 
+IMPORTED_BY_ENUMS = "delegraph.schema.model_enums"
+"""Module with enumerations that ``schema.enums`` imports: its own page does not show them."""
+
 WITH_BASES = ("Interpreter", "LiteRtInterpreter")
 """Classes whose bases nobody else sees: their members are shown as the class's own."""
 
@@ -213,7 +216,11 @@ def python_page() -> str:
         ("name", ""),
         [(f"[`{name}`][{module}.{name}]", summary(module, name)) for name, module in names],
     )
-    full = [entry("delegraph", name) for name, m in names if m.split(".")[1] not in PACKAGES]
+    full = [
+        entry("delegraph", name)
+        for name, module in names
+        if module.split(".")[1] not in PACKAGES or module == IMPORTED_BY_ENUMS
+    ]
     return "\n\n".join(["# delegraph", packages, "What `import delegraph` offers:", linked, *full])
 
 
