@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def answer_of(*lines: str) -> str:
-    """Return what a process that runs *lines* in this folder prints, errors included."""
+    """Return the output of a process that runs *lines* in this folder, errors included."""
     found = subprocess.run(
         [sys.executable, "-c", "\n".join(["import xnnpack_avx2 as limited", *lines])],
         cwd=HERE,

@@ -12,7 +12,7 @@ import pytest
 
 from delegraph import Tensor
 from delegraph.graph.model import Quantization
-from delegraph.runtime.kept_start import Stored
+from delegraph.runtime.kept_start import Request, Stored, found
 from delegraph.schema.enums import TensorType
 
 pytest.importorskip("delegraph_numba_cpu")
@@ -313,6 +313,16 @@ def test_a_stored_tensor_is_read_as_it_was() -> None:
     assert made.quantization.zero_points.tolist() == [1, -3]
     for name in ("index", "name", "type", "shape", "shape_signature", "has_rank"):
         assert getattr(made, name) == getattr(tensor, name)
+
+
+@pytest.mark.parametrize("module", ["json", "no.such_module"])
+def test_a_start_of_a_module_that_runs_no_programs_is_not_used(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
+    request = Request(np.zeros(1, np.uint8), None, "key")
+    request.cache.keep("key", SOUND.replace("a.b", module).encode())
+    assert found(request) is None
 
 
 SOUND = "('a.b', 'v', 'ab', 1, ((0, 'x', 0, (2,), (2,), True, None),), (0,), (0,))"

@@ -114,10 +114,11 @@ def found(request: Request) -> KeptStart | None:
     try:
         stored = Stored.of(content)
         programs = import_module(stored.module)
-    except (ImportError, ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError,
-            TypeError, ValueError):  # fmt: skip
+        is_present = programs.made_for(request.num_threads) == stored.made_for
+    except (AttributeError, ImportError, ArithmeticError, LookupError, MemoryError, RecursionError,
+            SyntaxError, TypeError, ValueError):  # fmt: skip
         return None
-    if programs.made_for(request.num_threads) != stored.made_for:
+    if not is_present:
         return None
     return KeptStart(request, stored, programs)
 
