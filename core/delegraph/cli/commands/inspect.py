@@ -12,7 +12,6 @@ from delegraph.cli.answers.printing import (
     amount,
     console,
     heading,
-    percent,
     plural,
     print_json,
     print_paragraph,
@@ -30,6 +29,7 @@ from delegraph.cli.options.arguments import (
     weights_dir_option,
 )
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
