@@ -51,7 +51,7 @@ def save_option(command: Command) -> Command:
         "--save",
         type=OutputFile(".npz"),
         metavar="FILE.npz",
-        help="Save all outputs, by tensor name.",
+        help="Save all outputs, by name.",
     )(command)
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord, to_json
 from delegraph.tools.differing.figures import Metrics
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
@@ -21,23 +19,22 @@ from delegraph.tools.differing.matching import converted, matched, matched_input
 from delegraph.tools.differing.metrics import (
     Spread,
     TensorDifference,
-    real_values,
     spreads,
     tensor_difference,
 )
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.side import Outputs, Side
+from delegraph.tools.differing.tolerances import (
+    Tolerances,
+    outside,
+    require_known_outputs,
+    tolerance_of,
+)
 from delegraph.tools.latency import Latency
 from delegraph.tools.model_call import Details
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
-
-Tolerances = Tolerance | Mapping[str, Tolerance]
-"""A tolerance for all outputs, or a mapping from an output's name to its tolerance.
-
-The name ``""`` is for outputs that are not named.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ class OutputDifference(JsonRecord):
     """Difference of one output between test and reference, over all runs.
 
     Attributes:
-        name: name of the output in the test's model or its signature.
-        reference_name: name of the output in the reference's model or its signature.
+        name: name of the output in the test.
+        reference_name: name of the output in the reference.
         dtype, reference_dtype: element types.
         runs: the difference of each run.
         outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
@@ -151,8 +148,9 @@ class Difference:
             for o in self.outputs
             if o.outside
         ]
-        found += [f"{name}: only the test has it" for name in self.only_in_test]
-        return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
+        alone = {"test": self.only_in_test, "reference": self.only_in_reference}
+        found += [f"{name}: only the {side} has it" for side in alone for name in alone[side]]
+        return tuple(found)
 
     def _repr_html_(self) -> str:
         """Return a table of the outputs with their worst run, which notebooks display."""
@@ -300,7 +298,7 @@ class _Found:
             (entry, a), (other, b) = test[i], reference[j]
             difference = tensor_difference(a, b, entry, other)
             self._differences[n].append(difference)
-            given, profile = tolerance_of(tolerance, entry["name"]), rounding(b, other)
+            given, profile = tolerance_of(tolerance, entry), rounding(b, other)
             for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
                 if allowed is not None and not difference.are_equal:
                     counts[n] += outside(difference, a, b, entry, other, allowed)
@@ -325,7 +323,7 @@ class _Found:
                 type_name(a),
                 type_name(b),
                 tuple(differences),
-                None if tolerance_of(tolerance, a["name"]) is None else count,
+                None if tolerance_of(tolerance, a) is None else count,
                 beyond,
             )
             for (a, b), differences, count, beyond in zip(
@@ -352,48 +350,3 @@ def type_name(details: Details) -> str:
     """Return the name of the element type of the tensor *details*, for tables."""
     dtype = np.dtype(details["dtype"])
     return "string" if dtype.kind == "S" else dtype.name
-
-
-def outside(
-    difference: TensorDifference,
-    test: NDArray[Any],
-    reference: NDArray[Any],
-    test_details: Details,
-    reference_details: Details,
-    tolerance: Tolerance,
-) -> int:
-    """Return the number of elements that differ by more than *tolerance*.
-
-    All elements count if the arrays cannot be compared. Stored values are compared, or real numbers
-    if types or quantization differ.
-    """
-    a, b = test, reference
-    if difference.compared is None:
-        return max(1, test.size)
-    if test.dtype.kind not in "ObSU" and difference.compared.max <= tolerance.absolute:
-        return 0
-    if difference.raw is None:
-        a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
-        b = real_values(reference, reference_details)  # type: ignore[assignment]
-    return int(np.count_nonzero(tolerance.compare(a, b) > 0))
-
-
-def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
-    """Return the tolerance for the output *name*; None if there is none."""
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return tolerance
-    return tolerance.get(name, tolerance.get(""))
-
-
-def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
-    """Check that every output that a tolerance names exists.
-
-    Raises:
-        ArgumentError: an output does not exist.
-    """
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return
-    names = [entry["name"] for entry in outputs]
-    for name in sorted(set(tolerance) - {"", *names}):
-        known = ", ".join(map(repr, names))
-        raise ArgumentError(f"a tolerance is given for {name!r}; the outputs are {known}")

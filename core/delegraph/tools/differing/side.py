@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.tools.model_call import Details, ModelCall, model_call
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names, with_names
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
 """Details and values of each output, in order."""
@@ -30,7 +31,7 @@ class Side:
         arguments: further arguments of the interpreter.
 
     Attributes:
-        inputs: details of the inputs.
+        inputs: details of the inputs, with the names that users see.
         is_reference: whether this side is the reference.
         values: input values of the next computation, in the order of *inputs*.
         seconds: duration of each computation.
@@ -50,7 +51,8 @@ class Side:
             made: Any = setup.interpreter(**arguments)
             self.interpreter: Any = stack.enter_context(made)
             self._call: ModelCall = model_call(self.interpreter, signature)
-        self.inputs: list[Details] = self._call.input_details()
+        self._names = tensor_names(setup, signature, self._call)
+        self.inputs = with_names(self._call.input_details(), self._names.inputs)
         self.values: list[NDArray[Any]] = []
         self.seconds: list[float] = []
 
@@ -98,7 +100,9 @@ class Side:
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of all outputs."""
-        return [(entry, _own(values)) for entry, values in self._call.outputs()]
+        found = self._call.outputs()
+        named = with_names([entry for entry, _ in found], self._names.outputs)
+        return [(entry, _own(values)) for entry, (_, values) in zip(named, found, strict=True)]
 
     def views(self, tensors: Sequence[int]) -> list[NDArray[Any]]:
         """Return views of allocated tensors of the first subgraph, by their indices."""
