@@ -19,9 +19,9 @@ def test_stored_and_real_values_are_told_apart_in_narrow_terminals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "44")
-    print_difference(
-        console(), diff(Setup(str(MODELS / "digits_int8.tflite"), delegates=()), runs=1)
-    )
+    model = str(MODELS / "digits_int8.tflite")
+    other = Setup(model, delegates=(), numerics="reference")
+    print_difference(console(), diff(Setup(model, delegates=()), other, runs=2))
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in lines if line.startswith("  digit ")]
     assert ["stored" in rows[0], "real" in rows[1]] == [True, True]

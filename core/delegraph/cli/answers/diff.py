@@ -38,14 +38,14 @@ def print_verdict(
         has_tolerance: whether differences above a tolerance fail the command.
         is_one_setup: whether test and reference are equal set-ups.
     """
-    out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
+    out.print(verdict.text, style="bold")
     if is_one_setup:
         text = "both sides are the same set-up: -d NAME changes the test, --reference the other"
         print_paragraph(out, text, indent=0)
     if verdict.word == "differs" and not has_layers:
-        out.print("--layers tells from which node on", style="dim")
+        out.print("--layers finds the first node that differs", style="dim")
     if verdict.word == "differs" and not has_tolerance:
-        out.print("exit code 0: --tolerance says what may differ, and more fails", style="dim")
+        out.print("exit code 0: without --tolerance no difference is a failure", style="dim")
     out.print()
 
 
@@ -59,6 +59,8 @@ def print_difference(out: Console, found: Difference) -> None:
     first, last = found.runs[0], found.runs[-1]
     fed = first if first == last else f"{first} to {last}"
     out.print(f"{plural(count, 'run')}: {fed}")
+    for note in found.notes:
+        print_paragraph(out, f"note: {note}", indent=0)
     heading(out, "Outputs")
     columns = (
         "name",
@@ -104,8 +106,9 @@ def _rows(output: OutputDifference) -> list[list[object]]:
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
     rows: list[list[object]] = []
+    are_equal = not any(d.unequal for d in output.runs)
     for values, metrics in (("stored", output.raw()), ("real", output.real())):
-        if metrics:
+        if metrics and not (rows and are_equal):
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
             rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
@@ -113,14 +116,14 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return table texts of one output: mean error over runs, and worst value of other metrics.
+    """Return table texts of one output, by ``SHOWN``.
 
     Args:
         metrics: mean, deviation and extremes over runs of each metric.
     """
-    worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
-    shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
-    return [number(metrics["mean"].avg), *shown]
+    from delegraph.tools.differing.difference import SHOWN
+
+    return [number(getattr(metrics[name], part)) for name, part in SHOWN.items()]
 
 
 def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
@@ -163,7 +166,7 @@ def different_numbers(one: float, other: float) -> tuple[str, str]:
 def print_cause(out: Console, cause: Cause) -> None:
     """Print the reason why outputs differ by more than the tolerance."""
     heading(out, "Cause")
-    out.print(f"  {cause}", soft_wrap=not out.is_terminal)
+    print_paragraph(out, str(cause))
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:

@@ -135,3 +135,20 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     limits: Any = np.iinfo(dtype.type)
     stored = np.clip(np.round(real / scale) + zero_point, limits.min, limits.max)
     return np.asarray(stored, dtype)
+
+
+def clipped(values: NDArray[Any], stored: NDArray[Any], source: Details, target: Details) -> int:
+    """Return the number of *values* beyond the range of a quantized tensor.
+
+    Args:
+        values: values of the tensor *source*.
+        stored: the same values, as :func:`converted` returns them for the tensor *target*.
+        source: details of the tensor with *values*.
+        target: details of the tensor with *stored*.
+    """
+    if stored is values or stored.dtype.kind not in "iu":
+        return 0
+    wanted, found = real_values(values, source), real_values(stored, target)
+    if wanted is None or found is None:
+        return 0
+    return int(np.count_nonzero(np.abs(wanted - found) > abs(target["quantization"][0])))
