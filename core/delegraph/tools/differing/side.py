@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,10 @@ from delegraph.tools.tensor_names import tensor_names, with_names
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
 """Details and values of each output, in order."""
+
+_NOT_APPLIED = re.compile(r"delegate '([^']+)' is there for it and was not applied")
+_FLEX = "Select TensorFlow op(s), included in the given model"
+_XNNPACK = "TfLiteXNNPackDelegate"
 
 
 class Side:
@@ -90,12 +95,12 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors of the reference say that they come from the reference."""
+        """Context in which errors say that they come from the reference, and what helps."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
-            if self.is_reference:
-                error.args = (f"the reference: {error}", *error.args[1:])
+            side = "the reference: " * self.is_reference
+            error.args = (f"{side}{explained(str(error))}", *error.args[1:])
             raise
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
@@ -123,6 +128,22 @@ class Side:
         return [
             (details[i], np.asarray(view(i)()) if i in viewed else _own(read(i))) for i in tensors
         ]
+
+
+def explained(text: str) -> str:
+    """Return the text of an error, with the options for both sides that avoid it if there are."""
+    if _FLEX in text:
+        return (
+            "LiteRT has no kernels for this model's operators of TensorFlow; for both sides: "
+            '-d flex --reference "-d flex"'
+        )
+    if found := _NOT_APPLIED.search(text):
+        name = found[1]
+        both = f'-d {name} --reference "-d {name} --no-default-delegates"'
+        return f"{text}; for both sides: {both}"
+    if _XNNPACK in text:
+        return f"{text}; XNNPACK fails, which -d none turns off on that side"
+    return text
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:
