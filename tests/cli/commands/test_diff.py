@@ -183,7 +183,7 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     folder = tmp_path / "found"
     done = delegraph(*words, "--bisect", folder, "-v")
     assert done.code == 1
-    assert "error: wrong with node 3 (SIN): differs: " in done.err
+    assert "error: node 3 (SIN): differs: " in done.err
     assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
     assert "2 nodes with delegates, 5 probes" in done.out
     assert any(line.startswith("3 SIN sines") for line in done.lines)
@@ -201,7 +201,10 @@ def test_bisect_of_a_right_delegate_ends_well(
     done = delegraph("diff", sines, *words)
     assert done.code == 0, done.err
     assert json.loads(done.out)["culprits"] == []
-    assert "the result is right with all of them" in delegraph("diff", sines, *words[:-1]).out
+    assert (
+        "right: outputs are within the tolerance with all nodes"
+        in delegraph("diff", sines, *words[:-1]).out
+    )
 
 
 @pytest.mark.parametrize(

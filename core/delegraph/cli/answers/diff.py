@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
+from delegraph.cli.answers.table_layout import wrapped
 from delegraph.durations import duration
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
     from delegraph.tools.differing.verdict import Verdict
+    from delegraph.tools.setup import Setup
 
 
 _SIDE = len("reference: ")
@@ -51,9 +53,9 @@ def print_verdict(
 
 def print_difference(out: Console, found: Difference) -> None:
     """Print how far two set-ups' results differ."""
-    out.print(f"test:      {found.test}")
+    print_side(out, "test", found.test)
     print_paragraph(out, str(found.test_placement), indent=_SIDE)
-    out.print(f"reference: {found.reference}")
+    print_side(out, "reference", found.reference)
     print_paragraph(out, str(found.reference_placement), indent=_SIDE)
     count = len(found.runs)
     first, last = found.runs[0], found.runs[-1]
@@ -95,6 +97,12 @@ def print_difference(out: Console, found: Difference) -> None:
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
     print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
+
+
+def print_side(out: Console, side: str, setup: Setup) -> None:
+    """Print which set-up is the test or the reference."""
+    text = f"{side}:".ljust(_SIDE) + str(setup)
+    out.print("\n".join(wrapped(text, out.width, " " * _SIDE)), soft_wrap=True)
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
