@@ -105,7 +105,10 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-i", "1,2"], "--input '1,2' names none of the inputs: 't0', 't1'"),
+        (
+            ["-i", "1,2"],
+            "does not say for which of the inputs 't0', 't1'; for example --input t0=1,2",
+        ),
         (["-i", "t9=1"], "--input 't9=1' names none of the inputs: 't0', 't1'"),
         (["-i", "t0=1", "-i", "0=1"], "input '0' is given twice"),
         (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),

@@ -216,8 +216,8 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
 
     with _predictor(request) as predictor:
         source = _source(request, predictor)
-        _note_replaced(request.output)
         labels, top = _classes(request, predictor)
+        _note_replaced(request.output)
 
         def tell(rows: int, bad: int) -> None:
             """Print how many rows an interrupted job has computed, and how many were bad."""
