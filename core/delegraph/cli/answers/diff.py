@@ -96,6 +96,8 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
+    if count == 1:
+        times, rows = ("", "time"), [row[::2][:2] for row in rows]
     print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
 
 
