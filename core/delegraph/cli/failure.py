@@ -70,8 +70,10 @@ class Failure(JsonRecord):
             is_named = place is None or f", line {place.line}" in text
             return cls(kind, text, code, place="" if is_named else str(place))
         if _is_of_official_runtime(error):
+            is_reference = str(error).startswith("the reference: ")
+            advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
             text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
-            return cls(kind, f"{text}; --runtime delegraph may run it, or say more", CHECK_FAILED)
+            return cls(kind, f"{text}{advice}", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
