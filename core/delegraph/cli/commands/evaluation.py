@@ -170,9 +170,7 @@ def _print_setups(out: Console, answers: Answers) -> None:
     rows.append(("", "preparing a sample", *_times(answers.prepare)))
     columns = ("", "set-up", "mean", "std", "median", "p95")
     less_important = (("std",), ("p95",))
-    print_table(
-        out, columns, rows, right=columns[2:], names=("set-up",), optional=less_important
-    )
+    print_table(out, columns, rows, right=columns[2:], names=("set-up",), optional=less_important)
 
 
 def _times(latency: Latency) -> Iterable[str]:
