@@ -11,6 +11,7 @@ import click
 
 from delegraph_numba_cpu import warmup
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.level_table import print_levels, say
 from delegraph_numba_cpu.library.cpu import (
     VARIABLE,
     host_features,
@@ -19,7 +20,6 @@ from delegraph_numba_cpu.library.cpu import (
     supported_levels,
 )
 from delegraph_numba_cpu.library.families import families
-from delegraph_numba_cpu.level_table import print_levels, say
 from delegraph_numba_cpu.library.prebuilt import OBJECTS, open_library, prebuilt_file
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
