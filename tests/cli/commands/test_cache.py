@@ -57,10 +57,12 @@ def test_list_has_a_row_for_each_cache_and_json_one_for_each_version(
 
 
 def test_names_and_dates_of_the_list_are_whole_in_a_narrow_terminal(
-    fresh_delegraph: Command,
+    fresh_delegraph: Command, folder: Path
 ) -> None:
     BlobCache("numba_cpu-programs", "8e8cc3c9f2333085-6a0252ad").put("a", bytes(10))
-    row = fresh_delegraph("cache", "list", COLUMNS="60").out.splitlines()[-1]
+    row = fresh_delegraph(
+        "cache", "list", COLUMNS="60", DELEGRAPH_CACHE=str(folder)
+    ).out.splitlines()[-1]
     assert re.search(r"numba_cpu-programs .* \d{4}-\d\d-\d\d \d\d:\d\d$", row)
 
 
