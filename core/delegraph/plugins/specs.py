@@ -33,7 +33,10 @@ COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 Isolate = Literal["process", "none"]
 """Place where a delegate runs: a separate process, or the process of the interpreter."""
 
-RESERVED_NAMES = frozenset({"all", "default", "help", "none"})
+DELEGATE_WORDS = ("all", "default", "none")
+"""Words that stand for delegates where a name is expected."""
+
+RESERVED_NAMES = frozenset({*DELEGATE_WORDS, "help"})
 """Words for ``--delegate`` that are no names of delegates."""
 
 

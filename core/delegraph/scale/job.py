@@ -14,11 +14,11 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from delegraph.delegation.num_threads import usable_processors
-from delegraph.durations import rate_text
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
+from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
 from delegraph.scale.classes import classes_of
 from delegraph.scale.job_folder import JobFolder, Record

@@ -20,8 +20,9 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.delegation.widening import Widening, widened
 from delegraph.operators.registration import Node, Registration
+from delegraph.quantities import percent
 from delegraph.runtime.delegated_plan import delegate_name
-from delegraph.tools.refusals import Costs, percent
+from delegraph.tools.refusals import Costs
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities

@@ -162,14 +162,3 @@ def values_in_words(values: Iterable[object]) -> object:
     shown = texts if len(texts) <= _MOST_VALUES else texts[: _MOST_VALUES - 1]
     last = shown.pop() if len(shown) == len(texts) else f"{len(texts) - len(shown)} others"
     return f"{', '.join(shown)} or {last}"
-
-
-def percent(share: float) -> str:
-    """Return a share (0 to 1) as text with a percent sign.
-
-    >>> percent(0.8149), percent(0.0), percent(1e-4)
-    ('81.5 %', '0 %', '<0.1 %')
-    """
-    if share < 0.0005:
-        return "<0.1 %" if share else "0 %"
-    return f"{100 * share:.1f} %"

@@ -14,7 +14,7 @@ from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.operators.numerics import Numerics
-from delegraph.plugins.specs import Isolate
+from delegraph.plugins.specs import DELEGATE_WORDS, Isolate
 from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.requested_delegates import (
     AnyDelegate,
@@ -184,7 +184,7 @@ class Setup:
         for delegate in asked or ():
             if delegate == "all":
                 requested += [offer.address for offer in installed().by_rank()]
-            elif delegate not in ("default", "none"):
+            elif delegate not in DELEGATE_WORDS:
                 requested.append(delegate)
         written = map(file_and_options, self.delegate_files)
         return requested + [
@@ -201,7 +201,7 @@ class Setup:
 
         for delegate in self.delegates or ():
             is_name = isinstance(delegate, str) and is_installed_name(delegate)
-            if is_name and delegate not in ("all", "default", "none"):
+            if is_name and delegate not in DELEGATE_WORDS:
                 installed().find(str(delegate))
 
     def own_runtime_only(self) -> list[str]:

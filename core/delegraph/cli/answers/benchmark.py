@@ -13,7 +13,7 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
-from delegraph.durations import duration, rate_text
+from delegraph.quantities import duration, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -21,7 +21,7 @@ from delegraph.cli.options.op_profile import PROFILE_OPTIONS
 from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
 from delegraph.cli.options.without_effect import require_effect
-from delegraph.durations import duration, rate_text
+from delegraph.quantities import duration, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

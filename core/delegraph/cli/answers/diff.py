@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
-from delegraph.durations import duration
+from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,8 +20,9 @@ from delegraph.cli.answers.printing import (
 )
 from delegraph.cli.failure import with_options
 from delegraph.delegation.placement import BY_DEFAULT, node_numbers
+from delegraph.quantities import percent
 from delegraph.tools.explanation import operator_counts
-from delegraph.tools.refusals import NOTHING, percent
+from delegraph.tools.refusals import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console

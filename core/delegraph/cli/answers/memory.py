@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from delegraph.cli.answers.arena_chart import arena_chart
 from delegraph.cli.answers.printing import (
     heading,
-    percent,
     plural,
     print_paragraph,
     print_table,
     print_title,
     size,
 )
+from delegraph.quantities import percent
 
 if TYPE_CHECKING:
     from rich.console import Console

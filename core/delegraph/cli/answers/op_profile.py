@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, percent, plural, print_table, size
-from delegraph.durations import duration
+from delegraph.cli.answers.printing import heading, plural, print_table, size
+from delegraph.quantities import duration, percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -231,16 +231,6 @@ def progress(what: str) -> Iterator[None]:
         status.stop()
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share of 1 as text.
-
-    >>> percent(0.125), percent(1, digits=0), percent(1e-4)
-    ('12.5 %', '100 %', '<0.1 %')
-    """
-    least = 10.0**-digits
-    return f"<{least:g} %" if 0 < 100 * share < least / 2 else f"{100 * share:.{digits}f} %"
-
-
 def size(count: int) -> str:
     """Return a number of bytes as text for people.
 

@@ -16,9 +16,9 @@ from delegraph.cli.answers.printing import (
     shortened,
 )
 from delegraph.cli.answers.run_findings import has_findings, print_findings
-from delegraph.durations import duration
 from delegraph.errors import printable
 from delegraph.json_records import to_json
+from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, percent, print_table
+from delegraph.cli.answers.printing import heading, print_table
+from delegraph.quantities import percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -145,10 +145,11 @@ def _require_compilable(delegates: Sequence[str]) -> None:
             f"give at least one --delegate; those that compile into the file: {able}",
             click.get_current_context(),
         )
+    from delegraph.plugins.specs import DELEGATE_WORDS
     from delegraph.runtime.delegates.requested_delegates import is_installed_name
 
     for word in delegates:
-        if word in ("all", "default", "none"):
+        if word in DELEGATE_WORDS:
             raise click.UsageError(f"--delegate {word}: name the delegates to compile for")
         if not is_installed_name(word):
             raise click.UsageError(

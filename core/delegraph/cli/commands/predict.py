@@ -29,7 +29,7 @@ from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
-from delegraph.durations import rate_text
+from delegraph.quantities import rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

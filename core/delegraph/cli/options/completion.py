@@ -71,11 +71,13 @@ def _offer_of(parameter: click.Parameter) -> Offer | None:
 
 def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     """Yield installed delegates; after ``NAME:`` the delegate's options, or an option's values."""
+    from delegraph.plugins.specs import DELEGATE_WORDS
+
     name, colon, given = incomplete.partition(":")
     if not colon:
         yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
         if any(parameter.name == "delegate_files" for parameter in ctx.command.params):
-            yield from map(CompletionItem, ("all", "default", "none"))  # commands that apply them
+            yield from map(CompletionItem, DELEGATE_WORDS)  # commands that apply them
         return
     from delegraph.plugins import installed
     from delegraph.plugins.options import option_fields, option_kinds

@@ -112,10 +112,11 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 def _missing_delegate_option(words: str, option: str) -> str:
     """Return advice where *words* begin with a delegate or a runtime; else an empty text."""
     from delegraph.plugins import installed
+    from delegraph.plugins.specs import DELEGATE_WORDS
     from delegraph.tools.setup import Runtime
 
     first = shlex.split(words)[:1]
-    names = {offer.spec.name for offer in installed().offers()} | {"all", "default", "none"}
+    names = {offer.spec.name for offer in installed().offers()} | {*DELEGATE_WORDS}
     if first and first[0] in get_args(Runtime):
         return f'; a runtime needs --runtime: {option} "--runtime {words}"'
     if not first or first[0].partition(":")[0] not in names:

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import Rejection
-from delegraph.durations import duration
 from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, OpContext, Prepare, Registration
 from delegraph.operators.tensor import Tensor
+from delegraph.quantities import duration
 from delegraph.runtime.delegates.delegate_node import with_own_prepare
 from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes

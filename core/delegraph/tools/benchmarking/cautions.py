@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from delegraph.durations import duration
+from delegraph.quantities import duration
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.other_work import NOTABLE
 from delegraph.tools.benchmarking.run_control import RunControl

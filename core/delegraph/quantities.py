@@ -1,4 +1,4 @@
-"""Durations and rates as texts for people."""
+"""Durations, rates and shares as texts for people."""
 
 from __future__ import annotations
 
@@ -22,3 +22,15 @@ def rate_text(value: float) -> str:
     ('0.1235', '297.2', '400,371')
     """
     return f"{value:.4g}" if value < 999.5 else f"{value:,.0f}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Share (0 to 1) as text with a percent sign.
+
+    >>> percent(0.125), percent(1, digits=0), percent(1e-4), percent(0.0)
+    ('12.5 %', '100 %', '<0.1 %', '0 %')
+    """
+    least = 10.0**-digits
+    if 100 * share < least / 2:
+        return f"<{least:g} %" if share else "0 %"
+    return f"{100 * share:.{digits}f} %"
