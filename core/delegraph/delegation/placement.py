@@ -38,6 +38,7 @@ class NodePlacement:
         is_by_default: whether the default delegate runs the node, after all others rejected it.
         is_constant: whether the host computes the node once, in preparation, because it widens a
             constant. Such nodes are left out of counts and reasons.
+        plugin: name of the plugin whose custom operator runs the node; empty if none does.
     """
 
     subgraph: int
@@ -50,6 +51,7 @@ class NodePlacement:
     is_unresolved: bool = False
     is_by_default: bool = False
     is_constant: bool = False
+    plugin: str = ""
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""
@@ -182,12 +184,15 @@ class Placement:
         default, names = self.default_delegate, self.requested_delegates
         rest = [] if default is None or not taken[default] else [default]
         unresolved = len(self.unresolved())
-        stay = len(nodes) - sum(taken.values()) - unresolved
+        offered = Counter(node.plugin for node in nodes if node.delegate is None and node.plugin)
+        stay = len(nodes) - sum(taken.values()) - sum(offered.values()) - unresolved
         told = [self._share(name, taken[name], parts[name]) for name in names or rest]
         if names and rest:
             told[-1] += f"; the rest: {self._rest(rest[0], taken[rest[0]], stay)}"
-        elif stay or not (taken or unresolved):
+        elif stay or not (taken or offered or unresolved):
             told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
+        for plugin, count in sorted(offered.items()):
+            told.append(f"{count} run{'s' * (count == 1)} on kernels of plugin {plugin}")
         return [*told, f"nothing runs {unresolved}"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:

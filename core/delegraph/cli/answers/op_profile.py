@@ -46,8 +46,10 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     mean, median = profile.runs.mean, duration(profile.runs.median)
     saved = f"; {duration(profile.saved)} saved by nodes that ran at the same time"
     out.print(
-        f"{plural(profile.runs.count, 'profiled run')}, {duration(mean)} on average (median {median}), "
-        f"{duration(profile.outside)} of it outside of nodes" + saved * (profile.saved > 0)
+        f"{plural(profile.runs.count, 'profiled run')}, {duration(mean)} on average "
+        f"(median {median}), {duration(profile.outside)} of it outside of nodes"
+        + saved
+        * (profile.saved > 0)
     )
     if mean > _SLOWED * unprofiled:
         out.print(
