@@ -49,6 +49,7 @@ def command() -> None:
     "--out_dir",
     "--out-dir",
     "folder",
+    metavar="FOLDER",
     type=click.Path(file_okay=False),
     default=".",
     help="Where compiled models and logs go; here unless given.",
@@ -58,6 +59,7 @@ def command() -> None:
     "--num_segments",
     "--num-segments",
     "segments",
+    metavar="N",
     type=click.IntRange(1),
     default=1,
     show_default=True,
@@ -65,10 +67,11 @@ def command() -> None:
 )
 @click.option(
     "--balance",
+    metavar="WORD",
     type=click.Choice(["multiply-adds", "parameters"]),
     default="multiply-adds",
     show_default=True,
-    help="What segments get equal shares of.",
+    help="What segments get equal shares of; or parameters.",
 )
 @click.option(
     "-s", "--show_operations", "--show-operations", is_flag=True, help="Print the log as well."
@@ -87,6 +90,7 @@ def command() -> None:
     "--min_runtime_version",
     "--min-runtime-version",
     "runtime",
+    metavar="VERSION",
     type=click.IntRange(OLDEST_RUNTIME, NEWEST_RUNTIME),
     default=NEWEST_RUNTIME,
     show_default=True,
@@ -105,6 +109,7 @@ def command() -> None:
     "--delegate_search_step",
     "--search-step",
     "step",
+    metavar="N",
     type=click.IntRange(1),
     default=1,
     show_default=True,
