@@ -28,7 +28,7 @@ def print_nodes(out: Console, model: Model) -> None:
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
         rows = [_node(operator, subgraph) for operator in subgraph.operators]
-        _print_filled(out, columns, rows, right=("node",), optional=less_important)
+        print_filled(out, columns, rows, right=("node",), optional=less_important)
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
 
 
@@ -79,10 +79,10 @@ def print_tensors(out: Console, model: Model) -> None:
             )
             for each in group
         ]
-        _print_filled(out, columns, rows, right=right, optional=less_important)
+        print_filled(out, columns, rows, right=right, optional=less_important)
 
 
-def _print_filled(
+def print_filled(
     out: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], **how: Any
 ) -> None:
     """Print a table without the columns that have no text in any row."""

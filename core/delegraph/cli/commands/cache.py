@@ -22,6 +22,7 @@ from delegraph.cli.answers.printing import (
 )
 from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
@@ -149,13 +150,14 @@ def warm(
         return
     print_table(
         console(),
-        ("model", "new files", "size", "files in use", "seconds"),
+        ("model", "new files", "size", "files in use", "time"),
         [
-            (m.model, m.new_files, size(m.new_bytes), m.used_files, f"{m.seconds:.2f}")
+            (m.model, m.new_files, size(m.new_bytes), m.used_files, duration(m.seconds))
             for m in found
         ],
-        right=("new files", "size", "files in use", "seconds"),
+        right=("new files", "size", "files in use", "time"),
         names=("model",),
+        optional=(("files in use",), ("time",)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.author_metadata import print_author_metadata
-from delegraph.cli.answers.model_listing import print_nodes, print_tensors
+from delegraph.cli.answers.model_listing import print_filled, print_nodes, print_tensors
 from delegraph.cli.answers.printing import (
     amount,
     console,
@@ -213,7 +213,7 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
         for tensor in tensors
     ]
     columns = ("", "tensor", "name", "type", "shape", "quantization")
-    print_table(out, columns, rows, right=("tensor",), optional=(("tensor",),))
+    print_filled(out, columns, rows, right=("tensor",), optional=(("tensor",),))
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
