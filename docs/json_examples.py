@@ -39,7 +39,10 @@ EXAMPLES: dict[str, list[list[object]]] = {
         ["evaluate", "classification", "colours.tflite", *PICTURES, "--against", ""]
     ],
     "predict": [["predict", FLOAT, ROWS, "-o", "answers.jsonl"]],
-    "inspect": [["inspect", model] for model in (FLOAT, INT8, SINES)],
+    "inspect": [
+        *(["inspect", model] for model in (FLOAT, INT8, SINES)),
+        *(["inspect", model, "--nodes", "--tensors"] for model in (FLOAT, INT8, SINES)),
+    ],
     "explain": [["explain", SINES, "-d", "sin"], ["explain", INT8, "-d", "add_sub"]],
     "compile": [["compile", INT8, "-d", "edgetpu", "-o", "compiled.tflite"]],
     "memory": [["memory", FLOAT], ["memory", INT8, "--micro", "--budget", "1M"]],

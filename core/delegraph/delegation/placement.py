@@ -38,6 +38,7 @@ class NodePlacement:
         is_by_default: whether the default delegate runs the node, after all others rejected it.
         is_constant: whether the host computes the node once, in preparation, because it widens a
             constant. Such nodes are left out of counts and reasons.
+        plugin: name of the plugin whose custom operator runs the node; empty if none does.
     """
 
     subgraph: int
@@ -50,6 +51,7 @@ class NodePlacement:
     is_unresolved: bool = False
     is_by_default: bool = False
     is_constant: bool = False
+    plugin: str = ""
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""
@@ -65,8 +67,7 @@ class NodePlacement:
             return
         is_left = self.delegate is None or self.is_by_default
         for delegate in dict.fromkeys(delegates):
-            rejection = self.rejections.get(delegate)
-            if rejection is not None:
+            if (rejection := self.rejections.get(delegate)) is not None:
                 yield delegate, rejection
             elif is_left and delegate != self.delegate:
                 yield delegate, NO_REASON
@@ -170,10 +171,10 @@ class Placement:
         nodes = self.computed_nodes()
         total, constants = len(nodes), len(self.nodes) - len(nodes)
         text = f"{total} node{'s' * (total != 1)}: " + ", ".join(self._shares(nodes))
-        once = [f"{constants} constant{'s' * (constants != 1)}, computed once"] if constants else []
+        once = f"; {constants} constant{'s' * (constants != 1)}, computed once" * bool(constants)
         failed = [each for each in self.incidents if each.delegate not in self.quarantined]
         failures = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
-        return "; ".join([text, *once, *failures])
+        return "; ".join([text + once, *failures])
 
     def _shares(self, nodes: Sequence[NodePlacement]) -> list[str]:
         """Texts with the numbers of *nodes* of each delegate, of the host, and of none."""
@@ -181,21 +182,22 @@ class Placement:
         parts = Counter(partition.delegate for partition in self.partitions)
         default, names = self.default_delegate, self.requested_delegates
         rest = [] if default is None or not taken[default] else [default]
+        offered = Counter(node.plugin for node in nodes if node.delegate is None and node.plugin)
         unresolved = len(self.unresolved())
-        stay = len(nodes) - sum(taken.values()) - unresolved
+        stay = len(nodes) - taken.total() - offered.total() - unresolved
         told = [self._share(name, taken[name], parts[name]) for name in names or rest]
         if names and rest:
             told[-1] += f"; the rest: {self._rest(rest[0], taken[rest[0]], stay)}"
-        elif stay or not (taken or unresolved):
+        elif stay or not (taken or offered or unresolved):
             told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
+        told += [f"{n} run{'s' * (n == 1)} on kernels of plugin {p}" for p, n in offered.items()]
         return [*told, f"nothing runs {unresolved}"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
         """Text about the nodes without a requested delegate: how many the *default* one runs."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
-        if not stay:
-            return f"{default}, {remarks}"
-        return f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
+        both = f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
+        return both if stay else f"{default}, {remarks}"
 
     @property
     def requested_delegates(self) -> tuple[str, ...]:
@@ -216,10 +218,9 @@ class Placement:
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:
             return f"{delegate} takes none"
-        remarks = self._remarks(delegate)
-        after = f" ({'; '.join(remarks)})" if remarks else ""
+        remarks = "; ".join(self._remarks(delegate))
         places = f"{partitions} partition{'s' * (partitions != 1)}"
-        return f"{delegate} takes {nodes} in {places}{after}"
+        return f"{delegate} takes {nodes} in {places}" + f" ({remarks})" * bool(remarks)
 
     def _remarks(self, delegate: str) -> list[str]:
         remarks = ["quarantined"] if delegate in self.quarantined else []
@@ -382,8 +383,8 @@ def reason_in_words(node: NodePlacement, delegate: str) -> str:
 
 def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
     """Text of the reasons of all *delegates* that rejected a node, on one line."""
-    reasons = [f"{delegate} says {reason}" for delegate, reason in node.refusals(delegates)]
-    return ", ".join(reasons) or "no delegate is applied"
+    told = ", ".join(f"{name} says {reason}" for name, reason in node.refusals(delegates))
+    return told or "no delegate is applied"
 
 
 def node_numbers(indices: Iterable[int]) -> str:
@@ -393,8 +394,7 @@ def node_numbers(indices: Iterable[int]) -> str:
     '0-2, 5'
     """
     parts = []
-    ordered = sorted(indices)
-    for _, run in groupby(enumerate(ordered), key=lambda item: item[1] - item[0]):
+    for _, run in groupby(enumerate(sorted(indices)), key=lambda item: item[1] - item[0]):
         found = [index for _, index in run]
         parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
     return ", ".join(parts)

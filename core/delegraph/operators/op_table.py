@@ -187,14 +187,14 @@ class OpTable(LazyTable[Registration]):
         if found is None:
             found = DeclaredRegistration.__new__(DeclaredRegistration)
             code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
-            plain = name, code, self.versions(name), None, None, False
+            plain = name, code, self.versions(name), None, None, False, ""
             for field, value in zip(_PLAIN, plain, strict=True):
                 _set(found, field, value)
             found = self._declared.setdefault(name, found)
         return found
 
 
-_PLAIN = ("name", "builtin_code", "versions", "init", "free", "is_unresolved")
+_PLAIN = ("name", "builtin_code", "versions", "init", "free", "is_unresolved", "plugin")
 
 OP_TABLE = OpTable()
 """Builtin operators by schema name, custom operators of TFLite and TFLM by custom name."""

@@ -113,6 +113,7 @@ class Registration:
         is_unresolved: whether the operator is a custom operator without an implementation.
         uses_blas: whether the operator multiplies matrices, so that BLAS must respect
             ``num_threads``.
+        plugin: name of the plugin that offers the custom operator; empty for other operators.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Registration:
     free: Callable[[Any], None] | None = None
     is_unresolved: bool = False
     uses_blas: bool = False
+    plugin: str = ""
 
     @property
     def custom_name(self) -> str:

@@ -81,9 +81,11 @@ class OpResolver:
         for source in (self._custom_ops, registered_custom_ops(), OP_TABLE):
             if name in source:
                 return replace(source[name], name=name)
-        spec = plugins.installed().custom_ops().get(name)
+        offered = plugins.installed()
+        spec = offered.custom_ops().get(name)
         if spec is not None:
-            return replace(as_registration(spec.load()), name=name)
+            plugin = offered.custom_op_providers()[name][0].name
+            return replace(as_registration(spec.load()), name=name, plugin=plugin)
         return Registration(name, _prepare_unresolved, is_unresolved=True)
 
 

@@ -299,14 +299,15 @@ def _subgraph(subgraph: SubgraphSpec) -> SubgraphSummary:
     return SubgraphSummary(
         subgraph.index,
         subgraph.name,
-        tuple(_tensor(subgraph.tensors[i]) for i in subgraph.inputs if i >= 0),
-        tuple(_tensor(subgraph.tensors[i]) for i in subgraph.outputs if i >= 0),
+        tuple(summarize_tensor(subgraph.tensors[i]) for i in subgraph.inputs if i >= 0),
+        tuple(summarize_tensor(subgraph.tensors[i]) for i in subgraph.outputs if i >= 0),
         len(subgraph.tensors),
         len(subgraph.operators),
     )
 
 
-def _tensor(tensor: TensorSpec) -> TensorSummary:
+def summarize_tensor(tensor: TensorSpec) -> TensorSummary:
+    """Return name, type, shape and quantization of a tensor."""
     quantization = tensor.quantization
     where = (tensor.name, tensor.index, tensor.type.name, tensor.shape_signature)
     if quantization is None or not len(quantization.scales):

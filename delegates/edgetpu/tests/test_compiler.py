@@ -267,7 +267,7 @@ LOOP = subgraphs_model(
         (LOOP, r"2 subgraphs, expected 1: 'body' belongs to a loop"),
         (
             chain([("HARD_SWISH", "x", "y")], outputs="y"),
-            r"none of 1 operator maps.*node 0 \(HARD_SWISH\): the Edge TPU has no HARD_SWISH",
+            r"none of 1 operator maps.*node 0 \(HARD_SWISH\): it is no operator of the Edge TPU",
         ),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from compiled_models import DIGITS
 from delegraph.testing import CommandResult, run_command, tensor
+from delegraph_edgetpu.unmapped_table import print_unmapped
 from quantised_chains import chain
 
 MODEL = chain(
@@ -52,13 +53,13 @@ def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
         "mapped due to some unspecified limitation",
         "TANH                           1          More than one subgraph is not supported",
         "",
-        "Node 1 (SOFTMAX): 19,200 elements, limit 16,000. To map it: apply it to a shorter vector, "
+        "Node 1 (SOFTMAX): 19,200 elements, limit 16,000. Remedy: apply it to a shorter vector, "
         "or leave it at the end of the model.",
         "Node 2 (TANH): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
-        "part is compiled. To map it: make node 1 (SOFTMAX) map, which is the "
+        "part is compiled. Remedy: make node 1 (SOFTMAX) map, which is the "
         "first in the way.",
         "Node 3 (RELU): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
-        "part is compiled. To map it: make node 1 (SOFTMAX) map, which is the "
+        "part is compiled. Remedy: make node 1 (SOFTMAX) map, which is the "
         "first in the way.",
     ]
 
@@ -154,3 +155,28 @@ def test_intermediate_tensors_are_separated_by_commas(model: Path, tmp_path: Pat
     result = run(model, "-i", "a, a", "--json", "-o", tmp_path)
     assert result.code == 0
     assert result.json[0]["mapped"] == 1
+
+
+def test_the_version_is_shown_without_a_model() -> None:
+    assert run("--version").out.startswith("Edge TPU Compiler version ")
+
+
+def test_an_operator_at_the_end_needs_no_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "ends.tflite"
+    path.write_bytes(chain([("RELU", "x", "a"), ("ABS", "a", "y")], outputs="y", shape=(1, 8)))
+    (found,) = run(path, "--json", "-o", tmp_path).json
+    assert found["operators"][1]["reasons"][0]["remedy"].startswith("none: at the end")
+
+
+LONG = ("63", "TFLite_Detection_PostProcess", "it is no operator of the Edge TPU", "none needed")
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 140])
+def test_no_name_is_broken_in_a_narrow_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_unmapped([LONG, ("1-2", "ADD x2, RELU", "it needs the results of node 0", "map node 0")])
+    shown = capsys.readouterr().out
+    assert "TFLite_Detection_PostProcess" in shown
+    assert max(map(len, shown.splitlines())) <= width

@@ -38,7 +38,9 @@ def test_the_first_node_in_the_way_is_named_although_others_break_rules_too() ->
     nodes = [("RELU", "x", "a"), ("ELU", "a", "b"), ("HARD_SWISH", "b", "c"), ("RELU", "c", "y")]
     mapping = mapping_of(chain(nodes, outputs="y"))
     assert "results of node 1 (ELU)" in str(mapping.operators[3].reasons[0])
-    assert "no HARD_SWISH" in str(mapping.operators[2].reasons[0])
+    swish = mapping.operators[2].reasons[0]
+    assert str(swish) == "it is no operator of the Edge TPU, expected one of its table"
+    assert "or leave it at the end of the model" in swish.remedy  # the last node waits for it
 
 
 def test_a_branch_that_needs_nothing_unmapped_goes_on() -> None:

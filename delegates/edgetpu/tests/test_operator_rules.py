@@ -179,7 +179,7 @@ PICTURE = q(1, 8, 8, 4)
             "ellipsis_mask is 2, must be 0",
         ),
         ("CONV_2D", CONV, [], o.Conv2DOptions(), "CONV_2D has no output, expected one"),
-        ("HARD_SWISH", [PICTURE], [PICTURE], None, "the Edge TPU has no HARD_SWISH"),
+        ("HARD_SWISH", [PICTURE], [PICTURE], None, "it is no operator of the Edge TPU"),
         ("RELU", [tensor((4,))], [tensor((4,))], None, "is FLOAT32, must be INT8 or UINT8"),
         (
             "RELU",

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from delegraph.cli.answers.op_profile import print_op_profile
+from delegraph.cli.answers.printing import console
+from delegraph.tools.profiling.op_profile import profile_of
 from support.command import Command
+from support.recordings import TWO_RUNS, recorded
 
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 1, "--warmup-seconds", 0)
 
@@ -15,11 +23,44 @@ def test_tables_are_in_run_order_by_time_and_by_type(delegraph: Command, sines: 
     first = shown.index("Run order")
     kinds = [line.split()[0] for line in shown[first + 2 : first + 7]]
     assert kinds == ["sin", "ADD", "MUL", "sin", "ADD"]
-    assert shown[first + 7] == "Top by time"
-    by_type = shown.index("By type")
+    by_type = first + 7
+    assert shown[by_type] == "By type"  # so few nodes need no order by time
     assert {line.split()[0] for line in shown[by_type + 2 : by_type + 5]} == {"sin", "ADD", "MUL"}
     assert any(line.startswith("3 profiled runs, ") for line in shown)
     assert any(line.startswith("note: sin does not tell") for line in shown)
+
+
+def test_many_nodes_are_ordered_by_time_too(delegraph: Command, sines: Path) -> None:
+    shown = delegraph(
+        "benchmark", sines.with_name("digits_int8.tflite"), "-d", "none", *BRIEF, "--op-profile"
+    ).lines
+    top = [line.strip() for line in shown].index("Top by time")
+    assert len(shown[top + 2 :][:10]) == 10
+
+
+@pytest.mark.parametrize(
+    ("width", "heads"),
+    [
+        (60, "node type mean median share name"),
+        (140, "node type mean median min std first share so far calls output name"),
+    ],
+)
+def test_times_have_their_spread_and_units(
+    fresh_delegraph: Command, sines: Path, width: int, heads: str
+) -> None:
+    model = sines.with_name("digits_int8.tflite")
+    words = ("benchmark", model, "-d", "none", *BRIEF, "--op-profile")
+    shown = fresh_delegraph(*words, COLUMNS=str(width)).lines
+    assert heads in shown
+    assert any(re.search(r"ADD .* us .* us .* %", line) for line in shown)
+
+
+def test_a_busy_machine_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = replace(profile_of(recorded(*TWO_RUNS)), cautions=("busy machine: very",))
+    print_op_profile(console(), profile, unprofiled=1e-9)
+    shown = capsys.readouterr().out
+    assert "caution: busy machine: very" in shown
+    assert "note: timing each node takes time, too: a run without it took 0.001 us" in shown
 
 
 def test_names_of_nodes_end_in_their_index(delegraph: Command, sines: Path) -> None:

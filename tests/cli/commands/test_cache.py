@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -35,16 +36,34 @@ def test_an_empty_cache_says_where_it_is(delegraph: Command, folder: Path) -> No
     assert delegraph("cache", "list").out.strip() == f"{folder} is empty"
 
 
-def test_list_groups_by_delegate_and_version(delegraph: Command, folder: Path) -> None:
+def test_list_has_a_row_for_each_cache_and_json_one_for_each_version(
+    delegraph: Command, folder: Path
+) -> None:
     fill()
+    BlobCache("mine", "2.0").put("a", bytes(1000))
     lines = delegraph("cache", "list").lines
     assert lines[0] == str(folder)
-    assert lines[1] == "cache version files size last used"
-    assert any(line.startswith("mine 1.0 2 5.0 kB 20") for line in lines)
-    assert any(line.startswith("other 2.0-cpu 1 10 B 20") for line in lines)
+    assert lines[1] == "cache versions files size last used"
+    assert any(line.startswith("mine 2 3 6.0 kB 20") for line in lines)
+    assert any(line.startswith("other 1 1 10 B 20") for line in lines)
+    assert lines[-1].startswith("all 3 4 6.0 kB 20")
     answer = delegraph("cache", "list", "--json").json
     found = {(e["delegate"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
-    assert found == {("mine", "1.0", 2, 5000), ("other", "2.0-cpu", 1, 10)}
+    assert found == {
+        ("mine", "1.0", 2, 5000),
+        ("mine", "2.0", 1, 1000),
+        ("other", "2.0-cpu", 1, 10),
+    }
+
+
+def test_names_and_dates_of_the_list_are_whole_in_a_narrow_terminal(
+    fresh_delegraph: Command, folder: Path
+) -> None:
+    BlobCache("numba_cpu-programs", "8e8cc3c9f2333085-6a0252ad").put("a", bytes(10))
+    row = fresh_delegraph(
+        "cache", "list", COLUMNS="60", DELEGRAPH_CACHE=str(folder)
+    ).out.splitlines()[-1]
+    assert re.search(r"numba_cpu-programs .* \d{4}-\d\d-\d\d \d\d:\d\d$", row)
 
 
 def test_clear_removes_what_is_named_or_all(delegraph: Command) -> None:

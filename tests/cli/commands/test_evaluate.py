@@ -97,7 +97,8 @@ def test_a_wrong_delegate_shows_its_drop_and_what_changed(
 ) -> None:
     ran = delegraph(*classification("--against", f"--delegate-file {dying}"))
     assert ran.code == 0
-    row = next(line for line in ran.lines if line.startswith("2 +100.00 %"))
+    assert "Change of top-1 from set-up 1" in ran.lines
+    row = next(line for line in ran.lines if line.startswith("2 100.00 % lower -100.00 % to -"))
     assert row.split()[-3:] == ["10", "0", "10"]
     assert "Changed answers of set-up 2" in ran.lines
     assert "00.png red red green" in ran.lines
@@ -266,8 +267,9 @@ def test_a_metric_of_a_package_judges_rows(
     words = ("--metric", "my_metrics:exact", model, tmp_path / "rows.npz")
     ran = delegraph("evaluate", *task, *words, "--against", "--threads 1")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.lines[ran.lines.index("Figures of my_metrics:exact") + 2 :][:2] == ["1 0.8", "2 0.8"]
-    assert "2 exact +0 +0 to +0" in ran.lines
+    first = ran.lines.index("Figures of my_metrics:exact") + 1
+    assert ran.lines[first : first + 2] == ["figure set-up 1 set-up 2", "exact 0.8 0.8"]
+    assert "2 exact none 0 to 0" in ran.lines
     ran = delegraph("evaluate", *task, *words[:1], "my_metrics:inexact", *words[2:])
     assert ran.code == 2
     assert "metric 'my_metrics:inexact' cannot be imported: AttributeError" in ran.err

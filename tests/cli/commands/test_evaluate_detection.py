@@ -51,10 +51,10 @@ def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[
         "Mean average precision (mAP)",
         "TFLite's: crowds are objects",
         "COCO's figures",
-        "Drop of mAP against set-up 1",
-        "+0.0000 to +0.0000",
+        "Change from set-up 1",
+        "0 to 0",
         "Average precision by overlap",
-        "more that no object has; each counts as 0",
+        "that no object has; each counts as 0",
         "cat",
         "dog",
     ):

@@ -23,6 +23,8 @@ from support.command import Command
 from support.described_models import of_tensor, with_entry, with_metadata
 from support.fake_distributions import write_distribution
 
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
 
 def test_a_model_is_shown_with_interface_and_operators(delegraph: Command, sines: Path) -> None:
     ran = delegraph("inspect", sines)
@@ -51,6 +53,50 @@ def test_quantization_is_shown_as_a_formula(delegraph: Command, tmp_path: Path) 
     ran = delegraph("inspect", path)
     assert "input 0 t0 INT8 [1, 2] 0.5 * (q + 3)" in ran.lines
     assert "output 2 t2 INT8 [1, 1] 0.25 * (q - 7)" in ran.lines
+
+
+def test_nodes_are_listed_with_tensors_and_options(delegraph: Command) -> None:
+    ran = delegraph("inspect", DIGITS, "--nodes")
+    assert (ran.code, ran.err) == (0, "")
+    for line in (
+        "node operator inputs outputs type output shape options",
+        "3 ADD 20, 22 23 INT8 [1, 8, 8, 16]",
+        "4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16] "
+        "padding=VALID, stride_w=2, stride_h=2, filter_width=2, filter_height=2",
+        "13 FULLY_CONNECTED 32, 3*, 2* 33 INT8 [1, 10]",
+    ):
+        assert line in ran.lines, line
+    assert "Operators" not in ran.lines
+
+
+def test_tensors_are_listed_with_quantization_and_role(delegraph: Command) -> None:
+    lines = delegraph("inspect", DIGITS, "--tensors").lines
+    for line in (
+        "tensor name type shape scale zero role",
+        "0 image INT8 [1, 8, 8, 1] 0.00392157 -128 input",
+        "3 digits_1/digit_1/MatMul INT8 [10, 32] 10 scales constant, 320 B",
+    ):
+        assert line in lines, line
+
+
+def test_columns_without_any_text_are_left_out(delegraph: Command, sines: Path) -> None:
+    lines = delegraph("inspect", sines, "--nodes", "--tensors").lines
+    assert "node operator inputs outputs type output shape" in lines
+    assert "tensor name type shape role" in lines
+
+
+def test_json_has_nodes_and_tensors_on_demand(delegraph: Command) -> None:
+    shown = delegraph("inspect", DIGITS, "--nodes", "--tensors", "--json").json
+    assert {name: shown["nodes"][4][name] for name in ("node", "op", "inputs", "outputs")} == {
+        "node": 4,
+        "op": "MAX_POOL_2D",
+        "inputs": [23],
+        "outputs": [24],
+    }
+    assert shown["nodes"][4]["options"]["padding"] == "VALID"
+    constant = shown["tensors"][3]
+    assert (constant["role"], constant["bytes"], constant["channels"]) == ("constant", 320, 10)
+    assert "nodes" not in delegraph("inspect", DIGITS, "--json").json
 
 
 def test_open_dimensions_are_shown(delegraph: Command, tmp_path: Path) -> None:

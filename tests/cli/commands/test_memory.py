@@ -30,7 +30,7 @@ def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     assert ran.lines[start + 1].startswith("delegraph 3136 3136 least ")
     assert ran.lines[start + 12].startswith("best 3072 3072 least ")
     in_place = (
-        "delegraph and tflite compute in place and keep the model's inputs, which has a bound"
+        "delegraph and tflite compute in place and keep the model's inputs, so have another bound"
     )
     assert any(line.startswith(in_place) for line in ran.lines)
     assert "in place" not in delegraph("memory", DIGITS, "--planner", "best").out
@@ -94,8 +94,9 @@ def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) ->
 def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines: Path) -> None:
     ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
     assert "planner as it runs core alone bound ratio ms" in ran.lines
-    assert "bound, ratio, chart and suggestions: as it runs" in ran.lines
-    assert any(line.startswith("aligned to 64; what a delegate keeps") for line in ran.lines)
+    assert "bound, ratio and all below: as it runs" in ran.lines
+    assert "needs an arena of 320 bytes (as it runs, planner naive)" in ran.lines
+    assert "tensors are aligned to 64 bytes; what delegates keep inside" in ran.out
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384

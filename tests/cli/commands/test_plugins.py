@@ -131,9 +131,9 @@ def test_info_shows_options_and_defaults(fresh_delegraph: Command, site: Path, n
         "plugin 'tunable' of fake-tunable 1.0",
         "Delegate tuner",
         "a fake with options",
-        "option type default meaning",
-        "speed int 3 how fast",
-        "path str (empty)",
+        "option type meaning",
+        "speed int how fast [default: 3]",
+        "path str [default: (empty)]",
         "For example: --delegate tuner:speed=3",
     ):
         assert line in ran.lines, line

@@ -108,6 +108,7 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
     report = answer.subject
     print_title(out, model)
+    print_paragraph(out, f"needs an arena of {answer.needed} bytes ({answer.planned_by})")
     _print_sizes(out, answer)
     _print_planners(out, answer)
     if report.peak is not None:
@@ -125,7 +126,7 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         print_paragraph(
             out,
             f"{plural(len(report.tensors), 'tensor')} in the arena, aligned to "
-            f"{report.alignment}; {report.persistent_bytes} bytes of variables beside it",
+            f"{report.alignment} bytes; {report.persistent_bytes} bytes of variables beside it",
         )
     else:
         print_paragraph(out, str(answer.runs.placement))
@@ -136,10 +137,11 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
             if report is not None
         ]
         columns = ("", "tensors", "arena", "variables")
-        out.print()
+        heading(out, "Bytes, with delegates and without")
         print_table(out, columns, rows, right=columns[1:])
-        kept = "what a delegate keeps for the inside of its partitions: not counted"
-        print_paragraph(out, f"aligned to {answer.subject.alignment}; {kept}")
+        kept = "what delegates keep inside their partitions is not counted"
+        aligned = f"tensors are aligned to {answer.subject.alignment} bytes"
+        print_paragraph(out, f"core alone: without delegates; {aligned}; {kept}")
     if not answer.subject.is_complete:
         text = "up to the first node whose output shape is known only while invoking"
         print_paragraph(out, text)
@@ -148,7 +150,7 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
 def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     from delegraph.tools.memory_report import IN_PLACE
 
-    heading(out, "Planners")
+    heading(out, "Planners, bytes of the arena")
     reports = {_AS_IT_RUNS: answer.runs_as, _CORE_ALONE: answer.core}
     if answer.runs is None or answer.core is None:
         reports = {"bytes": answer.subject}
@@ -170,16 +172,17 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     if out.width < _ROOM_FOR_TIMES:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_table(out, columns, rows, right=columns[1:])
-    if len(sizes) > 1:
-        print_paragraph(out, f"bound, ratio, chart and suggestions: {answer.subject_name}")
+    print_paragraph(out, "bound: no plan is smaller; ratio: arena / bound, or least where equal")
     in_place = [r.planner for r in answer.subject.results if r.planner in IN_PLACE]
     if in_place:
-        verb = "computes" if len(in_place) == 1 else "compute"
+        compute, keep, have = ("s", "s", "has") if len(in_place) == 1 else ("", "", "have")
         print_paragraph(
             out,
-            f"{' and '.join(in_place)} {verb} in place and keep the model's inputs, which has a "
-            "bound of its own",
+            f"{' and '.join(in_place)} compute{compute} in place and keep{keep} the model's "
+            f"inputs, so {have} another bound",
         )
+    if len(sizes) > 1:
+        print_paragraph(out, f"bound, ratio and all below: {answer.subject_name}")
 
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
@@ -199,7 +202,7 @@ def _print_peak(out: Console, report: MemoryReport) -> None:
     heading(out, f"Most is in use at node {peak.node}, {peak.operator}: {peak.bytes} bytes")
     alive = [report.tensors[i] for i in peak.tensors]
     rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
-    print_table(out, ("tensor", "name", "bytes", "nodes"), rows, right=("tensor", "bytes"))
+    print_table(out, ("tensor", "name", "bytes", "in use at"), rows, right=("tensor", "bytes"))
     if len(alive) > _SHOWN_TENSORS:
         out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
 
@@ -207,10 +210,10 @@ def _print_peak(out: Console, report: MemoryReport) -> None:
 def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
     if not answer.suggestions:
         return
-    heading(out, "What would save memory")
+    heading(out, "What would save memory, at most")
     whole = max(answer.chosen.bytes, answer.subject.bound, 1)
     rows = [(s.saves, percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions]
-    print_table(out, ("saves up to", "share", "what"), rows, right=("saves up to", "share"))
+    print_table(out, ("bytes", "share", "what"), rows, right=("bytes", "share"))
 
 
 def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
@@ -220,6 +223,6 @@ def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
         ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
         ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes}"),
     ]
-    print_table(out, ("part", "bytes", ""), rows, right=("bytes",))
+    print_table(out, ("part", "bytes", "accuracy"), rows, right=("bytes",))
     if estimate.unknown_operators:
         out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

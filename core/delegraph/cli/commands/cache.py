@@ -22,6 +22,7 @@ from delegraph.cli.answers.printing import (
 )
 from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
@@ -44,10 +45,11 @@ def command() -> None:
 @json_option
 @diagnosis_options
 def list_(as_json: bool) -> None:
-    """List the cached data, by cache and version.
+    """List the cached data, the last used first.
 
     A cache has the name of the delegate that fills it, which may have further ones, NAME-WORD.
-    Delegraph itself has some, too.
+    Delegraph itself has some, too. A version is that of the code or the options that made the data;
+    --json has the size of each.
     """
     from delegraph.delegation.configuration import cache_folder
 
@@ -60,16 +62,18 @@ def list_(as_json: bool) -> None:
         out.print(f"{folder} is empty")
         return
     print_title(out, folder)
-    print_table(
-        out,
-        ("cache", "version", "files", "size", "last used"),
-        [
-            (*key, len(entries), size(_bytes(entries)), _day(entries))
-            for key, entries in groups.items()
-        ],
-        right=("files", "size"),
-        names=("version",),
-    )
+    caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
+    for (name, _), entries in groups.items():
+        caches[name].append(entries)
+    rows = [
+        (name, len(versions), *_figures([e for entries in versions for e in entries]))
+        for name, versions in caches.items()
+    ]
+    everything = [entry for entries in groups.values() for entry in entries]
+    columns = ("cache", "versions", "files", "size", "last used")
+    if len(rows) > 1:
+        rows.append(("all", len(groups), *_figures(everything)))
+    print_table(out, columns, rows, right=columns[1:], optional=(("versions",),))
 
 
 @command.command("clear", cls=SectionedCommand)
@@ -146,13 +150,14 @@ def warm(
         return
     print_table(
         console(),
-        ("model", "new files", "size", "files in use", "seconds"),
+        ("model", "new files", "size", "files in use", "time"),
         [
-            (m.model, m.new_files, size(m.new_bytes), m.used_files, f"{m.seconds:.2f}")
+            (m.model, m.new_files, size(m.new_bytes), m.used_files, duration(m.seconds))
             for m in found
         ],
-        right=("new files", "size", "files in use", "seconds"),
+        right=("new files", "size", "files in use", "time"),
         names=("model",),
+        optional=(("files in use",), ("time",)),
     )
 
 
@@ -220,6 +225,8 @@ def _bytes(entries: list[CacheEntry]) -> int:
     return sum(entry.size for entry in entries)
 
 
-def _day(entries: list[CacheEntry]) -> str:
-    moment = datetime.fromtimestamp(entries[0].used, timezone.utc).astimezone()
-    return f"{moment:%Y-%m-%d %H:%M}"
+def _figures(entries: list[CacheEntry]) -> tuple[int, str, str]:
+    """Return the number of files, their size, and the time of the last use, for the table."""
+    used = max(entry.used for entry in entries)
+    moment = datetime.fromtimestamp(used, timezone.utc).astimezone()
+    return len(entries), size(_bytes(entries)), f"{moment:%Y-%m-%d %H:%M}"

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import heading, print_table
-from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table
+from delegraph.cli.commands.evaluation import (
+    Evaluation,
+    change,
+    change_interval,
+    evaluation_options,
+    num_images_option,
+    print_preprocessing,
+)
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import preprocessing_options
 from delegraph.cli.options.sections import SectionedCommand
@@ -88,11 +95,15 @@ def command(
 
 _TOPS = (1, 2, 3, 5, 10)
 _CHANGED_SHOWN = 10
+_MEANINGS = (
+    "lost: pictures that only set-up 1 has right; gained: that only this one has right; "
+    "p: McNemar's exact test"
+)
 
 
 def _print_classification(out: Console, result: Classification) -> None:
     count = len(result.answers.setups)
-    out.print(f"Preprocessing: {result.preprocessing.name} ({result.preprocessing.reason})")
+    print_preprocessing(out, result.preprocessing)
     heading(out, "Accuracy")
     columns: tuple[str, ...] = ("", *(f"top-{top}" for top in _TOPS))
     rows: list[tuple[Any, ...]] = [
@@ -101,10 +112,11 @@ def _print_classification(out: Console, result: Classification) -> None:
     ]
     print_table(out, columns, rows, right=columns[1:], names=())
     if count > 1:
-        heading(out, "Drop of top-1 against set-up 1")
-        columns = ("", "drop", "95 % interval", "p", "only 1 right", "only it right", "changed")
-        rows = [_drop(result, position) for position in range(1, count)]
-        print_table(out, columns, rows, right=columns[1:], names=())
+        heading(out, "Change of top-1 from set-up 1")
+        columns = ("", "change", "95 % interval", "p", "lost", "gained", "changed")
+        rows = [_change(result, position) for position in range(1, count)]
+        print_table(out, columns, rows, right=columns[2:], names=())
+        print_paragraph(out, _MEANINGS)
         for position in range(1, count):
             _print_changed(out, position, result.changed(position))
 
@@ -120,13 +132,12 @@ def _print_changed(out: Console, position: int, changed: Sequence[ChangedAnswer]
         out.print(f"  and {len(changed) - _CHANGED_SHOWN} more, which --json and --csv have")
 
 
-def _drop(result: Classification, position: int) -> tuple[Any, ...]:
+def _change(result: Classification, position: int) -> tuple[Any, ...]:
     drop = result.drop(position)
-    low, high = 100 * drop.interval.low, 100 * drop.interval.high
     return (
         position + 1,
-        f"{100 * drop.drop:+.2f} %",
-        f"{low:+.2f} to {high:+.2f}",
+        change(100 * drop.drop, "{:.2f} %"),
+        change_interval(drop.interval, "{:+.2%}").replace("%", " %"),
         f"{drop.p_value:.3g}",
         drop.lost,
         drop.gained,

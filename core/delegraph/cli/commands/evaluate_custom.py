@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from delegraph.cli.answers.printing import heading, print_table
-from delegraph.cli.commands.evaluation import Evaluation, evaluation_options
+from delegraph.cli.commands.evaluation import (
+    Evaluation,
+    evaluation_options,
+    print_changes,
+    setup_headings,
+)
 from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -48,22 +53,16 @@ def command(evaluation: Evaluation, data: tuple[str, ...], metric: str) -> None:
 
 def _print_figures(out: Console, result: CustomEvaluation) -> None:
     heading(out, f"Figures of {result.metric}")
-    names = list(result.figures[0])
-    rows: list[tuple[Any, ...]] = [
-        (position, *(f"{figures.get(name, float('nan')):.6g}" for name in names))
-        for position, figures in enumerate(result.figures, 1)
+    columns = ("figure", *setup_headings(result.figures))
+    rows = [
+        (name, *(f"{figures.get(name, float('nan')):.6g}" for figures in result.figures))
+        for name in result.figures[0]
     ]
-    print_table(out, ("", *names), rows, right=names, names=())
+    print_table(out, columns, rows, right=columns[1:], names=())
     if result.drops:
-        heading(out, "Drop against set-up 1")
-        rows = [
-            (position, name, f"{drop.drop:+.6g}", _ends(drop.interval))
+        changes = (
+            (position, name, drop.drop, drop.interval)
             for position, drops in enumerate(result.drops, 2)
             for name, drop in drops.items()
-        ]
-        columns = ("", "figure", "drop", "95 % interval")
-        print_table(out, columns, rows, right=columns[2:], names=())
-
-
-def _ends(interval: Any) -> str:
-    return f"{interval.low:+.6g} to {interval.high:+.6g}"
+        )
+        print_changes(out, "figure", changes)

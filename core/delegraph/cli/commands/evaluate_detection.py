@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from delegraph.cli.answers.printing import heading, plural, print_table
-from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
+from delegraph.cli.commands.evaluation import (
+    Evaluation,
+    evaluation_options,
+    num_images_option,
+    print_changes,
+    print_preprocessing,
+    setup_headings,
+)
 from delegraph.cli.options.preprocessing import whole_picture_options
 from delegraph.cli.options.sections import SectionedCommand
 
@@ -18,7 +24,6 @@ if TYPE_CHECKING:
 
     from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.detection import Detection
-    from delegraph.tools.evaluation.detection_precision import PrecisionDrop
     from delegraph.tools.evaluation.preprocessing import Preprocessing
 
 _FILE = click.Path(exists=True, dir_okay=False)
@@ -125,8 +130,7 @@ def command(
 
 def print_detection(out: Console, result: Detection) -> None:
     """Print precisions, drops, and the worst classes."""
-    preprocessing = result.task.preprocessing
-    out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
+    print_preprocessing(out, result.task.preprocessing)
     _print_precisions(out, result)
     if len(result.judgement.precisions) > 1:
         _print_drops(out, result)
@@ -164,29 +168,24 @@ def _print_precisions(out: Console, result: Detection) -> None:
         return
     heading(out, "COCO's figures")
     figures = [{} if p.coco is None else p.coco.figures for p in result.judgement.precisions]
-    columns = ("figure", *_setups(figures))
+    columns = ("figure", *setup_headings(figures))
     rows = [(name, *(_figure(each.get(name)) for each in figures)) for name in FIGURES]
     print_table(out, columns, rows, right=columns[1:], names=())
 
 
-def _setups(each: Sequence[object]) -> list[str]:
-    """Return the column headings for the set-ups."""
-    return [f"set-up {position}" for position in range(1, len(each) + 1)]
-
-
 def _print_drops(out: Console, result: Detection) -> None:
-    heading(out, "Drop of mAP against set-up 1")
-    columns = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
     judgement = result.judgement
-    rows = []
+    changes = []
     for position, drop in enumerate(judgement.drops[1:], 1):
         coco = None if judgement.coco_drops is None else judgement.coco_drops[position]
-        rows.append((position + 1, *_drop_cells(drop), *_drop_cells(coco)))
-    print_table(out, columns, rows, right=columns[1:], names=())
+        for name, each in (("TFLite's mAP", drop), ("COCO's mAP", coco)):
+            if each is not None:
+                changes.append((position + 1, name, each.drop, each.interval))
+    print_changes(out, "figure", changes)
 
 
-def _drop_cells(drop: PrecisionDrop | None) -> tuple[str, str]:
-    return ("-", "-") if drop is None else (_figure(drop.drop, "+"), _between(drop.interval, "+"))
+_LESS_IMPORTANT_OVERLAPS = ("0.55", "0.65", "0.85", "0.95", "0.70", "0.80", "0.60", "0.90")
+"""Thresholds that narrow tables omit, the first ones first; JSON has all."""
 
 
 def _print_thresholds(out: Console, result: Detection) -> None:
@@ -199,7 +198,8 @@ def _print_thresholds(out: Console, result: Detection) -> None:
         rows.append((position, "TFLite's", *map(_figure, p.tflite.by_threshold())))
         if p.coco is not None:
             rows.append((position, "COCO's", *map(_figure, p.coco.by_threshold.values())))
-    print_table(out, columns, rows, right=columns[2:], names=())
+    less_important = tuple((threshold,) for threshold in _LESS_IMPORTANT_OVERLAPS)
+    print_table(out, columns, rows, right=columns[2:], names=(), optional=less_important)
 
 
 CLASSES_SHOWN = 10
@@ -213,7 +213,7 @@ def _print_classes(out: Console, result: Detection) -> None:
     objects = Counter(int(kind) for picture in result.truth.pictures for kind in picture.classes)
     worst = sorted(objects.keys() & by_class[0].keys(), key=lambda k: (by_class[0][k], k))
     heading(out, "Average precision by class, TFLite's, the worst first")
-    columns = ("class", "name", "objects", *_setups(by_class))
+    columns = ("class", "name", "objects", *setup_headings(by_class))
     rows = [
         (kind, result.class_name(kind), objects[kind], *(_figure(e.get(kind)) for e in by_class))
         for kind in worst[:CLASSES_SHOWN]
@@ -225,18 +225,19 @@ def _print_classes(out: Console, result: Detection) -> None:
         stray = len(each.keys() - objects.keys())
         if stray:
             out.print(
-                f"  set-up {position} found {stray} more that no object has; each counts as 0"
+                f"  set-up {position} found {stray} class{'es' * (stray != 1)} that no object has; "
+                "each counts as 0"
             )
 
 
-def _between(interval: Interval, sign: str = "") -> str:
-    return f"{_figure(interval.low, sign)} to {_figure(interval.high, sign)}"
+def _between(interval: Interval) -> str:
+    return f"{_figure(interval.low)} to {_figure(interval.high)}"
 
 
-def _figure(value: float | None, sign: str = "") -> str:
+def _figure(value: float | None) -> str:
     """Return a figure as text for a table; a dash for None or NaN.
 
-    >>> _figure(0.25), _figure(0.25, "+"), _figure(float("nan"))
-    ('0.2500', '+0.2500', '-')
+    >>> _figure(0.25), _figure(float("nan"))
+    ('0.2500', '-')
     """
-    return "-" if value is None or value != value else f"{value:{sign}.4f}"
+    return "-" if value is None or value != value else f"{value:.4f}"

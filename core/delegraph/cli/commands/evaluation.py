@@ -11,18 +11,29 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import click
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+    print_table,
+)
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.answers import Answers
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
+    from delegraph.tools.latency import Latency
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
@@ -151,19 +162,82 @@ def _print_setups(out: Console, answers: Answers) -> None:
     out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
     heading(out, "Set-ups")
     rows = [
-        (number, setup, *_milliseconds(latency))
+        (number, setup, *_times(latency))
         for number, (setup, latency) in enumerate(
             zip(answers.setups, answers.invoke, strict=True), 1
         )
     ]
-    rows.append(("", "preparing a sample", *_milliseconds(answers.prepare)))
-    times = ("mean ms", "std ms", "median ms", "p95 ms")
-    print_table(out, ("", "set-up", *times), rows, right=times, names=())
+    rows.append(("", "preparing a sample", *_times(answers.prepare)))
+    columns = ("", "set-up", "mean", "std", "median", "p95")
+    less_important = (("std",), ("p95",))
+    print_table(out, columns, rows, right=columns[2:], names=("set-up",), optional=less_important)
 
 
-def _milliseconds(latency: Any) -> Iterable[str]:
+def _times(latency: Latency) -> Iterable[str]:
     times = (latency.mean, latency.std, latency.median, latency.percentiles[95])
-    return (f"{1e3 * seconds:.3f}" for seconds in times)
+    return map(duration, times)
+
+
+def setup_headings(setups: Sequence[object]) -> list[str]:
+    """Return the column headings for the set-ups."""
+    return [f"set-up {position}" for position in range(1, len(setups) + 1)]
+
+
+def print_preprocessing(out: Console, preprocessing: Preprocessing) -> None:
+    """Print the preset by which pictures became inputs, and the reason for it."""
+    out.print()
+    out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
+
+
+def print_changes(
+    out: Console, kind: str, changes: Iterable[tuple[object, str, float, Interval]]
+) -> None:
+    """Print how figures of other set-ups differ from those of set-up 1.
+
+    Args:
+        out: the console to print to.
+        kind: heading of the column with the figures' names.
+        changes: number of a set-up, name of a figure, its drop and the interval of the drop.
+    """
+    heading(out, "Change from set-up 1")
+    columns = ("", kind, "change", "95 % interval", "verdict")
+    rows = [
+        (
+            position,
+            name,
+            change(drop, "{:.3g}"),
+            change_interval(interval, "{:+.3g}"),
+            "clear" if interval.excludes(0) else "unclear" if drop else "",
+        )
+        for position, name, drop, interval in changes
+    ]
+    print_table(out, columns, rows, right=("95 % interval",), names=())
+    if any("unclear" in row for row in rows):
+        print_paragraph(out, "unclear: the interval has 0 in it, so it may be chance")
+
+
+def change(drop: float, form: str) -> str:
+    """Text that says whether a figure is lower or higher than in set-up 1, and by how much.
+
+    >>> change(0.25, "{:.2f}"), change(-0.25, "{:.2f}"), change(0.0, "{:.2f}")
+    ('0.25 lower', '0.25 higher', 'none')
+
+    Args:
+        drop: figure of set-up 1 minus the other figure.
+        form: format of a figure.
+    """
+    return f"{form.format(abs(drop))} {'lower' if drop > 0 else 'higher'}" if drop else "none"
+
+
+def change_interval(interval: Interval, form: str) -> str:
+    """Text of the interval of a change, below zero where the figure is lower than in set-up 1.
+
+    Args:
+        interval: interval of the drop, whose sign is that of a loss.
+        form: format of a figure, with its sign.
+    """
+    ends = (0.0 - interval.high, 0.0 - interval.low)
+    return " to ".join(form.format(end) if end else "0" for end in ends)
 
 
 def _print_bad(out: Console, answers: Answers) -> None:

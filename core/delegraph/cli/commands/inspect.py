@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.author_metadata import print_author_metadata
+from delegraph.cli.answers.model_listing import print_filled, print_nodes, print_tensors
 from delegraph.cli.answers.printing import (
     amount,
     console,
@@ -29,6 +30,8 @@ from delegraph.cli.options.arguments import (
     weights_dir_option,
 )
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.cli.options.without_effect import require_effect
+from delegraph.json_records import to_json
 from delegraph.quantities import percent
 
 if TYPE_CHECKING:
@@ -52,32 +55,56 @@ _FLEX_ADVICE = (
 
 @click.command("inspect", cls=SectionedCommand)
 @model_argument
+@click.option("--nodes", is_flag=True, help="List all nodes: operators, tensors, options.")
+@click.option("--tensors", is_flag=True, help="List all tensors: types, shapes, quantization.")
 @table_limit_option
 @weights_dir_option
 @json_option
 @diagnosis_options
-def command(model: str, table_limit: int | None, weights_dir: str | None, as_json: bool) -> None:
+def command(
+    model: str,
+    nodes: bool,
+    tensors: bool,
+    table_limit: int | None,
+    weights_dir: str | None,
+    as_json: bool,
+) -> None:
     """Show the contents of a model file.
 
     Shows inputs and outputs, operators with their arithmetic, parameters, how the model is
     quantized, signatures and metadata, with the author's description and labels. The model is not
     run. Of a bundle it shows the sections; FILE#SECTION is a model in it.
+
+    --nodes and --tensors list what a model consists of instead. A narrow terminal shows fewer
+    columns, --json always everything.
     """
     from delegraph.graph.loader import load_model
     from delegraph.graph.model_files import bundle_at
+    from delegraph.tools.model_listing import list_nodes, list_tensors
     from delegraph.tools.model_summary import summarize_model
 
     with progress(f"reading {model}"):
         bundle = bundle_at(model)
     if bundle is not None:
+        require_effect(("nodes", "tensors"), f"needs a model of the bundle: {model}#SECTION")
         _show_bundle(model, bundle, as_json)
         return
     with progress(f"reading {model}"):
-        summary = summarize_model(load_model(model, table_limit, weights_dir=weights_dir))
+        found = load_model(model, table_limit, weights_dir=weights_dir)
+        summary = summarize_model(found)
     if as_json:
-        print_json({"model": model, **summary.to_json()})
-    else:
-        _print(console(), model, summary)
+        shown = {"nodes": to_json(list_nodes(found))} if nodes else {}
+        shown |= {"tensors": to_json(list_tensors(found))} if tensors else {}
+        print_json({"model": model, **summary.to_json(), **shown})
+        return
+    out = console()
+    _print_facts(out, model, summary)
+    if nodes:
+        print_nodes(out, found)
+    if tensors:
+        print_tensors(out, found)
+    if not (nodes or tensors):
+        _print(out, summary)
 
 
 def _show_bundle(model: str, bundle: Bundle, as_json: bool) -> None:
@@ -113,7 +140,7 @@ def _value(value: Any) -> str:
     return "of an unknown type" if value is None else str(value)
 
 
-def _print(out: Console, model: str, summary: ModelSummary) -> None:
+def _print_facts(out: Console, model: str, summary: ModelSummary) -> None:
     print_title(out, model)
     facts = [
         size(summary.bytes),
@@ -128,6 +155,9 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
         print_paragraph(out, summary.quantization)
     if summary.description:
         print_paragraph(out, f"description: {summary.description}")
+
+
+def _print(out: Console, summary: ModelSummary) -> None:
     for subgraph in summary.subgraphs:
         _print_subgraph(out, subgraph)
     heading(out, "Operators")
@@ -171,12 +201,19 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
     numbers = f"{plural(subgraph.operators, 'operator')}, {plural(subgraph.tensors, 'tensor')}"
     heading(out, f"Subgraph {subgraph.index}{name}: {numbers}")
     rows = [
-        (side, tensor.index, tensor.name or "-", tensor.type, list(tensor.shape), _scale(tensor))
+        (
+            side,
+            tensor.index,
+            tensor.name or "-",
+            tensor.type,
+            list(tensor.shape),
+            _scale(tensor),
+        )
         for side, tensors in (("input", subgraph.inputs), ("output", subgraph.outputs))
         for tensor in tensors
     ]
     columns = ("", "tensor", "name", "type", "shape", "quantization")
-    print_table(out, columns, rows, right=("tensor",), optional=(("tensor",),))
+    print_filled(out, columns, rows, right=("tensor",), optional=(("tensor",),))
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.delegation.capabilities import Capabilities
+    from delegraph.plugins.options import Option
     from delegraph.plugins.plugin_set import Offer
     from delegraph.plugins.specs import DelegateSpec
 
@@ -89,10 +90,23 @@ def print_delegate(out: Console, offer: Offer) -> None:
         out.print("  no options")
         return
     out.print()
-    rows = [
-        (o.name, o.type, "required" if o.default is None else o.default, o.help) for o in options
-    ]
-    print_table(out, ("option", "type", "default", "meaning"), rows)
+    rows = [(o.name, _narrow(o.type), _meaning(o)) for o in options]
+    print_table(out, ("option", "type", "meaning"), rows)
     first = options[0]
     out.print()
     out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={first.default or '...'}")
+
+
+def _meaning(option: Option) -> str:
+    """Help of an option with its default, as ``--help`` shows it."""
+    default = "required" if option.default is None else f"default: {option.default}"
+    return f"{option.help} [{default}]".lstrip()
+
+
+def _narrow(type_text: str) -> str:
+    """Return the text of a type without quotes, so that other columns have more room.
+
+    >>> _narrow("one of 'pci', 'usb'")
+    'one of pci, usb'
+    """
+    return type_text.replace("'", "")

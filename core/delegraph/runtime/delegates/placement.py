@@ -206,6 +206,7 @@ def _nodes(
             partition is None and subgraph.plan.node(index)[1].is_unresolved,
             partition is not None and partition.is_by_default,
             partition is None and index in constants,
+            subgraph.plan.node(index)[1].plugin if partition is None else "",
         )
 
 

@@ -27,8 +27,9 @@ def labelled_pictures(
     """
     names, words = file_names(folder), read_words(truth)
     if len(names) != len(words):
+        lines = f"{len(words)} line{'s' * (len(words) != 1)}"
         raise ArgumentError(
-            f"{truth!r} has {len(words)} lines, and {folder!r} {len(names)} files (the first is "
+            f"{truth!r} has {lines}, and {folder!r} {len(names)} files (the first is "
             f"{names[0]!r}, the last {names[-1]!r}); expected one line for each file"
         )
     denied = set() if denylist is None else _read_numbers(denylist, len(names))

@@ -31,7 +31,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.evaluation.task import content_digest
 
 Values = Mapping[str, NDArray[Any]]
@@ -133,8 +133,10 @@ def load_metric(name: str) -> NamedMetric:
     try:
         found = getattr(import_module(module_name), attribute)
     except Exception as error:
+        module = sys.modules.get(module_name)
+        close = did_you_mean(attribute, [] if module is None else dir(module))
         raise ArgumentError(
-            f"metric {name!r} cannot be imported: {type(error).__name__}: {error}"
+            f"metric {name!r} cannot be imported: {type(error).__name__}: {error}{close}"
         ) from error
     return named_metric(found, name)
 

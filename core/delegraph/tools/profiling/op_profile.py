@@ -172,6 +172,7 @@ class OpProfile(JsonRecord):
         notes: texts about missing data.
         saved: seconds per run by which the times of the first section's nodes exceed the elapsed
             time, because asynchronous nodes overlap others.
+        cautions: reasons why the times may mislead, in words.
     """
 
     setup: dict[str, Any]
@@ -182,6 +183,7 @@ class OpProfile(JsonRecord):
     outside: float = field(metadata={"json_key": "outside_seconds"})
     notes: tuple[str, ...]
     saved: float = field(default=0.0, metadata={"json_key": "saved_seconds"})
+    cautions: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """Return tables of the nodes of every section, slowest first, which notebooks display."""
@@ -277,6 +279,7 @@ def profile_of(recording: Recording) -> OpProfile:
         runs.mean - busy,
         tuple(recording.notes()),
         saved,
+        recording.cautions,
     )
 
 

@@ -12,6 +12,9 @@ import numpy as np
 from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Placement
 from delegraph.graph.model import Model
 from delegraph.runtime.execution.profile import Profile, ProfileEvent
+from delegraph.tools.benchmarking.cautions import busy
+from delegraph.tools.benchmarking.machine import machine
+from delegraph.tools.benchmarking.other_work import OtherWork
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
@@ -73,6 +76,7 @@ class Recording:
         stages: stages until the model was ready.
         runs: the measured runs, without warm-up.
         tensors: mapping from subgraph and index to the figures of the file's tensor.
+        cautions: reasons why the times may mislead, in words.
     """
 
     setup: Setup
@@ -82,6 +86,7 @@ class Recording:
     stages: tuple[Stage, ...]
     runs: tuple[Run, ...]
     tensors: Mapping[tuple[int, int], TensorFigures]
+    cautions: tuple[str, ...] = ()
 
     @cached_property
     def _nodes(self) -> dict[tuple[int, int], NodePlacement]:
@@ -165,8 +170,11 @@ def record(
         DelegraphError: the model cannot be used, or it fails.
     """
     file = setup.loaded_model()
+    where = machine()  # with the load before the runs
     with timed_model(setup, inputs, signature=signature) as model:
+        others = OtherWork()
         runs = _runs(model, control, progress)
+        seen = busy(others.cores(), where)
         return Recording(
             setup,
             _entry(file, signature),
@@ -175,6 +183,7 @@ def record(
             tuple(model.stages.done),
             tuple(runs),
             _tensors(model, file),
+            (seen,) if seen else (),
         )
 
 

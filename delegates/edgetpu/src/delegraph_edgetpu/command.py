@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 
 from delegraph.errors import ArgumentError, printable
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
@@ -26,8 +22,14 @@ from delegraph_edgetpu.report import (
     work_lines,
 )
 from delegraph_edgetpu.settings import Balance
+from delegraph_edgetpu.unmapped_table import print_unmapped, print_wrapped
 
 EPILOG = """\b
+Of the flags of edgetpu_compiler, two are missing:
+  -a  several subgraphs: there is one, the first part that maps
+  -t  a time limit: compiling takes seconds
+
+\b
 Exit codes:
   0  all models are compiled, even where some operators stay on the CPU
   1  a model cannot be compiled: it is damaged, not quantised, or nothing maps
@@ -47,6 +49,7 @@ def command() -> None:
     "--out_dir",
     "--out-dir",
     "folder",
+    metavar="FOLDER",
     type=click.Path(file_okay=False),
     default=".",
     help="Where compiled models and logs go; here unless given.",
@@ -56,6 +59,7 @@ def command() -> None:
     "--num_segments",
     "--num-segments",
     "segments",
+    metavar="N",
     type=click.IntRange(1),
     default=1,
     show_default=True,
@@ -63,10 +67,11 @@ def command() -> None:
 )
 @click.option(
     "--balance",
+    metavar="WORD",
     type=click.Choice(["multiply-adds", "parameters"]),
     default="multiply-adds",
     show_default=True,
-    help="What segments get equal shares of.",
+    help="What segments get equal shares of; or parameters.",
 )
 @click.option(
     "-s", "--show_operations", "--show-operations", is_flag=True, help="Print the log as well."
@@ -85,6 +90,7 @@ def command() -> None:
     "--min_runtime_version",
     "--min-runtime-version",
     "runtime",
+    metavar="VERSION",
     type=click.IntRange(OLDEST_RUNTIME, NEWEST_RUNTIME),
     default=NEWEST_RUNTIME,
     show_default=True,
@@ -103,12 +109,22 @@ def command() -> None:
     "--delegate_search_step",
     "--search-step",
     "step",
+    metavar="N",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     help="Operators that each try leaves out more.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, option, given: _print_version(context) if given else None,
+    help="Show the version of this compiler and exit.",
+)
 def compile_command(
     models: tuple[str, ...],
     folder: str,
@@ -150,6 +166,11 @@ def compile_command(
     return 0
 
 
+def _print_version(context: click.Context) -> None:
+    click.echo(version_line())
+    context.exit()
+
+
 def _write(compiled: Sequence[Compilation], folder: str) -> None:
     """Write all compiled files to *folder*; raise an error if two of them have the same name."""
     names = Counter(compilation.name for compilation in compiled)
@@ -176,7 +197,8 @@ def _print(compiled: list[Compilation], folder: str, show_operations: bool) -> N
         click.echo("\n".join(map(printable, summary_lines(compilation, folder))))
         _print_operators(compilation, show_operations)
         click.echo()
-        click.echo("\n".join(map(printable, work_lines(compilation))))
+        for line in work_lines(compilation):
+            print_wrapped(printable(line))
 
 
 def _print_operators(compilation: Compilation, show_operations: bool) -> None:
@@ -189,21 +211,4 @@ def _print_operators(compilation: Compilation, show_operations: bool) -> None:
     if compilation.unmapped:
         click.echo()
         click.secho("Operators that stay on the CPU", bold=True)
-        _print_table(
-            ["node", "operator", "why", "what would make it map"],
-            unmapped_rows(compilation.operators),
-        )
-
-
-def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under bold headings; a pipe gets 160 columns, and no blanks at the end."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*map(printable, row))
-    is_free = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(width=None if is_free else 160, markup=False, emoji=False, highlight=False)
-    with console.capture() as capture:
-        console.print(Padding(table, (0, 0, 0, 2), expand=False))
-    click.echo("\n".join(map(str.rstrip, capture.get().splitlines())))
+        print_unmapped(unmapped_rows(compilation.operators))

@@ -49,7 +49,7 @@ def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
 def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
     """Return a line for each reason why one of *operators* is on the CPU, with the remedy."""
     return [
-        f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
+        f"Node {operator.index} ({operator.name}): {reason}. Remedy: {reason.remedy}."
         for operator in operators
         for reason in operator.reasons
     ]

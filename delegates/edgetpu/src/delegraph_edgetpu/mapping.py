@@ -9,8 +9,8 @@ delegate yields, so the core's partitioner finds it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from delegraph.graph import SubgraphSpec
 from delegraph.json_records import JsonRecord
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.operator_rules import broken_rules
-from delegraph_edgetpu.reasons import Reason, Status
+from delegraph_edgetpu.reasons import AT_END, NOTHING, Reason, Status
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ def map_subgraph(
         elif wanted is not None and index not in wanted:
             reasons[index] += (_behind_ends(ends),)
     before, mapped, after = _divided(subgraph, [i for i, found in reasons.items() if not found])
+    for index in _at_the_end(subgraph, reasons, after):
+        reasons[index] = tuple(map(_without_end, reasons[index]))
     _explain_rest(subgraph, reasons, set(mapped), set(before))
     operators = tuple(
         OperatorMapping(o.index, o.name, reasons[o.index]) for o in subgraph.operators
@@ -207,6 +209,32 @@ def _explain_rest(
         elif cause is not None:
             blocker[operator.index] = cause
             reasons[operator.index] = (_behind(cause, subgraph.operators[cause].name),)
+
+
+def _at_the_end(
+    subgraph: SubgraphSpec, reasons: Mapping[int, Sequence[Reason]], after: _Nodes
+) -> list[int]:
+    """Return the nodes that break rules, and on which no node depends that could map.
+
+    Args:
+        subgraph: the model's only subgraph.
+        reasons: reasons why nodes break rules, by node.
+        after: nodes that run after the mapped part.
+    """
+    producer = _producers(subgraph)
+    obstacles: set[int] = set()
+    for index in sorted(after, reverse=True):
+        if not reasons[index] or index in obstacles:
+            inputs = subgraph.operators[index].inputs
+            obstacles |= {producer[tensor] for tensor in inputs if tensor in producer}
+    return [index for index in after if reasons[index] and index not in obstacles]
+
+
+def _without_end(reason: Reason) -> Reason:
+    """Return the reason of an operator at the end of the model, which may stay there."""
+    if reason.rule == "operator":
+        return replace(reason, remedy=NOTHING)
+    return replace(reason, remedy=reason.remedy.replace(AT_END, "leave it: it ends the model"))
 
 
 def _behind(node: int, name: str) -> Reason:

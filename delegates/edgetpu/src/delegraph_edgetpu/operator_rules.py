@@ -19,7 +19,7 @@ import numpy as np
 from delegraph.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from delegraph_edgetpu.call import Call, values_of
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
-from delegraph_edgetpu.reasons import Reason, Status
+from delegraph_edgetpu.reasons import AT_END, Reason, Status
 from delegraph_edgetpu.tensor_rules import broken_tensor_rules
 
 Check = Callable[[Call], "Reason | None"]
@@ -65,9 +65,9 @@ def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...
         return (
             Reason(
                 "operator",
-                f"the Edge TPU has no {name}",
-                "expected an operator of its table",
-                "express it by operators of the table, or leave it at the end of the model",
+                "it is no operator of the Edge TPU",
+                "expected one of its table",
+                f"express it by operators of the table, or {AT_END}",
                 Status.UNKNOWN,
             ),
         )
@@ -285,7 +285,7 @@ def _moderate_resize(call: Call) -> Reason | None:
         "resize",
         f"enlarges {before[0]} x {before[1]} to {after[0]} x {after[1]}, {times:.3g} times",
         f"limit {ENLARGEMENT} times",
-        "enlarge in several steps, or leave it at the end of the model",
+        f"enlarge in several steps, or {AT_END}",
     )
 
 
@@ -305,7 +305,7 @@ def _short_vector(call: Call) -> Reason | None:
             "softmax-elements",
             f"{tensor.shape[-1]:,} elements",
             f"limit {SOFTMAX_ELEMENTS:,}",
-            "apply it to a shorter vector, or leave it at the end of the model",
+            f"apply it to a shorter vector, or {AT_END}",
         )
     return None
 

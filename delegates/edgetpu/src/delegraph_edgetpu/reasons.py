@@ -7,6 +7,12 @@ from enum import Enum
 
 from delegraph.json_records import JsonRecord
 
+AT_END = "leave it at the end of the model"
+"""Remedy for an operator that other operators depend on: where none does, it is no obstacle."""
+
+NOTHING = "none: at the end of the model, it keeps nothing else from the Edge TPU"
+"""Remedy for an operator that no operator depends on which could map."""
+
 
 class Status(str, Enum):
     """Status of an operator, worded as in the real compiler's log."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from delegraph.graph import TensorSpec
 from delegraph.schema.enums import TensorType
 from delegraph_edgetpu.call import Call
-from delegraph_edgetpu.reasons import Reason, Status
+from delegraph_edgetpu.reasons import AT_END, Reason, Status
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 _STATE_TYPES = (*EIGHT_BITS, TensorType.INT16)
@@ -89,7 +89,7 @@ def _broken_by_type(
             f"must be {names}",
             "quantise it: full integer quantization, of the model's inputs and outputs as well"
             if is_float
-            else f"compute it in {names}, or leave it at the end of the model",
+            else f"compute it in {names}, or {AT_END}",
             Status.DATA_TYPE,
         )
     elif tensor.quantization is None or not len(tensor.quantization.scales):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import textwrap
 import time
 from typing import Any
 
@@ -13,6 +11,7 @@ import click
 
 from delegraph_numba_cpu import warmup
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.level_table import print_levels, say
 from delegraph_numba_cpu.library.cpu import (
     VARIABLE,
     host_features,
@@ -64,7 +63,7 @@ def warm_up(cpu: str, as_json: bool) -> None:
 @command.command("info", short_help="Show which instructions and kernels are used, and why.")
 @json_option
 def info(as_json: bool) -> None:
-    """Show which instructions this processor has, where their kernels come from, and why.
+    """Show the levels of instructions, where their kernels come from, and why.
 
     The first level is used unless the option cpu names another, or the environment variable
     DELEGRAPH_NUMBA_CPU: the best one whose kernels came with this package. Where none did, those of
@@ -87,13 +86,9 @@ def info(as_json: bool) -> None:
         why = f"as {VARIABLE} says"
     elif chosen != best:
         why = f"the best with prebuilt kernels; cpu={best.name} has faster ones"
-    _say(f"{used['level']} is used, {why}: {_in_words(used)}")
-    for other in others:
-        level = other["level"]
-        _say(f"{level} is used with cpu={level}: {_in_words(other)}")
-    _say(_READY if is_ready else _NOT_READY)
-    for name, what in lacks.items():
-        _say(f"{name} cannot be used: this processor lacks {', '.join(what)}")
+    print_levels([used, *others], lacks, why)
+    click.echo()
+    say(_READY if is_ready else _NOT_READY)
 
 
 @command.command("roof", short_help="Show how near operators come to the processor's peak.")
@@ -151,26 +146,6 @@ _NOT_READY = (
     "models get numba_cpu only where it is named: these kernels are not prebuilt, and to load "
     "kernels from the cache llvmlite is imported, which is slow"
 )
-
-
-def _say(text: str) -> None:
-    """Print a sentence in lines of the terminal's width; lines after the first are indented."""
-    width = shutil.get_terminal_size(fallback=(160, 24)).columns
-    lines = textwrap.wrap(
-        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    click.echo("\n".join(lines))
-
-
-def _in_words(kernels: dict[str, Any]) -> str:
-    words = {
-        "library": "a prebuilt library",
-        "objects": "prebuilt object code",
-        "cache": "compiled when needed and kept",
-        "none": "compiled when needed",
-    }
-    place = f", {kernels['bytes'] / 1e6:.1f} MB in {kernels['place']}" if kernels["place"] else ""
-    return f"{words[kernels['source']]}{place} ({kernels['why']})"
 
 
 def _kernels(level: CpuLevel) -> dict[str, Any]:

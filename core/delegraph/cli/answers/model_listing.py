@@ -1,0 +1,99 @@
+"""Prints the nodes and the tensors of a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table, size
+from delegraph.tools.model_listing import list_tensors, options_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
+    from delegraph.tools.model_summary import TensorSummary
+
+_CONSTANT = "*"
+
+_ALWAYS = ("padding",)
+"""Options that are shown even if they have the schema's default."""
+
+
+def print_nodes(out: Console, model: Model) -> None:
+    """Print the nodes of each subgraph, with type and shape of their first outputs."""
+    columns = ("node", "operator", "inputs", "outputs", "type", "output shape", "options")
+    less_important = (("options",), ("type",))
+    for subgraph in model.subgraphs:
+        heading(out, f"Nodes of subgraph {subgraph.index}")
+        rows = [_node(operator, subgraph) for operator in subgraph.operators]
+        print_filled(out, columns, rows, right=("node",), optional=less_important)
+    print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
+
+
+def _node(operator: OperatorSpec, subgraph: SubgraphSpec) -> tuple[object, ...]:
+    first = [subgraph.tensors[index] for index in operator.outputs[:1] if index >= 0]
+    inputs = (_input(subgraph, index) for index in operator.inputs)
+    return (
+        operator.index,
+        operator.name,
+        ", ".join(inputs),
+        ", ".join(map(str, operator.outputs)),
+        *((first[0].type.name, list(first[0].shape_signature)) if first else ("", "")),
+        ", ".join(f"{name}={value}" for name, value in _told_options(operator)),
+    )
+
+
+def _input(subgraph: SubgraphSpec, index: int) -> str:
+    if index < 0:
+        return "none"
+    return f"{index}{_CONSTANT * subgraph.tensors[index].is_constant}"
+
+
+def _told_options(operator: OperatorSpec) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each option that differs from the schema's default."""
+    if operator.options is None:
+        return
+    usual = options_of(type(operator.options)())
+    for name, value in options_of(operator.options).items():
+        if name in _ALWAYS or value != usual.get(name):
+            yield name.replace("fused_activation_function", "activation"), value
+
+
+def print_tensors(out: Console, model: Model) -> None:
+    """Print the tensors of each subgraph."""
+    columns = ("tensor", "name", "type", "shape", "scale", "zero", "role")
+    right = ("tensor", "scale", "zero")
+    less_important = (("role",), ("zero", "scale"))
+    for subgraph, group in groupby(list_tensors(model), lambda each: each.subgraph):
+        heading(out, f"Tensors of subgraph {subgraph}")
+        rows = [
+            (
+                each.tensor.index,
+                each.tensor.name or "-",
+                each.tensor.type,
+                list(each.tensor.shape),
+                *_quantization(each.tensor),
+                each.role + ("" if each.bytes is None else f", {size(each.bytes)}"),
+            )
+            for each in group
+        ]
+        print_filled(out, columns, rows, right=right, optional=less_important)
+
+
+def print_filled(
+    out: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], **how: Any
+) -> None:
+    """Print a table without the columns that have no text in any row."""
+    kept = [i for i in range(len(columns)) if any(row[i] != "" for row in rows)]
+    shown = [[row[i] for i in kept] for row in rows]
+    print_table(out, [columns[i] for i in kept], shown, **how)
+
+
+def _quantization(tensor: TensorSummary) -> tuple[str, str]:
+    if tensor.scale is None:
+        return "", ""
+    if tensor.channels is not None:
+        return f"{tensor.channels} scales", ""
+    return f"{tensor.scale:.6g}", str(tensor.zero_point)
