@@ -66,6 +66,8 @@ def test_what_will_be_inside_is_shown_before_it_is_written(model: Path, delegrap
     shown = delegraph(*words, "--dry-run")
     assert shown.code == 0
     assert "Compiled" in shown.lines
+    assert shown.lines[-1] == "dry run: nothing is written"
+    assert delegraph(*words, "-o", out, "--dry-run", "--json").json["output"] is None
     assert not out.exists()
     written = delegraph(*words, "-o", out)
     assert written.lines.index("Compiled") < written.lines.index(f"written to {out}")

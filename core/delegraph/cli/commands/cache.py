@@ -20,7 +20,12 @@ from delegraph.cli.answers.printing import (
     print_title,
     size,
 )
-from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
+from delegraph.cli.options.arguments import (
+    ModelPath,
+    delegate_option,
+    diagnosis_options,
+    json_option,
+)
 from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -106,7 +111,7 @@ def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
 
 
 @command.command("warm", cls=SectionedCommand)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=ModelPath())
 @delegate_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
 @click.option(
