@@ -188,7 +188,7 @@ class Placement:
             told[-1] += f"; the rest: {self._rest(rest[0], taken[rest[0]], stay)}"
         elif stay or not (taken or unresolved):
             told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
-        return [*told, f"nothing runs {unresolved}"] if unresolved else told
+        return [*told, f"{unresolved} that nothing can run"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
         """Text about the nodes without a requested delegate: how many the *default* one runs."""
