@@ -203,10 +203,8 @@ class Project:
                 "'_' or '.' between"
             )
         stem = canonicalize_name(name).removeprefix(_PREFIX)
-        if stem in RESERVED_NAMES or not stem[0].isalpha():
-            raise ArgumentError(f"name is {name!r}, which no delegate can have")
-        if stem in _OWN_NAMES:
-            raise ArgumentError(f"name is {name!r}, which Delegraph's own parts have; choose another")
+        if stem in RESERVED_NAMES or stem in _OWN_NAMES or not stem[0].isalpha():
+            raise ArgumentError(f"name is {name!r}, which no delegate can have: choose another")
         for operator in operators:
             if operator not in OPERATORS:
                 raise ArgumentError(

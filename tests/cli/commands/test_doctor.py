@@ -68,7 +68,10 @@ def test_what_default_delegates_failed_at_is_shown(
     assert ran.lines[0].startswith("Nothing is broken; ")
     assert ran.lines.index("Failures of default delegates") > ran.lines.index("Machine")
     assert "failed at 1 model (sines.tflite)" in " ".join(ran.out.split())
-    assert "delegate by_name sines.tflite claim tried asked about node 0 (SIN): OSError: device lost" in " ".join(ran.out.split())
+    assert (
+        "delegate by_name sines.tflite claim tried asked about node 0 (SIN): OSError: device lost"
+        in " ".join(ran.out.split())
+    )
     assert "device lost" in ran.out
     [failure] = fresh_delegraph("doctor", "--json", **environment).json["default_failures"]
     assert (failure["delegate"], failure["phase"]) == ("by_name", "claim")

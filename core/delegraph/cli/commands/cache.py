@@ -16,10 +16,12 @@ from delegraph.cli.answers.printing import (
     console,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     print_title,
     size,
 )
+from delegraph.cli.answers.table_layout import shortened_path
 from delegraph.cli.options.arguments import (
     ModelPath,
     delegate_option,
@@ -31,6 +33,10 @@ from delegraph.cli.options.sections import SectionedCommand
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.tools.setup import Setup
+
+_SHORTEST_PATH = 20
+_OTHER_COLUMNS = 48
+"""Number of characters of all other columns in the table of warmed models."""
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Mapping from a cache's name and version to its entries."""
@@ -149,16 +155,29 @@ def warm(
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
         return
+    from delegraph.delegation.configuration import cache_folder
+
+    out = console()
+    room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
+    print_title(out, str(cache_folder()))
     print_table(
-        console(),
+        out,
         ("model", "new files", "size", "files in use", "seconds"),
         [
-            (m.model, m.new_files, size(m.new_bytes), m.used_files, f"{m.seconds:.2f}")
+            (
+                shortened_path(m.model, room),
+                m.new_files,
+                size(m.new_bytes),
+                m.used_files,
+                f"{m.seconds:.2f}",
+            )
             for m in found
         ],
         right=("new files", "size", "files in use", "seconds"),
         names=("model",),
     )
+    if not any(m.used_files for m in found):
+        print_paragraph(out, "the delegates of these models keep nothing in the cache")
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:

@@ -230,7 +230,9 @@ def print_sweep(out: Console, result: SweepResult) -> None:
     meanings = [(total[name], name, _MEANINGS[name]) for name in outcomes]
     print_table(out, ("models", "outcome", "meaning"), meanings, right=("models",))
     if result.is_of_all_operators:
-        text = "the delegate declares no claims, so all operators are tried: --operator OP tries one"
+        text = (
+            "the delegate declares no claims, so all operators are tried: --operator OP tries one"
+        )
         print_paragraph(out, text)
     if len(tested := _tested(rows)) > 1:
         heading(out, "By operator")
