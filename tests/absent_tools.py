@@ -46,6 +46,6 @@ def _skip_if_absent(report: Any, path: Path) -> None:
     text = str(report.longrepr)
     for module in sorted(absent_modules()):
         install = re.escape(f"pip install {module.replace('_', '-')}")
-        if re.search(rf"No module named '{module}['.]|{install}\b(?!-)", text):
+        if re.search(rf"No module named \\?'{module}[\\'.]|{install}\b(?!-)", text):
             report.outcome = "skipped"
             report.longrepr = (str(path), 0, f"Skipped: {module} has no wheel for this Python")
