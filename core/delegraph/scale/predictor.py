@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.locks import Lock
 from delegraph.scale.batching import Batching
 from delegraph.scale.computing import (
     RESTARTS,
@@ -150,7 +150,7 @@ class Predictor:
         self._facts: Facts | None = None
         self._batching = self._recipe.batching
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._computer: Computer = RowComputer(self._recipe)
         if self._isolation == "process":
             self._computer = IsolatedComputer(self._recipe, self._timeout, self._max_restarts)
