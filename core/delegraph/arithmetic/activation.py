@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,9 +75,9 @@ def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, in
         raise OperatorError(f"output type is {output.type.name}, expected UINT8, INT8 or INT16")
     qmin, qmax = _INTEGER_RANGES[output.type]
     low, high = float_activation_range(activation)
-    if np.isfinite(low):
+    if low > -math.inf:
         qmin = max(qmin, _quantize(low, output))
-    if np.isfinite(high):
+    if high < math.inf:
         qmax = min(qmax, _quantize(high, output))
     return qmin, qmax
 
