@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _INTEGER_RANGES = {
 }
 
 
+@cache
 def float_activation_range(activation: int) -> tuple[float, float]:
     """Return the range to which a fused activation clamps float results.
 
