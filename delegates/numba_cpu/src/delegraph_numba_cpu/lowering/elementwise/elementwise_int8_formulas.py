@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -275,16 +276,16 @@ def _sums(call: Call, moved: int) -> Constants:
     offset = -(a.zero_point * a_factor + b.zero_point * b_factor)
     ulps = ULPS[: min(moved, 3)]
     values = (_moved(value, ulps) for value in (a_factor, b_factor, offset))
-    half, *numbers = np.meshgrid(HALVES[:moved], *values, indexing="ij")
-    return np.array([*numbers, half]).reshape(4, -1)
+    half, *numbers = np.array([*product(HALVES[:moved], *values)]).T
+    return np.array([*numbers, half])
 
 
 def _products(call: Call, moved: int) -> Constants:
     """Return the candidates of a product: the factor and the half, each of *moved* values."""
     factor = _product_factor(call)
     more = _double_rounding(factor)
-    half, factors = np.meshgrid(HALVES[:moved], _moved(factor, ULPS[:moved]), indexing="ij")
-    return np.array([factors, half + more]).reshape(2, -1)
+    half, factors = np.array([*product(HALVES[:moved], _moved(factor, ULPS[:moved]))]).T
+    return np.array([factors, half + more])
 
 
 def _product_factor(call: Call) -> float:
