@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +40,12 @@ IntArray: TypeAlias = "NDArray[Any]"
 """An integer array of any width."""
 
 _LARGEST_SHIFT = 31
+
+_MOST_MULTIPLIERS = 1024
+"""Number of results of :func:`unlimited_multiplier` that are kept.
+
+Those of one node are needed several times: when it is checked, claimed and prepared.
+"""
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -62,6 +69,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return mantissa, shift
 
 
+@lru_cache(_MOST_MULTIPLIERS)
 def unlimited_multiplier(real: float) -> tuple[int, int]:
     """Return :func:`quantize_multiplier` of *real*, with a left shift that may exceed 31.
 
