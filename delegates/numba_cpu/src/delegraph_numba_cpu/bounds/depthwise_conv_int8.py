@@ -39,7 +39,9 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
     taps.read("offsets", 8 * count)
     offsets = taps.table("offsets")[:count]
     reach = (windows["out_width"] - 1) * windows["stride_w"] + int(offsets.max(initial=0))
-    are_inside = reach < (taps["plane_columns"] or columns) * groups and int(offsets.min(initial=0)) >= 0
+    are_inside = (
+        reach < (taps["plane_columns"] or columns) * groups and int(offsets.min(initial=0)) >= 0
+    )
     windows.require(are_inside, "taps are in packed lines")
     in_planes = taps["plane_columns"] != 0
     blocks_of_16 = 4 if in_planes else -(-channels // 16)
