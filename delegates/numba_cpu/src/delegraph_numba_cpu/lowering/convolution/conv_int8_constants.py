@@ -202,7 +202,11 @@ class Product:
         return 128 if self.low < 0 and not shift else 0
 
     def headers(
-        self, exact: bool, shift: int = 0, outputs: slice = ALL, byte_shift: int = 0
+        self,
+        exact: bool,
+        shift: int = 0,
+        outputs: slice | NDArray[np.intp] = ALL,
+        byte_shift: int = 0,
     ) -> NDArray[np.uint8]:
         """Return the numbers that a kernel applies to the sums of each 16 outputs, such as factors.
 
@@ -225,10 +229,12 @@ class Product:
         # Factor 0: the constant result is an integer.
         nearest = zero + np.where(factor == 0, np.floor(half), nearest)
         near = np.where(factor == 0, 0.0, instructions.NEAR if exact else 0.0)
+        has_fraction = self.rounding(exact) == instructions.EXACT
+        unit, raised = (instructions.FRACTION, 0.5) if has_fraction else (1, 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
-            "scale": factor.astype(np.float32),
-            "offset": (nearest + near).astype(np.float32),
+            "scale": (factor * unit).astype(np.float32),
+            "offset": ((nearest + near + raised) * unit).astype(np.float32),
             "below": (nearest - near).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
@@ -241,7 +247,9 @@ class Product:
         size = -(-count // LANES)
         headers = np.zeros((size + SPARE, instructions.HEADER_BYTES), np.uint8)
         for name, row in values.items():
-            padded = np.zeros(size * LANES, row.dtype)
+            # Outputs that are only padding are certain, too.
+            filled = raised * unit if name == "offset" else 0
+            padded = np.full(size * LANES, filled, row.dtype)
             padded[:count] = row[order]
             place = instructions.HEADER[name]
             width = LANES * row.dtype.itemsize
