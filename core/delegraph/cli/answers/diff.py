@@ -95,7 +95,7 @@ def print_difference(out: Console, found: Difference) -> None:
         [side, t.count, *map(duration, (t.mean, t.std, t.min, t.median, t.max))]
         for side, t in latencies.items()
     ]
-    times = ("", "runs", "mean", "std", "min", "median", "max")
+    times: tuple[str, ...] = ("", "runs", "mean", "std", "min", "median", "max")
     if count == 1:
         times, rows = ("", "time"), [row[::2][:2] for row in rows]
     print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
