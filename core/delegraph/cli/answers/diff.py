@@ -103,8 +103,14 @@ def print_difference(out: Console, found: Difference) -> None:
 
 def print_side(out: Console, side: str, setup: Setup) -> None:
     """Print which set-up is the test or the reference."""
-    text = f"{side}:".ljust(_SIDE) + str(setup)
-    out.print("\n".join(wrapped(text, out.width, " " * _SIDE)), soft_wrap=True)
+    label, room = f"{side}:", max(1, out.width - _SIDE)
+    lines = wrapped(str(setup), room)
+    if max(map(len, lines)) > room:  # a file name that needs a line of its own
+        out.print(label)
+        label, lines = "", wrapped(str(setup), out.width - 2)
+    for number, line in enumerate(lines):
+        start = label if number == 0 else ""
+        out.print(start.ljust(_SIDE if label else 2) + line, soft_wrap=True)
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
