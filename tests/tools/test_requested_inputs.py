@@ -112,7 +112,7 @@ def test_names_are_those_of_a_signature_too() -> None:
         (
             InputRequest(ranges={"t0": (0, 3)}, distribution="run"),
             "INT8",
-            "the values of 'run' have a range already: use 'benchmark'",
+            "random values of 'run' have a range already; --distribution benchmark takes one",
         ),
     ],
 )

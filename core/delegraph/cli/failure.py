@@ -186,6 +186,8 @@ def _for_extra(word: str, command: click.Command) -> str:
     from delegraph.plugins import installed
 
     options = _options(command)
+    if word.endswith(".tflite"):
+        return ""
     if "--delegate" in options and word in {offer.spec.name for offer in installed().offers()}:
         return f"; a delegate needs -d: -d {word}"
     return f"; an input's value needs --input: --input {word}" if "--input" in options else ""

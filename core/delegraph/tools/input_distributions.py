@@ -52,7 +52,10 @@ def distributed_values(
 
 def _check_range(details: Details, distribution: Distribution, between: Range) -> None:
     if distribution != "benchmark":
-        raise ArgumentError(f"the values of {distribution!r} have a range already: use 'benchmark'")
+        raise ArgumentError(
+            f"random values of {distribution!r} have a range already; --distribution benchmark "
+            "takes one"
+        )
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
     if dtype.kind in "SOUb":
         raise ArgumentError(f"{input_name(details)} takes no range")

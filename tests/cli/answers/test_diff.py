@@ -27,6 +27,20 @@ def test_stored_and_real_values_are_told_apart_in_narrow_terminals(
     assert ["stored" in rows[0], "real" in rows[1]] == [True, True]
 
 
+def test_no_line_of_a_difference_is_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    model = tmp_path / f"{'long_' * 8}name.tflite"
+    model.write_bytes((MODELS / "digits_float.tflite").read_bytes())
+    other = Setup(str(MODELS / "digits_int8.tflite"), delegates=(), threads=2)
+    print_difference(console(), diff(Setup(str(model), delegates=()), other, runs=1))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[:2] == ["test:", f"  {model.name}"]
+    assert "reference: digits_int8.tflite, 2 threads" in lines
+
+
 def test_nodes_without_a_delegate_name_their_host(delegraph: Command) -> None:
     pytest.importorskip("ai_edge_litert")
     words = ("diff", MODELS / "digits_int8.tflite", "--runs", "1", "--layers")

@@ -95,7 +95,7 @@ def print_difference(out: Console, found: Difference) -> None:
         [side, t.count, *map(duration, (t.mean, t.std, t.min, t.median, t.max))]
         for side, t in latencies.items()
     ]
-    times = ("", "runs", "mean", "std", "min", "median", "max")
+    times: tuple[str, ...] = ("", "runs", "mean", "std", "min", "median", "max")
     if count == 1:
         times, rows = ("", "time"), [row[::2][:2] for row in rows]
     print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
@@ -103,8 +103,14 @@ def print_difference(out: Console, found: Difference) -> None:
 
 def print_side(out: Console, side: str, setup: Setup) -> None:
     """Print which set-up is the test or the reference."""
-    text = f"{side}:".ljust(_SIDE) + str(setup)
-    out.print("\n".join(wrapped(text, out.width, " " * _SIDE)), soft_wrap=True)
+    label, room = f"{side}:", max(1, out.width - _SIDE)
+    lines = wrapped(str(setup), room)
+    if max(map(len, lines)) > room:  # a file name that needs a line of its own
+        out.print(label)
+        label, lines = "", wrapped(str(setup), out.width - 2)
+    for number, line in enumerate(lines):
+        start = label if number == 0 else ""
+        out.print(start.ljust(_SIDE if label else 2) + line, soft_wrap=True)
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:

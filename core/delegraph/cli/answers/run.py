@@ -49,6 +49,7 @@ class RunAnswer:
         picture_size: width and height of the part of the user's picture that the model got; None
             without a picture.
         is_cut: whether the model got only a part of the picture.
+        saved: path of the file with all outputs; None if no file is written.
         drawn: path of the file with the findings drawn on the picture; None if no file is written.
         placement: delegate or kernel of each node.
         incidents: failures of delegates after which the run went on.
@@ -64,6 +65,7 @@ class RunAnswer:
     findings: Findings
     picture_size: tuple[int, int] | None
     is_cut: bool
+    saved: str | None
     drawn: str | None
     placement: Placement
     incidents: tuple[Incident, ...]
@@ -80,6 +82,7 @@ class RunAnswer:
             "inputs": [_input(given) for given in self.inputs],
             "outputs": to_json(self.outputs),
             **self.findings.to_json(),
+            "saved": self.saved,
             "drawn": self.drawn,
             "placement": self.placement.to_json(),
             "incidents": to_json(self.incidents),
@@ -128,8 +131,10 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
             out.print(printable(text))
     print_findings(out, answer.findings, answer.picture_size, answer.is_cut)
     out.print()
+    if answer.saved is not None:
+        out.print(f"outputs saved to {answer.saved}")
     if answer.drawn is not None:
-        out.print(f"drawn on {answer.drawn}")
+        out.print(f"picture drawn to {answer.drawn}")
     out.print(_times(answer))
 
 

@@ -188,6 +188,7 @@ def _run(request: RunRequest) -> RunAnswer:
             findings,
             None if picture is None else picture.size,
             request.picture.crop != "none",
+            request.save,
             request.draw,
             interpreter.placement,
             getattr(interpreter, "incidents", ()),  # other runtimes have none
