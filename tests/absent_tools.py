@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -25,27 +26,26 @@ def pytest_make_collect_report(
     """Skip a module that imports an absent tool."""
     report = yield
     if report.failed:
-        text = str(report.longrepr)
-        for module in absent_modules():
-            if f"No module named '{module}" in text:
-                _skip(report, collector.path, module)
+        _skip_if_absent(report, collector.path)
     return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
+    item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip a test that imports an absent tool."""
+    """Skip a test that fails since an absent tool cannot be imported."""
     report = yield
-    error = call.excinfo.value if call.excinfo else None
-    if isinstance(error, ModuleNotFoundError):
-        module = (error.name or "").partition(".")[0]
-        if module in absent_modules():
-            _skip(report, item.path, module)
+    if report.failed:
+        _skip_if_absent(report, item.path)
     return report
 
 
-def _skip(report: Any, path: Path, module: str) -> None:
-    report.outcome = "skipped"
-    report.longrepr = (str(path), 0, f"Skipped: {module} has no wheel for this Python")
+def _skip_if_absent(report: Any, path: Path) -> None:
+    """Skip what failed with Python's words for an absent tool, or Delegraph's: install it."""
+    text = str(report.longrepr)
+    for module in sorted(absent_modules()):
+        install = re.escape(f"pip install {module.replace('_', '-')}")
+        if re.search(rf"No module named \\?'{module}[\\'.]|{install}\b(?!-)", text):
+            report.outcome = "skipped"
+            report.longrepr = (str(path), 0, f"Skipped: {module} has no wheel for this Python")

@@ -18,10 +18,13 @@ def test_only_what_imports_an_absent_tool_is_skipped(
     pytester.makepyfile(
         test_module="import no_wheel.part\ndef test(): pass",
         test_inside="def test(): import no_wheel",
+        test_advice="def test(): assert not 'first: pip install no-wheel'",
+        test_quoted="""def test(): assert not ["it's", "No module named 'no_wheel'"]""",
         test_another="def test(): import no_wheels",
+        test_other_advice="def test(): assert not 'pip install no-wheel-either'",
     )
     result = pytester.runpytest("-p", "absent_tools", "-rs")
-    result.assert_outcomes(skipped=2, failed=1)
+    result.assert_outcomes(skipped=4, failed=2)
     result.stdout.fnmatch_lines(["SKIPPED*no_wheel has no wheel for this Python"])
 
 

@@ -25,7 +25,7 @@ EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_
 
 ROWS = [
     {"collector"},
-    {"durations", "errors", "exports", "json_records", "lazy_dataclass", "log"},
+    {"durations", "errors", "exports", "json_records", "lazy_dataclass", "locks", "log"},
     {"schema", "processes"},
     {"bundles"},
     {"graph"},

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from ai_edge_litert.interpreter import OpResolverType
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
@@ -157,10 +155,11 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
 
     The official kernels differ from one another (BUILTIN, BUILTIN_REF, XNNPACK) by up to 7e-7.
     """
+    from ai_edge_litert import interpreter as litert
+
     path = MODELS / f"{name}.tflite"
-    official = OfficialInterpreter(
-        str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    )
+    kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    official = litert.Interpreter(str(path), experimental_op_resolver_type=kernels)
     demo = script("demo/demo_run.py")
     images = unseen_digits()["images"][:40]
     with Interpreter(path) as ours:

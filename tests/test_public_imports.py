@@ -83,6 +83,7 @@ LOOK_IN = {
     "durations": "f-strings of Python",
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
+    "locks": "threading of Python",
     "log": "logging of Python",
     "processes": "subprocess and multiprocessing of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",

@@ -36,7 +36,7 @@ UNUSED = {
 NEEDED = ("bisect", "gc", "lazy_loader", "mmap")
 """Modules that a model without delegates imports beyond NumPy and Delegraph."""
 
-MOST = {"sines": 73, "digits_float": 76, "digits_int8": 88}
+MOST = {"sines": 73, "digits_float": 77, "digits_int8": 89}
 """Number of Delegraph's own modules that a first answer may import: lower it where it can be."""
 
 MOST_BY_DEFAULT = {"sines": 68, "digits_float": 74, "digits_int8": 76}
@@ -209,7 +209,8 @@ def test_the_first_interpreter_is_made_with_few_scans_for_garbage(tmp_path: Path
     code = (
         "import gc, numpy; scans = []; gc.callbacks.append(lambda *about: scans.append(about)); "
         "from delegraph import Interpreter; "
-        f"i = Interpreter({str(MODEL)!r}, num_threads=1); print(len(scans) // 2)"
+        f"i = Interpreter({str(MODEL)!r}, num_threads=1); print(len(scans) // 2); "
+        "gc.callbacks.clear()"  # or they would keep the interpreter until the collector itself ends
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("DELEGRAPH_DEFAULT_DELEGATES", None)

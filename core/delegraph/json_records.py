@@ -118,6 +118,8 @@ def from_json(kind: type[T], content: object) -> T:
 
 def _read(hint: Any, value: Any) -> Any:
     kind, args = get_origin(hint) or hint, get_args(hint)
+    if hasattr(kind, "__value__"):  # an alias, as NDArray is from NumPy 2.5 on
+        return _read(kind.__value__[args], value)
     if kind in (Union, UnionType):
         for each in args:
             with suppress(ValueError):

@@ -72,6 +72,7 @@ MISTAKES = {
     "compile FLOAT -d nosuch -o out.tflite": NO_DELEGATE.format("nosuch"),
     "compile FLOAT -d sin -o gone/out.tflite": NO_FOLDER,
     "compile FLOAT -d numba_cpu -o FLOAT": "is the model itself: give -o another name",
+    "compile FLOAT -d numba_cpu -o a.onnx": "'a.onnx': expected a file ending in .tflite",
     "compile FLOAT -d numba_cpu -o .": "'.' is a folder, give the name of a file",
     "memory notes.tflite": NO_MODEL,
     "memory FLOAT --planner nosuch": "no planner 'nosuch'; there are delegraph, tflite,",
@@ -92,13 +93,14 @@ MISTAKES = {
     "plugins show": "No such command 'show'; expected one of: list, info, doctor",
     "plugins doctor --memory-limit 3": "--memory-limit needs --isolated",
     "cache clear nosuch": "nothing of 'nosuch' is kept; 'delegraph cache list' shows",
-    "cache warm gone.tflite": "Could not open 'gone.tflite': No such file",
+    "cache warm gone.tflite": "'MODEL...': File 'gone.tflite' does not exist",
     "cache purge": "No such command 'purge'; expected one of: ",
     "doctor --report gone/a.md": NO_FOLDER,
     "doctor --time-limit long": "'--time-limit': 'long' is no number",
     "doctor FLOAT": "unexpected extra argument",
     "new": "Missing argument 'NAME'",
     "new 9bad": "name is '9bad', expected a letter, then ",
+    "new my-chip --template kernl": r"'custom-op' \(did you mean 'kernel'\?\)",
     "new my-chip --knd delegate": "No such option '--knd'",
 }
 """Mapping from words to the pattern of the message; FLOAT and SINES are models."""

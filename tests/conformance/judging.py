@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from ai_edge_litert.interpreter import OpResolverType
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
@@ -80,8 +78,12 @@ def ours(numerics: str) -> Callable[[bytes], Any]:
 
 
 def official(kernels: str) -> Callable[[bytes], Any]:
-    return lambda model: OfficialInterpreter(
-        model_content=model, experimental_op_resolver_type=OpResolverType[kernels], num_threads=1
+    from ai_edge_litert import interpreter as litert  # no wheel for every Python
+
+    return lambda model: litert.Interpreter(
+        model_content=model,
+        experimental_op_resolver_type=litert.OpResolverType[kernels],
+        num_threads=1,
     )
 
 

@@ -58,15 +58,16 @@ def test_what_is_read_whole_is_found_again(folder: Path) -> None:
     assert cache.read("key") is None
     assert cache.read_or_make("key", lambda: b"compiled") == b"compiled"
     assert cache.read_or_make("key", never) == cache.read("key") == b"compiled"
-    assert [entry.path.parent for entry in cache.entries()] == [cache.folder]
+    assert [entry.path.parents[1] for entry in cache.entries()] == [cache.folder]
     assert BlobCache("mine", "1.1", folder).entries() == []
 
 
 def test_a_file_moved_from_another_version_fits_no_key(folder: Path) -> None:
     path = BlobCache("mine", "1.0", folder).put("key", b"compiled")
     other = BlobCache("mine", "1.1", folder)
-    other.put("another key", b"x")
-    path.rename(other.folder / path.name)
+    place = other.put("another key", b"x").parent.with_name(path.parent.name)
+    place.mkdir(exist_ok=True)
+    path.rename(place / path.name)
     assert other.read("key") is None
 
 
@@ -153,7 +154,7 @@ def test_a_full_disk_costs_the_cache_only(
     assert path.read_bytes() == b"compiled"
     assert cache.get_or_make("key", never) == path
     assert "No space left on device" in caplog.text
-    assert not list(folder.glob("*/*/*.blob*"))
+    assert not list(folder.rglob("*.blob*"))
 
 
 def test_no_room_anywhere_is_an_error_that_says_so(
@@ -237,6 +238,32 @@ def test_entries_are_listed_and_removed(folder: Path) -> None:
     remove_entry(entry)
     assert cache_entries(folder) == []
     assert not (folder / "mine").exists()
+
+
+def test_a_look_up_lists_one_shard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    paths = {key: cache.put(key, b"compiled") for key in map(str, range(20))}
+    listed: list[str] = []
+    monkeypatch.setattr(
+        blob_cache.os, "listdir", lambda place, real=os.listdir: listed.append(place) or real(place)
+    )
+    for key, path in paths.items():
+        assert cache.get(key) == path
+        assert cache.map(key) == b"compiled"
+    assert listed == [str(path.parent) for path in paths.values() for _ in range(2)]
+    assert len(set(listed)) > 10
+
+
+def test_entries_outside_of_shards_leave_after_a_day(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    path = cache.put("key", b"compiled")
+    old, new = (path.parents[1] / f"{digit * 32}-{digit * 64}.blob" for digit in "01")
+    for outside, age in ((old, 2), (new, 0)):
+        outside.write_bytes(b"compiled")
+        os.utime(outside, (time.time() - age * DAY,) * 2)
+    entries_module.known_sizes.clear()  # as in another process
+    cache.put("other", b"x")
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 # -- several processes -----------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_refusals_of_several_delegates_are_one_phrase() -> None:
     [
         ((), "0 nodes: 0 stay with Delegraph's kernels"),
         ((NodePlacement(0, 0, "ADD"),), "1 node: 1 stays with Delegraph's kernels"),
-        ((NodePlacement(0, 0, "Odd", is_unresolved=True),), "1 node: nothing runs 1"),
+        ((NodePlacement(0, 0, "Odd", is_unresolved=True),), "1 node: 1 that nothing can run"),
         (
             (NodePlacement(0, 0, "edgetpu-custom-op", plugin="edgetpu"),),
             "1 node: 1 runs on kernels of plugin edgetpu",

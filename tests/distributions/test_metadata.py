@@ -69,7 +69,7 @@ def test_supported_pythons_are_listed(project: Project) -> None:
     classifiers = declared["classifiers"]
     if project.name != "delegraph-example":  # as short as a third party's
         engine = project.name in ("delegraph-jax", "delegraph-openvino")
-        for minor in range(10, 14 if engine else 15):
+        for minor in range(10, 14 if engine else 16):
             assert f"Programming Language :: Python :: 3.{minor}" in classifiers
 
 

@@ -134,7 +134,7 @@ def test_the_interpreters_own_part_of_an_invoke_allocates_nothing():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak - before < 2048  # one tensor has 400,000 bytes
+    assert peak - before < 4096  # one tensor has 400,000 bytes; objects of Python: 1,900 to 2,600
     assert interpreter.output(0).data[0] == -3
 
 

@@ -142,6 +142,7 @@ def test_what_cannot_be_made_is_a_death() -> None:
     assert death == Death("exit code 1", last_line="TypeError: 'Served' object is not callable")
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_of_the_parent_does_not_keep_it_alive(worker: Worker) -> None:
     with Watched(worker.ask("process")) as child:
         pid = os.fork()

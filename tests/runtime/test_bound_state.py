@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from ai_edge_litert.interpreter import OpResolverType as OfficialResolverType
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, FailurePolicy, Interpreter, SignatureRunner
@@ -42,9 +40,11 @@ def in_place(interpreter: Interpreter) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("weights", ["float32", "int8"])
 def test_20_steps_on_bound_caches_give_the_answers_of_litert(weights: str) -> None:
     """Weights of int8: beside LiteRT's own kernels, as XNNPACK rounds activations otherwise."""
+    from ai_edge_litert import interpreter as litert
+
     content = language_model(weights=weights)
-    resolver = OfficialResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    official = OfficialInterpreter(model_content=content, experimental_op_resolver_type=resolver)
+    resolver = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    official = litert.Interpreter(model_content=content, experimental_op_resolver_type=resolver)
     expected, their_caches = fed_back(official)
     interpreter = Interpreter(model_content=content)
     logits, caches = bound(interpreter)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
@@ -47,6 +46,8 @@ TURNED = graph_model(
 
 
 def official(model: bytes) -> Any:
+    from ai_edge_litert import interpreter as litert
+
     kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     content = bytes(bytearray(model))  # of its own: values are set in place
     return litert.Interpreter(model_content=content, experimental_op_resolver_type=kernels)

@@ -65,7 +65,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def starts(cache: Path) -> list[Path]:
-    return sorted(cache.glob("delegraph/compiled/starts/*/*.blob"))
+    return sorted(cache.glob("delegraph/compiled/starts/*/*/*.blob"))
 
 
 def test_the_second_process_gives_the_answer_without_reading_the_model(cache: Path) -> None:
@@ -233,7 +233,7 @@ programs.made_for = lambda num_threads: "another version"
 
 
 def test_a_start_without_its_program_reads_the_model(cache: Path) -> None:
-    for path in cache.glob("delegraph/compiled/numba_cpu-programs/*/*.blob"):
+    for path in cache.glob("delegraph/compiled/numba_cpu-programs/*/*/*.blob"):
         path.unlink()
     check = "print(np.array_equal(got, expected()))"
     assert ran(ONE_RUN + check, cache) == ["False", "True"]

@@ -111,7 +111,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         ("data.jsonl", b"{}\n", "has no 'image'"),
         ("data.npz", b"1", "cannot be read"),
         ("data.parquet", b"1", "cannot be read|needs? PyArrow"),
-        ("folder/notes.txt", b"", "neither pictures nor .npy files"),
+        ("folder/notes.txt", b"", r"neither pictures nor .npy files \(1 file skipped: .txt\)"),
     ],
 )
 def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_path: Path) -> None:

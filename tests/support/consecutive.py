@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from ai_edge_litert.interpreter import OpResolverType
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
@@ -17,8 +15,10 @@ Arrays = list[NDArray[Any]]
 
 def official_run(model: bytes, steps: Sequence[Sequence[NDArray[Any]]]) -> list[Arrays]:
     """Return the official interpreter's outputs of consecutive invokes."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType  # no wheel for every Python
+
     kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    interpreter = OfficialInterpreter(
+    interpreter = Interpreter(
         model_content=model, experimental_op_resolver_type=kernels, num_threads=1
     )
     return _run(interpreter, steps)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from delegraph.testing.outputs import outputs_of
@@ -32,6 +31,8 @@ def official_outputs(
     Raises:
         ValueError: it refuses the model; RuntimeError: it refuses the operator.
     """
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType  # no wheel for every Python
+
     kernels = "BUILTIN_REF" if reference else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
     return outputs_of(
         Interpreter(

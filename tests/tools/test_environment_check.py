@@ -130,7 +130,12 @@ def test_no_folder_for_temporary_files_is_an_error(
 
 
 def test_failures_of_default_delegates_are_told(tmp_path: Path) -> None:
-    failure = KnownFailure("fast", "fast 1.0", "00", ((1,),), "prepare", "no", False)
-    (finding,) = check_environment(sound(tmp_path), (OWN,), READY, [failure])
+    known = [
+        KnownFailure("fast", "fast 1.0", each, ((1,),), "prepare", "no", False, file)
+        for each, file in (("00", "models/a.tflite"), ("00", "models/a.tflite"), ("01", ""))
+    ]
+    (finding,) = check_environment(sound(tmp_path), (OWN,), READY, known)
     assert (finding.level, finding.subject) == (Level.NOTE, "default delegate fast")
+    assert finding.text.startswith("failed at 2 models (a.tflite): ")
     assert "delegraph doctor --report FILE" in finding.remedy
+    assert "delegraph cache clear default-failures" in finding.remedy

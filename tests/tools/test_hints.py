@@ -53,22 +53,22 @@ def hints(delegate: SimpleDelegateInterface, model: bytes = MODEL) -> tuple[Hint
     [
         (
             Claim(["ADD", "FULLY_CONNECTED", "ABS"], ["FLOAT32", "INT32"], "broadcast"),
-            ["claim activations RELU6 to take 2 more nodes, 100.0 % of the arithmetic"],
+            ["answering could claim activations RELU6: 2 more nodes, 100.0 % of the arithmetic"],
         ),
         (
             Claim(["ADD", "FULLY_CONNECTED", "ABS"], "FLOAT32", "activation"),
             [
-                "claim features broadcast to take 1 more node",
-                "claim types INT32 to take 1 more node",
+                "answering could claim features broadcast: 1 more node",
+                "answering could claim types INT32: 1 more node",
             ],
         ),
         (
             Claim(["ADD", "ABS"], ["FLOAT32", "INT32"], "activation", "broadcast"),
-            ["claim FULLY_CONNECTED to take 1 more node, 100.0 % of the arithmetic"],
+            ["answering could claim FULLY_CONNECTED: 1 more node, 100.0 % of the arithmetic"],
         ),
         (
             Claim(["ABS"], ["FLOAT32", "INT32"], versions=(2, 3)),
-            ["claim version 1 to take 2 more nodes"],
+            ["answering could claim version 1: 2 more nodes"],
         ),
     ],
     ids=["activation", "feature and types", "operator", "version"],
@@ -94,7 +94,7 @@ def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
     )
     claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
     found = hints(Claiming(Capabilities([claim])), model)
-    assert [str(hint) for hint in found] == ["claim types INT8 to take 1 more node"]
+    assert [str(hint) for hint in found] == ["answering could claim types INT8: 1 more node"]
 
 
 class Ranks(Answering):
@@ -109,7 +109,7 @@ class Ranks(Answering):
 
 def test_ranks_are_padded() -> None:
     assert [str(hint) for hint in hints(Ranks())] == [
-        "pad ranks to 4 to take 5 more nodes, 100.0 % of the arithmetic"
+        "answering could pad ranks to 4: 5 more nodes, 100.0 % of the arithmetic"
     ]
 
 

@@ -38,7 +38,7 @@ def test_nodes_with_one_reason_are_one_refusal_whatever_their_operators() -> Non
 
 def test_the_operator_itself_is_not_repeated_in_the_reason() -> None:
     answers = [Rejection("op", actual=op, expected="SIN") for op, _, _ in NODES]
-    assert [r.reason for r in refusals(*answers)] == ["op: needs SIN"]
+    assert [r.reason for r in refusals(*answers)] == ["takes only SIN"]
 
 
 def test_actual_values_of_one_reason_are_told_together() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +40,7 @@ _INTEGER_RANGES = {
 }
 
 
+@cache
 def float_activation_range(activation: int) -> tuple[float, float]:
     """Return the range to which a fused activation clamps float results.
 
@@ -74,9 +77,9 @@ def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, in
         raise OperatorError(f"output type is {output.type.name}, expected UINT8, INT8 or INT16")
     qmin, qmax = _INTEGER_RANGES[output.type]
     low, high = float_activation_range(activation)
-    if np.isfinite(low):
+    if low > -math.inf:
         qmin = max(qmin, _quantize(low, output))
-    if np.isfinite(high):
+    if high < math.inf:
         qmax = min(qmax, _quantize(high, output))
     return qmin, qmax
 

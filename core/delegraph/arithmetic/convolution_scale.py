@@ -69,7 +69,7 @@ def per_channel_multipliers(
         _check_channels(x, weight, quantization, channels)
     with np.errstate(divide="ignore", invalid="ignore"):
         real = np.float64(np.float32(x.scale)) * scales / np.float64(np.float32(y.scale))
-    return np.broadcast_to(real, (channels,)).copy()
+    return real if len(real) == channels else np.full(channels, real)
 
 
 def per_tensor_multiplier(x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> float:

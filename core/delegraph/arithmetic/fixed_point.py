@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +40,12 @@ IntArray: TypeAlias = "NDArray[Any]"
 """An integer array of any width."""
 
 _LARGEST_SHIFT = 31
+
+_MOST_MULTIPLIERS = 1024
+"""Number of results of :func:`unlimited_multiplier` that are kept.
+
+Those of one node are needed several times: when it is checked, claimed and prepared.
+"""
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -62,6 +69,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return mantissa, shift
 
 
+@lru_cache(_MOST_MULTIPLIERS)
 def unlimited_multiplier(real: float) -> tuple[int, int]:
     """Return :func:`quantize_multiplier` of *real*, with a left shift that may exceed 31.
 
@@ -166,8 +174,8 @@ def _rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDArray[np.in
     product: NDArray[np.int64] = a.astype(np.int64) * b
     product += 1 << 30
     product >>= 31
-    # Only MIN * MIN is too large.
-    return product.clip(None, INT32_MAX) if np.min(b, initial=0) < 0 else product
+    least = b if isinstance(b, int) else np.min(b, initial=0)
+    return product.clip(None, INT32_MAX) if least < 0 else product  # only MIN * MIN is too large
 
 
 def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
@@ -216,10 +224,13 @@ def multiply_by_quantized_multiplier(
     Source:
         MultiplyByQuantizedMultiplier(int32_t, ...), tflite/kernels/internal/common.cc.
     """
-    wide = np.asarray(shift, np.int64)
-    high, right = _doubling_high_mul(x, multiplier, np.where(wide > 0, wide & 31, wide))
+    if isinstance(shift, int):
+        low_bits: IntArray | int = shift & 31 if shift > 0 else shift
+    else:
+        low_bits = np.where(shift > 0, shift & 31, shift)
+    high, right = _doubling_high_mul(x, multiplier, low_bits)
     is_below = high >> 63  # -1 below 0, where halves are rounded down
-    is_below *= np.minimum(right, 1)
+    is_below *= right > 0
     high += is_below
     high += (np.int64(1) << right) >> 1
     high >>= right
@@ -281,17 +292,21 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | int]:
     """Return *x* shifted left and multiplied by the mantissa, and the right shift that remains.
 
     *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`. The product is a
     new array of int32 values.
     """
-    shift = np.asarray(shift, np.int64)
-    if shift.max(initial=0) > 0:
-        x = x.astype(np.int64) << np.maximum(shift, 0)
-    shifted = x.astype(np.int32, copy=False)  # wraps like the C code
-    return _rounding_doubling_high_mul(shifted, multiplier), np.maximum(-shift, 0)
+    if isinstance(shift, int):
+        left, right, shifts_left = max(shift, 0), max(-shift, 0), shift > 0
+    else:
+        shift = np.asarray(shift, np.int64)
+        left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+        shifts_left = shift.max(initial=0) > 0
+    shifted = x.astype(np.int64) << left if shifts_left else x
+    narrow = shifted.astype(np.int32, copy=False)  # wraps like the C code
+    return _rounding_doubling_high_mul(narrow, multiplier), right
 
 
 def power_of_two(scale: float) -> int | None:

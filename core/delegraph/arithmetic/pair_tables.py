@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -84,6 +84,9 @@ def _without_rest(table: Table) -> PairTables:
     return PairTables(table, table, 1, 1)
 
 
+_stored = cache(every_value)
+
+
 def _pairs(
     op: str,
     a: Tensor,
@@ -99,7 +102,7 @@ def _pairs(
     which *a* is a single element.
     """
     index = _index(pairs, repeats_scalar)
-    first, second = every_value(a.dtype)[index >> 8], every_value(b.dtype)[index & 0xFF]
+    first, second = _stored(a.dtype)[index >> 8], _stored(b.dtype)[index & 0xFF]
     if repeats_scalar:
         first = first[:, :1]
     if op == "DIV":

@@ -70,8 +70,10 @@ class Failure(JsonRecord):
             is_named = place is None or f", line {place.line}" in text
             return cls(kind, text, code, place="" if is_named else str(place))
         if _is_of_official_runtime(error):
+            is_reference = str(error).startswith("the reference: ")
+            advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
             text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
-            return cls(kind, f"{text}; --runtime delegraph may run it, or say more", CHECK_FAILED)
+            return cls(kind, f"{text}{advice}", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
@@ -86,6 +88,9 @@ _OFFICIAL = {"ai_edge_litert", "tensorflow", "tflite_runtime"}
 
 _LONGEST = 300
 """Number of characters of an official runtime's error that are shown; it may list all tensors."""
+
+_CHOICE = re.compile(r"'([^']*)' is not one of ((?:'[^']+'(?:, )?)+)$")
+"""What click says of a word that is none of an option's choices."""
 
 _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
 """What click says of a path that is not there."""
@@ -158,6 +163,10 @@ def _with_help(error: click.UsageError) -> str:
     message = _SUGGESTION.sub(r" (did you mean \1?)", message)
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
     message = _OUTSIDE.sub(_limits, message)
+    if choice := _CHOICE.search(message):
+        words = re.findall("'([^']+)'", choice[2])
+        if close := close_names(choice[1], words):
+            message += f" (did you mean {close[0]!r}?)"
     if gone := _GONE.search(message):
         message += _similar_file(Path(gone[1]))
     if extra := _EXTRA.search(message):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from delegraph.compiled_model.buffered_subgraph import BufferedSubgraph
@@ -12,6 +11,7 @@ from delegraph.compiled_model.failures import Status, checked_c_int, checked_tex
 from delegraph.compiled_model.host_memory import type_name
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import Signature
+from delegraph.locks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class LoadedModel:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
-        self.lock = RLock()
+        self.lock = Lock()
         session = interpreter.session
         self.calls = session.calls
         called = _called(session)

@@ -1,9 +1,9 @@
 """Cache of compiled partitions on disk, shared by all processes of a user.
 
-Each entry is a file of its own, ``NAMESPACE/VERSION/KEY-DIGEST.blob``. KEY is a hash of the
-entry's key, and DIGEST the SHA-256 of the content, which is checked when the file is read. Files
-are written in one step and never changed. :mod:`delegraph.delegation.cache_files` decides which
-files are safe to use.
+Each entry is a file of its own, ``NAMESPACE/VERSION/SHARD/KEY-DIGEST.blob``. KEY is a hash of the
+entry's key, and DIGEST the SHA-256 of the content, which is checked when the file is read. SHARD is
+the first two digits of KEY, so that a look-up lists one of 256 folders. Files are written in one
+step and never changed. :mod:`delegraph.delegation.cache_files` decides which files are safe to use.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class BlobCache:
     def _found(self, key: str) -> tuple[str, bytes] | None:
         for folder in self._folders():
             try:
-                found = _checked_entry(folder, self._subfolder, self._hash(key))
+                found = _checked_entry(folder, *self._shard_and_hash(key))
             except OSError as error:
                 _warn(error)
             else:
@@ -189,15 +189,17 @@ class BlobCache:
         """
         try:
             folder = CacheFolder(self.root or cache_folder())
-            names = self._names(folder, key)
-            content = folder.map(f"{self._subfolder}/{names[0]}") if names else None
+            shard, key_hash = self._shard_and_hash(key)
+            place, names = _names(folder, shard, key_hash)
+            if not names:
+                return None
+            content = folder.map(f"{shard}/{names[0]}")
         except FileNotFoundError:  # the file has just been removed
             return None
         except OSError as error:
             _warn(error)
             return None
-        if content is not None:
-            _mark_as_used(os.path.join(folder.place(), self._subfolder, names[0]))
+        _mark_as_used(os.path.join(place, names[0]))
         return content
 
     def keep(
@@ -216,22 +218,15 @@ class BlobCache:
         """
         try:
             path = self._put_in_folder(key, content, digest)
-            for name in self._names(CacheFolder(self.root or cache_folder()), key):
+            folder = CacheFolder(self.root or cache_folder())
+            place, names = _names(folder, *self._shard_and_hash(key))
+            for name in names:
                 if name != os.path.basename(path):
                     with contextlib.suppress(FileNotFoundError):
-                        os.unlink(os.path.join(os.path.dirname(path), name))
+                        os.unlink(os.path.join(place, name))
         except OSError:  # already logged
             return False
         return True
-
-    def _names(self, folder: CacheFolder, key: str) -> list[str]:
-        """Names of the files for *key*; there may be several after damage."""
-        try:
-            names = os.listdir(os.path.join(folder.place(), self._subfolder))
-        except FileNotFoundError:
-            return []
-        start = f"{self._hash(key)}-"
-        return sorted(name for name in names if name.startswith(start) and is_entry(name))
 
     def entries(self) -> list[CacheEntry]:
         """Return the entries of this namespace and version, the most recently used first.
@@ -271,12 +266,13 @@ class BlobCache:
     def _name(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> str:
-        digest = digest or _digest(content)
-        return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
+        shard, key_hash = self._shard_and_hash(key)
+        return f"{shard}/{key_hash}-{digest or _digest(content)}.blob"
 
-    def _hash(self, key: str) -> str:
-        """Return the hash of *key* that its file names contain."""
-        return _digest(f"{self._subfolder}\0{key}".encode())[:32]
+    def _shard_and_hash(self, key: str) -> tuple[str, str]:
+        """Return the folder of the files for *key*, and the hash of it that their names contain."""
+        key_hash = _digest(f"{self._subfolder}\0{key}".encode())[:32]
+        return f"{self._subfolder}/{key_hash[:2]}", key_hash
 
     @property
     def _subfolder(self) -> str:
@@ -298,8 +294,9 @@ class BlobCache:
 
         with contextlib.ExitStack() as stack:
             try:
+                shard, _ = self._shard_and_hash(key)
                 folder = CacheFolder(self.root or cache_folder()).made(self._subfolder)
-                path = os.path.join(folder, f"{self._hash(key)[:2]}.lock")
+                path = os.path.join(folder, f"{os.path.basename(shard)}.lock")
                 lock = FileLock(path, timeout=_PATIENCE, mode=0o644)
                 stack.enter_context(lock)
             except Timeout:
@@ -309,29 +306,48 @@ class BlobCache:
             yield
 
 
-def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, bytes] | None:
-    """Return name and content of the file whose key has the hash *key*; None if damaged or missing.
+def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[str]]:
+    """Return the path of a shard, and its files for a key; there may be several after damage.
 
     Args:
         folder: the cache.
-        subfolder: folder of the delegate's name and version.
-        key: hash of the key.
+        shard: path of the shard in the cache.
+        key_hash: hash of the key.
+
+    Raises:
+        OSError: the folder cannot be read, or others may write it.
+    """
+    place = os.path.join(folder.place(), shard)
+    try:
+        names = os.listdir(place)
+    except (FileNotFoundError, NotADirectoryError):
+        return place, []
+    start = f"{key_hash}-"
+    return place, sorted(name for name in names if name.startswith(start) and is_entry(name))
+
+
+def _checked_entry(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, bytes] | None:
+    """Return path and content of the file for a key; None if it is damaged or missing.
+
+    Args:
+        folder: the cache.
+        shard: path of the shard in the cache.
+        key_hash: hash of the key.
 
     Raises:
         OSError: the file cannot be used.
     """
     try:
-        place = os.path.join(folder.place(), subfolder)
-        names = sorted(name for name in os.listdir(place) if name.startswith(f"{key}-"))
+        place, names = _names(folder, shard, key_hash)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    for name in filter(is_entry, names):
+    for name in names:
         path = os.path.join(place, name)
         try:
-            content = folder.read(f"{subfolder}/{name}")
+            content = folder.read(f"{shard}/{name}")
         except FileNotFoundError:  # the file has just been removed
             continue
-        if name == f"{key}-{_digest(content)}.blob":
+        if name == f"{key_hash}-{_digest(content)}.blob":
             _mark_as_used(path)
             return path, content
         logger.warning("%s is damaged; it is made again", path)

@@ -29,6 +29,7 @@ known_sizes: dict[str, tuple[int, float]] = {}
 """Mapping from a cache's folder to its size in bytes, and the ``time.monotonic`` of the count."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
+_SHARD = r"[0-9a-f]{2}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,18 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
 
 def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
     """Yield the files of the cache *place*, each with the names of its namespace and version."""
+    for namespace, version, found in _versions(place):
+        if re.fullmatch(_SHARD, found.name):
+            for file in _content(found.path):
+                yield namespace, version, file
+
+
+def _versions(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+    """Yield what is in each version's folder, with the names of its namespace and version."""
     for namespace in _content(place):
         for version in _content(namespace.path):
-            for file in _content(version.path):
-                yield namespace.name, version.name, file
+            for found in _content(version.path):
+                yield namespace.name, version.name, found
 
 
 def _content(folder: str) -> list[os.DirEntry[str]]:
@@ -94,7 +103,7 @@ def remove_entry(entry: CacheEntry) -> None:
         OSError: it cannot be removed.
     """
     entry.path.unlink(missing_ok=True)
-    for folder in (entry.path.parent, entry.path.parent.parent):
+    for folder in entry.path.parents[:3]:  # the shard, the version, the namespace
         with contextlib.suppress(FileNotFoundError):
             if all(path.suffix == ".lock" for path in folder.iterdir()):
                 import shutil
@@ -131,9 +140,14 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
 
 
 def _remove_unfinished(place: str) -> None:
-    """Remove files in *place* that a process left unfinished more than a day ago."""
+    """Remove files in *place* that a process left unfinished more than a day ago.
+
+    Entries outside of shards, as earlier versions wrote them, are removed after a day, too.
+    """
     now = time.time()
-    for _, _, file in _files(place):
+    found = [file for _, _, file in _files(place) if re.fullmatch(_LEFT_OVER, file.name)]
+    found += [file for _, _, file in _versions(place) if is_entry(file.name)]
+    for file in found:
         with contextlib.suppress(OSError):
-            if re.fullmatch(_LEFT_OVER, file.name) and now - file.stat().st_mtime > DAY:
+            if now - file.stat().st_mtime > DAY:
                 os.unlink(file.path)

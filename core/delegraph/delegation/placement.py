@@ -191,7 +191,7 @@ class Placement:
         elif stay or not (taken or offered or unresolved):
             told.append(f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels")
         told += [f"{n} run{'s' * (n == 1)} on kernels of plugin {p}" for p, n in offered.items()]
-        return [*told, f"nothing runs {unresolved}"] if unresolved else told
+        return [*told, f"{unresolved} that nothing can run"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
         """Text about the nodes without a requested delegate: how many the *default* one runs."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, MutableMapping
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
+
+from delegraph.locks import Lock
 
 Shared = TypeVar("Shared")
 
@@ -16,12 +17,12 @@ class _Holder:
     __slots__ = ("__weakref__", "lock", "values")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self.values: list[object] = []  # empty until the object is created
 
 
 _holders: WeakValueDictionary[Hashable, _Holder] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def shared_object(

@@ -84,7 +84,8 @@ def load_model(
     content, file, sections = mapped_address(path)
     try:
         if sections is None and content[4:8].tobytes() == FILE_IDENTIFIER:
-            model = _parsed(content, table_limit, memory_limit, _beside(file, weights_dir))
+            weights = _beside(file, weights_dir)
+            model = _parsed(content, table_limit, memory_limit, weights, os.fspath(path))
         else:
             from delegraph.bundles.opening import find_model  # lazy import: most files are models
 
@@ -92,7 +93,7 @@ def load_model(
             if memory_limit is not None:
                 memory_limit = max(0, memory_limit - found.inflated)
             weights = found.weights if found.chain else _beside(file, weights_dir)
-            model = _parsed(found.content, table_limit, memory_limit, weights)
+            model = _parsed(found.content, table_limit, memory_limit, weights, os.fspath(path))
     except (MalformedModelError, SectionError, ExternalBufferError) as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from error
     operators = sum(len(subgraph.operators) for subgraph in model.subgraphs)
@@ -102,10 +103,7 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Return a function that maps a file with external buffers of the model in *file*.
-
-    The function takes the name of the group; files may also be in *weights_dir*.
-    """
+    """Function that maps the file with a group of external buffers of the model in *file*."""
 
     def weights(group: str) -> NDArray[np.uint8]:
         from delegraph.graph.external_buffers import file_beside  # lazy import: few models have any
@@ -142,6 +140,7 @@ def _parsed(
     table_limit: int | None,
     memory_limit: int | None,
     weights: Weights | None,
+    file: str = "",
 ) -> Model:
     with collector_paused(lasting=len(content) // _BYTES_PER_OBJECT):
         limit = ReadLimit(len(content), memory_limit)
@@ -153,7 +152,7 @@ def _parsed(
             from delegraph.graph.external_buffers import load_external_buffers  # lazy: few have any
 
             external = load_external_buffers(record, weights)
-        return _model(record, content, entries, limit, external)
+        return _model(record, content, entries, limit, external, file)
 
 
 def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
@@ -165,10 +164,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return the records of the file *content*; the error names the format if it is not TFLite.
-
-    *table_limit* and *limit* are those of :func:`~delegraph.schema.reader.read_model`.
-    """
+    """Return the records of the file *content*; the error names the format if it is not TFLite."""
     try:
         return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:
@@ -186,6 +182,7 @@ def _model(
     entries: EntryPlaces | None,
     limit: ReadLimit,
     external: ExternalBuffers,
+    file: str,
 ) -> Model:
     if record.version != SCHEMA_VERSION:
         raise MalformedModelError(
@@ -213,6 +210,7 @@ def _model(
         content=content,
         external_buffers=external,
         entries=entries,
+        file=file,
     )
 
 

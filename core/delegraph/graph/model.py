@@ -319,6 +319,7 @@ class Model:
         metadata: mapping from the name of a metadata entry to its raw bytes.
         external_buffers: constants in other files.
         entries: entries of delegates in the file, after the model; None if there are none.
+        file: path of the file, or ``FILE#SECTION``, as it was given; empty for bytes in memory.
     """
 
     version: int
@@ -329,6 +330,7 @@ class Model:
     content: NDArray[np.uint8]
     external_buffers: ExternalBuffers = field(default_factory=ExternalBuffers)
     entries: EntryPlaces | None = None
+    file: str = ""
 
     @property
     def bytes(self) -> int:

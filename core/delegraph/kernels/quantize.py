@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +17,9 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.lookup_table import (
     Integers,
-    UnaryFunction,
     every_value,
+    lookup,
     round_half_away,
-    unary_lookup,
     unsigned,
 )
 from delegraph.errors import OperatorError
@@ -51,6 +51,12 @@ _OUTPUTS = {
 _LANES = 8  # elements the vector loop over floats handles at a time
 _REQUANTIZE_LANES = 16
 _BLOCK = 1 << 14  # floats handled at a time
+
+_MOST_TABLES = 128
+"""Number of tables of integers' new values that are kept.
+
+That of one node is needed several times: when it is checked, claimed and lowered.
+"""
 
 
 @kernel("QUANTIZE")
@@ -200,40 +206,59 @@ def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
     require_scales(y)
     if x.type is y.type is TensorType.INT16:
         require_zero_points(x, y)
-    scalar = _rescaling(x, y, multiply_by_quantized_multiplier)
+    rescaling = _Rescaling(x.scale / y.scale, x.zero_point, y.zero_point, y.dtype)
     if x.type is TensorType.INT32:
 
         def run() -> None:
-            y.data[...] = scalar(x.data.astype(np.int64))
+            y.data[...] = rescaling(x.data.astype(np.int64), multiply_by_quantized_multiplier)
 
         return run
     size = math.prod(x.shape)
     has_vectors = x.dtype.itemsize == y.dtype.itemsize == 1 and size >= _REQUANTIZE_LANES
     if has_vectors and numerics == "builtin":
-        vector = _rescaling(x, y, multiply_by_quantized_multiplier_gemm)
-        return _split_lookup(x, y, vector, scalar, size - size % _REQUANTIZE_LANES)
-    return unary_lookup(x, y, scalar)
+        return _split_lookup(x, y, rescaling, size - size % _REQUANTIZE_LANES)
+    return lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier))
 
 
-def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunction:
-    multiplier, shift = unlimited_multiplier(x.scale / y.scale)
-    limits = np.iinfo(y.dtype)
+class _Rescaling(NamedTuple):
+    """Conversion of stored integers to another scale and zero point.
 
-    def function(q: Integers) -> Integers:
-        result = multiply(q - x.zero_point, multiplier, shift).astype(np.int64)
-        return np.asarray((result + y.zero_point).clip(limits.min, limits.max))
+    Attributes:
+        ratio: scale of the integers, divided by the new scale.
+        zero_point: zero point of the integers.
+        new_zero_point: zero point of the results.
+        dtype: type of the results, which are clamped to its values.
+    """
 
-    return function
+    ratio: float
+    zero_point: int
+    new_zero_point: int
+    dtype: np.dtype[Any]
+
+    def __call__(self, q: Integers, multiply: Callable[..., Any]) -> Integers:
+        """Return the results for *q*; *multiply* decides how they are rounded."""
+        limits = np.iinfo(self.dtype)
+        scaled = multiply(q - self.zero_point, *unlimited_multiplier(self.ratio)).astype(np.int64)
+        return np.asarray((scaled + self.new_zero_point).clip(limits.min, limits.max))
 
 
-def _split_lookup(
-    x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
-) -> Eval:
-    """Return the function that uses *vector* before element *vector_end*, then *scalar*."""
-    run = unary_lookup(x, y, vector)
-    rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
+@lru_cache(_MOST_TABLES)
+def _table(
+    rescaling: _Rescaling, operands: np.dtype[Any], multiply: Callable[..., Any]
+) -> NDArray[Any]:
+    """Return the results for every value of the type *operands*; the array is shared."""
+    table: NDArray[Any] = rescaling(every_value(operands), multiply).astype(rescaling.dtype)
+    table.setflags(write=False)
+    return table
+
+
+def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
+    """Return the function that rounds as in a vector loop before *vector_end*, then otherwise."""
+    run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run
+    rest = _table(rescaling, x.dtype, multiply_by_quantized_multiplier)
+    bits = unsigned(x.dtype)
 
     def run_both() -> None:
         run()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.lazy_dataclass import dataclass, field, replace
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Eval, Node, Registration
@@ -103,7 +103,10 @@ def prepare_alone(
         for i, (index, array) in enumerate(zip(present, arrays, strict=True))
     ]
     bench = _Bench(bench_tensors, numerics)
-    alone = replace(node, index=0, inputs=tuple(range(len(inputs))), outputs=(len(inputs),))
+    alone = Node(
+        0, tuple(range(len(inputs))), (len(inputs),), node.intermediates, node.options,
+        node.custom_options, node.version, node.user_data, node.delegate,
+    )  # fmt: skip
     return registration.prepare(bench, alone), bench_tensors[-1]
 
 

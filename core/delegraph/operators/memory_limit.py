@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import Any
 
 from delegraph.errors import OperatorError
@@ -27,6 +28,7 @@ LARGE_MODEL = 20 << 20
 """Size of a file, in bytes, above which kernels save memory rather than time."""
 
 
+@cache
 def physical_memory() -> int:
     """Number of bytes of this machine's physical memory."""
     if sys.platform == "win32":

@@ -200,9 +200,12 @@ class Tensor:
 
         Raises:
             OperatorError: the scale is negative, infinite or NaN.
+
+        Source:
+            GetLegacyQuantization, tflite/core/subgraph.cc.
         """
-        quantization = self._one_quantization
-        scale = 0.0 if quantization is None else quantization.scale
+        found = self.quantization
+        scale = 0.0 if found is None or len(found.scales) != 1 else found.scale
         if not 0 <= scale < math.inf:
             raise OperatorError(f"tensor {self.name!r} has scale {scale}, expected a positive one")
         return scale
@@ -215,8 +218,10 @@ class Tensor:
             OperatorError: the zero point is no value of the tensor's type, for types of at most 16
                 bits; sums of differences could overflow otherwise.
         """
-        quantization = self._one_quantization
-        zero_point = 0 if quantization is None else quantization.zero_point
+        found = self.quantization
+        if found is None or len(found.scales) != 1:
+            return 0
+        zero_point = found.zero_point
         if zero_point and self.dtype.kind in "iu" and self.dtype.itemsize <= 2:
             least, most = _limits(self.dtype)
             if not least <= zero_point <= most:
@@ -225,16 +230,6 @@ class Tensor:
                     f"{self.type.name}"
                 )
         return zero_point
-
-    @property
-    def _one_quantization(self) -> Quantization | None:
-        """Quantization of the whole tensor; None if there are several scales or none.
-
-        Source:
-            GetLegacyQuantization, tflite/core/subgraph.cc.
-        """
-        found = self.quantization
-        return None if found is None or len(found.scales) != 1 else found
 
     @property
     def initial_value(self) -> int:

@@ -10,6 +10,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from inspect import Parameter
 from pathlib import Path
 from traceback import extract_tb
@@ -68,6 +69,7 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
 def _run(file: Path) -> ModuleType:
     """Execute the file as a module, without a cache, since the user may have just edited it."""
     module = ModuleType(f"delegate_file:{file.resolve()}")
+    module.__spec__ = ModuleSpec(module.__name__, SourceFileLoader(module.__name__, str(file)))
     module.__file__ = str(file)
     sys.modules[module.__name__] = module  # dataclasses look up their module there
     with _importable(file.resolve().parent):

@@ -221,9 +221,9 @@ def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
     try:
         return _read(value, kind) if isinstance(value, str) else _checked(value, kind)
     except (ValueError, KeyError) as error:
-        raise PluginOptionError(
-            f"option {name!r} of delegate {spec.name!r} is {value!r}, expected {type_text(kind)}"
-        ) from error
+        close = did_you_mean(str(value), map(str, typing.get_args(kind)))
+        text = f"is {value!r}, expected {type_text(kind)}{close}"
+        raise PluginOptionError(f"option {name!r} of delegate {spec.name!r} {text}") from error
 
 
 def _read(text: str, kind: Kind) -> object:

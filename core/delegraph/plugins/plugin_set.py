@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from delegraph.errors import (
     did_you_mean,
 )
 from delegraph.lazy_dataclass import dataclass, replace
+from delegraph.locks import Lock
 from delegraph.log import Logger
 from delegraph.plugins import known_packages
 from delegraph.plugins.address import DelegateAddress, canonical_name
@@ -271,7 +271,7 @@ class PluginSet:
         return UnknownDelegateError("; ".join(lines))
 
 
-_lock = threading.RLock()
+_lock = Lock()
 found_plugins: PluginSet | None = None
 _is_discovering = False
 

@@ -6,10 +6,11 @@ import contextlib
 import functools
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 
-_lock = threading.Lock()
+from delegraph.locks import Lock
+
+_lock = Lock()
 _users = 0
 _undo = contextlib.ExitStack()
 

@@ -14,6 +14,7 @@ from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.scale.rows import Columns, has_batch_axis, is_ragged, joined
 from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names, with_names
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import AnyInterpreter
@@ -49,8 +50,9 @@ class BatchedModel:
         self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
         self._past_incidents = 0
         call = model_call(self._spare, self._signature)
-        self.inputs = call.input_details()
-        self.outputs = call.output_details()
+        names = tensor_names(setup, self._signature, call)
+        self.inputs = with_names(call.input_details(), names.inputs)
+        self.outputs = with_names(call.output_details(), names.outputs)
         self.max_batch = max_batch
         self._batching = self._possible(batching)
 
@@ -185,7 +187,8 @@ class BatchedModel:
         ready.interpreter.reset_all_variables()  # the answer of a row does not depend on the order
         ready.call.fill(values)
         ready.call.invoke()
-        return {details["name"]: output for details, output in ready.call.outputs()}
+        found = zip(self.outputs, ready.call.outputs(), strict=True)
+        return {entry["name"]: output for entry, (_, output) in found}
 
     def _made_ready(self, values: Sequence[NDArray[Any]]) -> _Ready:
         interpreter, self._spare = self._spare or self._setup.interpreter(), None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.locks import Lock
 from delegraph.scale.batching import Batching
 from delegraph.scale.computing import (
     RESTARTS,
@@ -38,6 +38,7 @@ from delegraph.scale.rows import (
 from delegraph.tools.evaluation.identity import setup_identity, versions
 from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import called_name
 
 OnError = Literal["raise", "column", "drop"]
 """What happens to a row on which the model fails; see :class:`Predictor`."""
@@ -149,7 +150,7 @@ class Predictor:
         self._facts: Facts | None = None
         self._batching = self._recipe.batching
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._computer: Computer = RowComputer(self._recipe)
         if self._isolation == "process":
             self._computer = IsolatedComputer(self._recipe, self._timeout, self._max_restarts)
@@ -185,13 +186,12 @@ class Predictor:
             given = self._given(columns, facts.inputs)
             start = time.perf_counter()
             found = self._computer.compute(given, self.on_error == "raise")
-            seconds = time.perf_counter() - start
+            self.metrics.add(row_count(columns), len(found.errors), time.perf_counter() - start)
             self._batching = found.batching
-            self.metrics.add(row_count(columns), len(found.errors), seconds)
             self.metrics.incidents = found.incidents
             self.metrics.lost_processes = self._computer.lost
             passed = columns.keys() - {self._column_of(entry) for entry in facts.inputs}
-        outputs = self._renamed(found.outputs)
+        outputs = self._renamed(found.outputs, facts)
         require_no_clash(passed, outputs)
         return self._answer(columns, outputs, found.errors)
 
@@ -250,7 +250,7 @@ class Predictor:
             DelegraphError: the model cannot be loaded.
         """
         with self._ready() as facts:
-            return self._renamed({entry["name"]: entry for entry in facts.outputs})
+            return self._renamed({entry["name"]: entry for entry in facts.outputs}, facts)
 
     def no_rows(self) -> Columns:
         """Return a batch without rows that has all input columns.
@@ -341,25 +341,22 @@ class Predictor:
 
     def _loaded(self) -> Facts:
         facts = self._computer.load()
-        names = [entry["name"] for entry in facts.inputs]
-        for name in self._inputs:
-            if name not in names:
+        for what, renamed, details in (
+            ("input", self._inputs, facts.inputs),
+            ("output", self._outputs or {}, facts.outputs),
+        ):
+            names = [entry["name"] for entry in details]
+            for name in sorted({*renamed} - {*names, *map(called_name, details)}):
                 raise ArgumentError(
-                    f"inputs: the model has no input {name!r}{did_you_mean(name, names)}; it has "
-                    f"{', '.join(names)}"
-                )
-        names = list(facts.nothing)
-        for name in self._outputs or ():
-            if name not in names:
-                raise ArgumentError(
-                    f"outputs: the model has no output {name!r}{did_you_mean(name, names)}; it has "
+                    f"{what}s: the model has no {what} {name!r}{did_you_mean(name, names)}; it has "
                     f"{', '.join(names)}"
                 )
         self._batching = facts.batching
         return facts
 
     def _column_of(self, entry: Details) -> str:
-        return str(self._inputs.get(entry["name"], entry["name"]))
+        name = entry["name"]
+        return str(self._inputs.get(name, self._inputs.get(called_name(entry), name)))
 
     def _given(self, columns: Columns, inputs: Sequence[Details]) -> Columns:
         """Return the columns for the model's inputs, by input name."""
@@ -375,11 +372,14 @@ class Predictor:
             given[entry["name"]] = fitted_column(columns[name], entry, name)
         return given
 
-    def _renamed(self, outputs: dict[str, _Value]) -> dict[str, _Value]:
+    def _renamed(self, outputs: dict[str, _Value], facts: Facts) -> dict[str, _Value]:
         """Return the values of the selected outputs, by column name."""
         if self._outputs is None:
             return outputs
-        return {column: outputs[name] for name, column in self._outputs.items()}
+        names = {called_name(e): e["name"] for e in facts.outputs} | {
+            name: name for name in outputs
+        }
+        return {column: outputs[names[name]] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
         """Return a batch's result: *columns*, outputs *made* of good rows, and *errors* by row."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,10 +54,14 @@ class Source(ABC):
 
     Args:
         inputs: inputs of the model.
+
+    Attributes:
+        skipped: number of files in the data that are no rows, by the ending of their names.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
+        self.skipped: Mapping[str, int] = {}
 
     @abstractmethod
     def __len__(self) -> int:
@@ -192,9 +197,13 @@ class FileRows(Source):
             )
         self._folder = folder
         self._described = described
-        found = sorted(path for path in Path(folder).rglob("*") if _is_row(path))
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        found = [path for path in files if _is_row(path)]
+        others = Counter(path.suffix.lower() for path in files if not _is_row(path))
+        self.skipped = dict(sorted(others.items()))
         if not found:
-            raise ArgumentError(f"{folder!r} has neither pictures nor .npy files")
+            skipped = f" ({skipped_files(self.skipped)})" if others else ""
+            raise ArgumentError(f"{folder!r} has neither pictures nor .npy files{skipped}")
         self._names = [path.relative_to(folder).as_posix() for path in found]
 
     def __len__(self) -> int:
@@ -234,7 +243,20 @@ class FileRows(Source):
 
 
 def _is_row(path: Path) -> bool:
-    return path.is_file() and (path.suffix.lower() == ".npy" or is_picture(str(path)))
+    return path.suffix.lower() == ".npy" or is_picture(str(path))
+
+
+def skipped_files(skipped: Mapping[str, int]) -> str:
+    """Return a text about skipped files, from their number by the ending of their names.
+
+    >>> skipped_files({".txt": 2, "": 1})
+    '3 files skipped: .txt, without an ending'
+    """
+    count = sum(skipped.values())
+    endings = sorted(ending for ending in skipped if ending) + ["without an ending"] * (
+        "" in skipped
+    )
+    return f"{count:,} file{'s' * (count != 1)} skipped: {', '.join(endings)}"
 
 
 def stamp(path: str) -> str:

@@ -21,11 +21,15 @@ import linecache
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from opcode import opmap
 from types import FrameType
 from typing import Any, Literal
 
 Step = Literal["line", "opcode"]
 """Unit that is counted: lines, or the interpreter's instructions."""
+
+_NOT_TAKEN = opmap.get("NOT_TAKEN")
+"""Instruction of Python 3.14 that only marks a branch; ``try`` statements do not cover it."""
 
 
 def interrupted(
@@ -52,8 +56,9 @@ def interrupted(
             name = frame.f_globals.get("__name__", "")
             if not any(name == each or name.startswith(f"{each}.") for each in inside):
                 return None
+            frame.f_trace = trace  # Python 3.13 starts to trace opcodes only where there is one
             frame.f_trace_opcodes = step == "opcode"
-        elif event == step and not was_raised and frame.f_lineno not in _kept(frame):
+        elif event == step and not was_raised and not _is_without_signals(frame, step):
             if left == 0:
                 was_raised = True
                 raise KeyboardInterrupt
@@ -61,6 +66,7 @@ def interrupted(
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = step == "opcode"  # Python 3.12 asks settrace for any
     sys.settrace(trace)
     try:
         call()
@@ -73,8 +79,11 @@ def interrupted(
     return was_raised
 
 
-def _kept(frame: FrameType) -> frozenset[int]:
-    return _lines_without_signals(frame.f_code.co_filename)
+def _is_without_signals(frame: FrameType, step: Step) -> bool:
+    """Whether Python handles no signal where *frame* is."""
+    if step == "opcode" and frame.f_code.co_code[frame.f_lasti] == _NOT_TAKEN:
+        return True
+    return frame.f_lineno in _lines_without_signals(frame.f_code.co_filename)
 
 
 @cache

@@ -7,9 +7,12 @@ does nothing in runs without conformance tests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from delegraph.testing.conformance.scorecard import Scorecard
 
 RESULT = "delegraph-conformance"
 """Name in ``user_properties`` under which tests store notes for the scorecard."""
@@ -21,7 +24,9 @@ TIME_LIMIT = 120.0
 """Default seconds that a check may take for one model."""
 
 _KIT = "delegraph.testing"
-_NOTES = "delegraph-notes"
+
+NOTES = "delegraph-notes"
+"""Name under which pytest has the plugin with the notes of a run."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--delegate-badge {badge!r} ends neither in .svg nor in .json")
     if config.getoption("delegate_timeout") < 0:
         raise pytest.UsageError("--delegate-timeout is negative; 0 is for no limit")
-    config.pluginmanager.register(_Notes(config), _NOTES)
+    config.pluginmanager.register(_Notes(config), NOTES)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -110,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:
     """Add to the scorecard a failure that belongs to no test, such as a delegate's load error."""
-    notes: Any = config.pluginmanager.get_plugin(_NOTES)
+    notes: Any = config.pluginmanager.get_plugin(NOTES)
     notes.add({"section": "contract", "types": {}, "outcome": "failed", **note})
 
 
@@ -130,11 +135,15 @@ class _Notes:
                 message = "" if report.passed else report.longreprtext
                 self._notes.append({"message": message, **value, "outcome": report.outcome})
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._notes:
-            from delegraph.testing.conformance.scorecard import Scorecard
+    def card(self) -> Scorecard | None:
+        """Return the scorecard of all records; None if there are none."""
+        from delegraph.testing.conformance.scorecard import Scorecard
 
-            card = Scorecard.of(self._notes)
+        return Scorecard.of(self._notes) if self._notes else None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        card = self.card()
+        if card is not None:
             terminalreporter.section("delegate conformance")
             terminalreporter.write_line(card.text())
             for path, written in (

@@ -1,4 +1,4 @@
-"""Facts about the inputs of a call: metadata, signature names, and memory for the values."""
+"""Facts about the inputs of a call: metadata, further names, and memory for the values."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
     return metadata or ModelMetadata()
 
 
-def signature_names(
+def other_input_names(
     model: Model, signature: str | None, details: Sequence[Details]
 ) -> dict[str, int]:
-    """Return the position of each input name in the signatures of the first subgraph.
+    """Return the position of each further name of an input: in signatures, of the tensor.
 
-    If *signature* is given, *details* already have its names, so the result is empty.
+    If *signature* is given, its names are the only ones, so the result is empty.
 
     Args:
         model: the loaded model.
@@ -39,7 +39,10 @@ def signature_names(
     if signature is not None:
         return {}
     positions = {int(entry["index"]): position for position, entry in enumerate(details)}
-    return {
+    tensors = model.subgraphs[0].tensors if model.subgraphs else ()
+    names = {tensors[index].name: position for index, position in positions.items()}
+    names.pop("", None)
+    return names | {
         name: positions[index]
         for signature_ in model.signatures
         if signature_.subgraph_index == 0

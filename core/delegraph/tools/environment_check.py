@@ -14,7 +14,7 @@ from pathlib import Path
 from delegraph.delegation.configuration import default_delegates
 from delegraph.native.litert import guard
 from delegraph.plugins.sources import pip_install
-from delegraph.runtime.delegates.failure_memory import KnownFailure
+from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
 from delegraph.tools.machine_report import RUNTIMES, MachineReport, Processor
@@ -25,6 +25,9 @@ LITTLE_SPACE = 200_000_000
 
 LEAST_KEPT = 10_000
 """Bytes of a cache that may hold a program: notes on failures and versions take less."""
+
+FEW_MODELS = 3
+"""Largest number of models that a finding names."""
 
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
 """Path of Linux's file with a container's processor time, in version 2 of control groups."""
@@ -50,11 +53,19 @@ def check_environment(
     yield from _threads(report.processor)
     yield from _caches(report, compiles=bool(by_default.delegates))
     yield from _temporary_files()
-    if failures:
-        text = f"failed at {len({f.model for f in failures})} models earlier: results were right"
-        names = ", ".join(sorted({failure.delegate for failure in failures}))
-        remedy = "delegraph doctor --report FILE, for the authors; delegraph cache clear forgets"
-        yield Finding(Level.NOTE, f"default delegate {names}", f"{text}, and slower", remedy)
+    yield from _failures(failures)
+
+
+def _failures(failures: Sequence[KnownFailure]) -> Iterator[Finding]:
+    """Yield a note for each default delegate that failed in earlier processes."""
+    for name in sorted({failure.delegate for failure in failures}):
+        own = {failure.model: failure for failure in failures if failure.delegate == name}
+        files = sorted({each.shown_model for each in own.values() if each.file})
+        shown = ", ".join(files[:FEW_MODELS] + ["..."] * (len(files) > FEW_MODELS))
+        models = f"{len(own)} model{'s' * (len(own) != 1)}{f' ({shown})' * bool(shown)}"
+        text = f"failed at {models}: the results were right, but slower"
+        remedy = f"delegraph doctor --report FILE.md, for its authors; to forget it: {FORGET}"
+        yield Finding(Level.NOTE, f"default delegate {name}", text, remedy)
 
 
 def _hosts(hosts: Iterable[Host], report: MachineReport) -> Iterator[Finding]:

@@ -89,17 +89,26 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
         name, value = _split(word, names)
         if name is None:
             if len(details) != 1 or _is_misnamed(word, details[0]):
-                known = [entry["name"] for entry in details]
-                close = did_you_mean(word.partition("=")[0], sorted(names))
-                raise ArgumentError(
-                    f"--input {word!r}{close} names none of the inputs: "
-                    f"{', '.join(map(repr, known))}"
-                )
+                raise _unnamed(word, details, names)
             name = "0"
         if names[name] in texts:
             raise ArgumentError(f"input {name!r} is given twice")
         texts[names[name]] = value
     return texts
+
+
+def _unnamed(word: str, details: Sequence[Details], names: Names) -> ArgumentError:
+    """Return the error for a text that names no input, where it must."""
+    known = ", ".join(repr(entry["name"]) for entry in details)
+    if "=" not in word:
+        if not details:
+            return ArgumentError(f"--input {word!r}: the model has no inputs; leave it out")
+        return ArgumentError(
+            f"--input {word!r} does not say for which of the inputs {known}; for example "
+            f"--input {details[0]['name']}={word}"
+        )
+    close = did_you_mean(word.partition("=")[0], sorted(names))
+    return ArgumentError(f"--input {word!r}{close} names none of the inputs: {known}")
 
 
 def _split(word: str, names: Names) -> tuple[str | None, str]:

@@ -57,7 +57,7 @@ class Hint:
     def __str__(self) -> str:
         plural = "s" * (self.nodes != 1)
         work = f", {percent(self.share)} of the arithmetic" if self.share else ""
-        return f"{self.change} to take {self.nodes} more node{plural}{work}"
+        return f"{self.delegate} could {self.change}: {self.nodes} more node{plural}{work}"
 
 
 @dataclass(frozen=True, slots=True)

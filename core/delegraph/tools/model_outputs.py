@@ -35,7 +35,7 @@ class OutputSummary:
     """Short description of one output.
 
     Attributes:
-        name: the tensor's name.
+        name: the output's name.
         index: the tensor's index.
         dtype: dtype of the stored values.
         shape: dimensions of the tensor.
@@ -44,7 +44,6 @@ class OutputSummary:
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: smallest score of a class in *top*; None if the output is not class scores.
-        title: name of the output for users; usually the tensor's name.
     """
 
     name: str
@@ -56,7 +55,6 @@ class OutputSummary:
     maximum: float | None
     first: tuple[Any, ...]
     threshold: float | None = None
-    title: str = ""
 
 
 def summarize(
@@ -65,17 +63,15 @@ def summarize(
     labels: Sequence[str] = (),
     top: int = 5,
     threshold: float | None = None,
-    title: str = "",
 ) -> OutputSummary:
     """Return a short description of an output.
 
     Args:
         values: values that ``get_tensor`` returned.
-        details: the output's entry of ``get_output_details``.
+        details: the output's entry of ``get_output_details``, with the name to show.
         labels: class names by index.
         top: number of classes to keep.
         threshold: classes with a lower score are left out.
-        title: name of the output for users; empty means the tensor's name.
     """
     values = np.asarray(values)
     has_classes = holds_scores(values, labels) and (labels or _is_distribution(values, details))
@@ -91,7 +87,6 @@ def summarize(
         float(values.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
         threshold if best else None,
-        title or details["name"],
     )
 
 

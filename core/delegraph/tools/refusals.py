@@ -140,6 +140,8 @@ def _runner(placement: Placement, node: NodePlacement) -> str:
 def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
     """Return the common reason of *members*, with actual values unless they are operators."""
     rejection = members[0][1]
+    if rejection.constraint == "op" and rejection.expected and not rejection.message:
+        return f"takes only {rejection.expected}"
     actual: object = None
     if any(str(each.actual) != node.op for node, each in members):
         actual = values_in_words([each.actual for _, each in members])

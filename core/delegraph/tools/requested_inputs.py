@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.model import Model
-from delegraph.tools.called_inputs import called_metadata, signature_names
+from delegraph.tools.called_inputs import called_metadata, other_input_names
 from delegraph.tools.given_inputs import GivenInput, given_inputs
 from delegraph.tools.input_distributions import Distribution, Range, distributed_values
 from delegraph.tools.model_call import Details, declared_shape, input_name
@@ -23,8 +23,8 @@ from delegraph.tools.tokenizing import text_for_all_inputs
 class InputRequest:
     """Values or distributions that the user requests for the inputs.
 
-    An input is named by its position, its tensor's name, or its name in a signature; ``""`` means
-    the only input.
+    An input is named by its position, its name, its tensor's name, or its name in a signature;
+    ``""`` means the only input.
 
     Attributes:
         values: texts ``VALUE`` or ``NAME=VALUE``, as for ``delegraph run --input``; inputs without
@@ -58,7 +58,7 @@ class InputRequest:
             ArgumentError: no input has a given name, or an input cannot take its value, shape or
                 range.
         """
-        others = signature_names(model, signature, details)
+        others = other_input_names(model, signature, details)
         positions = _Positions(details, others)
         shapes = positions.by_position("shape", self.shapes)
         ranges = positions.by_position("range", self.ranges)

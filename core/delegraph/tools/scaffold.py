@@ -26,6 +26,9 @@ from delegraph.plugins.specs import RESERVED_NAMES
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.]+[A-Za-z0-9]+)*")
 _PREFIX = "delegraph-"
 
+_OWN_NAMES = ("core", "delegraph", "litert", "litert2")
+"""Words of commands and tables for Delegraph's kernels, and for runtimes."""
+
 UNARY = {
     "ABS": "np.absolute",
     "CEIL": "np.ceil",
@@ -200,8 +203,8 @@ class Project:
                 "'_' or '.' between"
             )
         stem = canonicalize_name(name).removeprefix(_PREFIX)
-        if stem in RESERVED_NAMES or not stem[0].isalpha():
-            raise ArgumentError(f"name is {name!r}, which no delegate can have")
+        if stem in RESERVED_NAMES or stem in _OWN_NAMES or not stem[0].isalpha():
+            raise ArgumentError(f"name is {name!r}, which no delegate can have: choose another")
         for operator in operators:
             if operator not in OPERATORS:
                 raise ArgumentError(
@@ -290,24 +293,32 @@ ignore_missing_imports = true
             "wherever": f"{user} works wherever it is installed.",
         }
 
+    def require_new(self) -> None:
+        """Check that no distribution of the project's name is installed.
+
+        Raises:
+            ArgumentError: there is one, which pip would replace.
+        """
+        try:
+            found = distribution(self.distribution)
+        except PackageNotFoundError:
+            return
+        text = f"{self.distribution} {found.version} is installed, and pip would replace it"
+        raise ArgumentError(f"{text}: choose another name, or uninstall it first")
+
     def clashes(self, plugins: PluginSet) -> list[str]:
-        """Return texts about installed distributions and delegates that have the same names."""
+        """Return texts about installed delegates and operators that have the same name."""
         if self.kind.is_delegate:
             what = f"delegate {self.name!r}"
             providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]
         else:
             what = f"operator {self.title!r}"
             providers = plugins.custom_op_providers().get(self.title, [])
-        found = [
+        return [
             f"{what} is provided by {plugin}, too; where both are installed, users have to write "
             f"the distribution's name in front, as in {self.distribution}:{self.name}"
             for plugin in providers
         ]
-        try:
-            installed = distribution(self.distribution)
-        except PackageNotFoundError:
-            return found
-        return [f"{self.distribution} {installed.version} is installed", *found]
 
 
 def write_project(project: Project, folder: Path) -> list[Path]:

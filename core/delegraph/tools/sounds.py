@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import wave
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -123,6 +124,8 @@ def _read(path: str, seconds: float | None) -> Sound:
     try:
         with wave.open(path, "rb") as file:
             channels, width, rate, frames = file.getparams()[:4]
+            if sys.version_info >= (3, 15) and file.getformat() == wave.WAVE_FORMAT_IEEE_FLOAT:
+                raise wave.Error(f"unknown format: {wave.WAVE_FORMAT_IEEE_FLOAT}")  # as before
             _require_rate(f"sound {path!r}", rate)
             if width > _WIDEST:
                 raise _unreadable(path, f"samples of {8 * width} bits; expected 8 to 32")

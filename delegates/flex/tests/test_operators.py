@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import flex_cases
+from delegraph import TensorType
+from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from flex_comparison import difference
 from recorded_results import NotRecorded, recorded
@@ -30,6 +33,8 @@ def tensorflows_results(name: str) -> list[NDArray[Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_executor_gives_what_tensorflow_gives(name: str) -> None:
     case = CASES[name]
+    if "Regex" in name:
+        pytest.importorskip("re2")
     right = tensorflows_results(name)
     for i, (got, expected) in enumerate(
         zip(flex_cases.run(case, NumpyExecutor()), right, strict=True)
@@ -49,3 +54,18 @@ def test_a_changed_case_must_be_recorded_again() -> None:
     case = flex_cases.one("Sub", np.zeros(3, np.float32), np.ones(3, np.float32))
     with pytest.raises(NotRecorded, match="was changed since"):
         recorded(name, case)
+
+
+def test_without_re2_a_node_of_regular_expressions_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    text, pattern = flex_cases.strings([b"a"]), flex_cases.strings(b"no other test has it")
+    for case in (
+        flex_cases.one("RegexReplace", text, pattern, pattern),
+        flex_cases.one("StaticRegexReplace", text, pattern=pattern.item(), rewrite=b""),
+        flex_cases.one("RegexFullMatch", text, pattern, out=TensorType.BOOL),
+        flex_cases.one("StaticRegexFullMatch", text, pattern=pattern.item(), out=TensorType.BOOL),
+    ):
+        with pytest.raises(Unsupported, match="pip install google-re2"):
+            flex_cases.run(case, NumpyExecutor())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import logging
 import time
 from typing import Any
@@ -17,6 +18,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 
+HAS_RE2 = importlib.util.find_spec("re2") is not None
 I32, F32 = DataType.INT32, DataType.FLOAT32
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -197,6 +199,8 @@ def test_operators_leave_their_inputs_as_they_are() -> None:
         inputs = [array.copy() for array in case.inputs]
         for array in inputs:
             array.flags.writeable = False
+        if "Regex" in name and not HAS_RE2:
+            continue
         try:
             flex_cases.run(dataclasses.replace(case, inputs=inputs), executor)
         except ValueError as error:

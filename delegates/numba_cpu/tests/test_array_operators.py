@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegated import LEVELS, delegate, is_taken, levels
-from delegraph import Interpreter
+from delegraph import DelegateContext, Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import Padding, TensorType
@@ -22,6 +23,7 @@ from delegraph.testing import TensorDef, cases, constant, fed, graph_model, oper
 from delegraph.testing.operator_case import Fed, OperatorCase
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.lowering.moves import moves_checks
 from delegraph_numba_cpu.lowering.moves.moves import Loop, nest_of
 
 MOVES = (
@@ -363,6 +365,28 @@ def test_parameters_made_of_constants_are_left_to_the_core() -> None:
     parts = [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
     np.testing.assert_array_equal(np.concatenate(parts, 1), given)
     assert [node.delegate for node in interpreter.placement.nodes] == [None, "numba_cpu"]
+
+
+def test_tensors_made_of_shapes_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[Sequence[int]] = []
+    search = moves_checks._computed_from_shapes
+
+    def counted(context: DelegateContext, plan: Sequence[int]) -> frozenset[int]:
+        searches.append(plan)
+        return search(context, plan)
+
+    monkeypatch.setattr(moves_checks, "_computed_from_shapes", counted)
+    names = [f"t{i}" for i in range(9)]
+    model = graph_model(
+        [("RESHAPE", f"{a} s", b) for a, b in pairwise(names)],
+        inputs="t0",
+        outputs="t8",
+        tensors={"s": constant(np.int32([4])), **dict.fromkeys(names, tensor((4,), "INT32"))},
+    )
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate("auto")])
+    interpreter.allocate_tensors()
+    assert is_taken(interpreter)
+    assert searches == [tuple(range(8))]
 
 
 def test_products_have_no_outputs_after_a_resize() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from numpy.typing import NDArray
 
 from delegated import Array, assert_near, delegated, is_taken, kernels_of, levels, run
@@ -153,6 +152,8 @@ def test_fully_connected(rows: int, depth: int, outputs: int, level: str) -> Non
 @levels
 @pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (10, 24), (9, 47), (33, 97), (70, 130)])
 def test_a_row_is_the_same_among_any_number_of_rows(depth: int, outputs: int, level: str) -> None:
+    from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+
     x, model = values((33, depth)), dense_model((1, depth), outputs)
     ours = delegated(model, level)
     whole = run(ours, x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.bounds import Overrun, check_row
-from delegraph_numba_cpu.instructions.conv_int8 import HEADER
+from delegraph_numba_cpu.instructions.conv_int8 import FRACTION, HEADER, UNCERTAIN
 from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.program import builder
@@ -412,15 +412,15 @@ def test_threads_share_the_work_of_groups(kind: str, exact: bool) -> None:
     layers.assert_agrees(threads=3, exact=exact)
 
 
-@pytest.mark.parametrize("halves_away", [False, True])
-def test_offsets_of_headers_lead_to_more_and_to_less_than_exact_results(halves_away: bool) -> None:
-    """By float32 rounded as instructions round it, for results up to 512."""
-    rng = np.random.default_rng(0)
-    multipliers = np.exp2(rng.uniform(-12, 0, 4096))
+RESULTS = (-511.0, -129.5, -0.5, 0.5, 100.0, 511.0)
+
+
+def header_fields(halves_away: bool) -> Callable[[str, str], NDArray[np.float64]]:
+    """Function that returns a field of the headers of 4096 outputs, by its name and dtype."""
+    multipliers = np.exp2(np.random.default_rng(0).uniform(-12, 0, 4096))
     scaling = fixed_point_scaling(multipliers, halves_away=halves_away)
     weight, bias = np.ones((4096, 1), np.int16), np.zeros(4096, np.int64)
-    product = Product(weight, bias, scaling, 5, -128, 127, 128, 3)
-    headers = product.headers(True)
+    headers = Product(weight, bias, scaling, 5, -128, 127, 128, 3).headers(True)
 
     def field(name: str, dtype: str) -> NDArray[np.float64]:
         place = HEADER[name]
@@ -428,8 +428,27 @@ def test_offsets_of_headers_lead_to_more_and_to_less_than_exact_results(halves_a
         found = headers[: 4096 // 16, place : place + width].copy().view(dtype)
         return found.astype(np.float64)
 
+    return field
+
+
+def test_offset_with_a_fraction_leads_to_more_than_the_exact_result_but_not_much() -> None:
+    """By float32 rounded as instructions round it, for results up to 512."""
+    field = header_fields(halves_away=False)
+    factor = field("factor", "f8")
+    for result in RESULTS:
+        acc = np.rint(result / factor)
+        exact = acc * factor + field("exact_offset", "f8") + field("zero", "i4")
+        product_32 = acc.astype(np.float32).astype(np.float64) * field("scale", "f4")
+        found = np.rint((product_32 + field("offset", "f4")).astype(np.float32))
+        assert (found > exact * FRACTION).all()
+        assert (found < exact * FRACTION + UNCERTAIN).all()
+
+
+def test_offsets_of_headers_lead_to_more_and_to_less_than_exact_results() -> None:
+    """By float32 rounded as instructions round it, for results up to 512."""
+    field = header_fields(halves_away=True)
     factor, away = field("factor", "f8"), field("away", "f8")
-    for result in (-511.0, -129.5, -0.5, 0.5, 100.0, 511.0):
+    for result in RESULTS:
         acc = np.rint(result / factor)
         taken = np.where(acc < 0, away, 0.0)
         exact = acc * factor + field("exact_offset", "f8") - taken + field("zero", "i4")

@@ -25,7 +25,7 @@ from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY
-from delegraph_numba_cpu.kept import keys, store
+from delegraph_numba_cpu.kept import keys, store, writing
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.kept.keys import version
@@ -248,6 +248,15 @@ def test_sums_of_pieces_are_those_of_the_whole() -> None:
     whole = np.random.default_rng(0).integers(0, 256, 5 * file.PAGE).astype(np.uint8)
     for cuts in ([0], [1, 2, 3], [100, file.PAGE, 3 * file.PAGE + 5], [2 * file.PAGE, len(whole)]):
         assert file.sums_of(*np.split(whole, cuts)) == file.sums_of(whole)
+
+
+def test_only_small_neighbours_are_joined() -> None:
+    sizes = [0, 3, 5, writing.JOINED, 7, writing.JOINED - 6, 1]
+    pieces = [np.full(size, i, np.uint8) for i, size in enumerate(sizes)]
+    joined = list(writing._joined(pieces))
+    assert [len(piece) for piece in joined] == [8, writing.JOINED, 7, writing.JOINED - 5]
+    assert joined[1] is pieces[3]
+    np.testing.assert_array_equal(np.concatenate(joined), np.concatenate(pieces))
 
 
 def test_shared_constants_of_equal_sums_stay_apart() -> None:

@@ -47,7 +47,7 @@ def keep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def files(folder: Path) -> list[Path]:
     """Return the kept programs in a folder, without claims."""
-    found = sorted(folder.glob(f"{keys.NAMESPACE}/*/*.blob"))
+    found = sorted(folder.glob(f"{keys.NAMESPACE}/*/*/*.blob"))
     return [path for path in found if path.read_bytes().startswith(program_file.MAGIC)]
 
 

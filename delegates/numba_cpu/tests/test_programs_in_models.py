@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter as LiteRt
 
 from delegraph import Interpreter
 from delegraph.delegation import ModelEntries
@@ -154,6 +153,8 @@ def test_programs_are_used_where_the_file_is_mapped(compiled: bytes, tmp_path: P
 
 
 def test_other_runtimes_run_the_file_as_before(compiled: bytes) -> None:
+    from ai_edge_litert.interpreter import Interpreter as LiteRt
+
     assert compiled.startswith(DIGITS)
     for kind in (LiteRt, Interpreter):
         found = []

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,9 @@ def on_a_terminal(code: str, *arguments: str) -> str:
     """Return what a process of its own writes to its terminal; it must end well."""
     import pty
 
-    pid, terminal = pty.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from Python 3.12 on, of a fork beside threads
+        pid, terminal = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", code, *arguments])
     shown = b""

@@ -169,4 +169,6 @@ def test_warm_prepares_each_signature(delegraph: Command, tmp_path: Path) -> Non
 
 
 def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
-    assert "Could not open 'missing.tflite'" in delegraph("cache", "warm", "missing.tflite").err
+    assert (
+        "File 'missing.tflite' does not exist" in delegraph("cache", "warm", "missing.tflite").err
+    )

@@ -10,6 +10,8 @@ import pytest
 from delegraph.testing import graph_model
 from support.command import Command
 
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+
 
 def test_it_prints_how_far_outputs_are_off(delegraph: Command, sines: Path) -> None:
     done = delegraph("diff", sines, "-d", "sin", "--runs", "3")
@@ -27,8 +29,8 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     words = ("diff", sines, "--delegate-file", wrong)
     lines = delegraph(*words, "--runs", "2").lines
     assert lines[0].startswith("differs: 2 of 2 elements of y are off by more than the numerics")
-    assert lines[1] == "--layers tells from which node on"
-    assert lines[2] == "exit code 0: --tolerance says what may differ, and more fails"
+    assert lines[1] == "--layers finds the first node that differs"
+    assert lines[2] == "exit code 0: without --tolerance no difference is a failure"
     assert "exit code 0" not in delegraph(*words, "--runs", "1", "--tolerance", "1e-3").out
     done = delegraph(*words, "--layers", "--html", page, "--json")
     assert f"page written to {page}\n" in done.err
@@ -36,6 +38,16 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     assert done.json["runs"] == ["seed 0"]  # with --layers, one run is enough
     assert done.json["verdict"]["text"].startswith("differs from node 0 (SIN) on: ")
     assert "differs from node 0 (SIN) on" in page.read_text(encoding="utf-8")
+
+
+def test_a_float_model_differs_from_its_quantized_one(delegraph: Command, tmp_path: Path) -> None:
+    floats, integers = DIGITS / "digits_float.tflite", DIGITS / "digits_int8.tflite"
+    page, words = tmp_path / "page.html", ("--reference", integers, "--runs", "2")
+    ran = delegraph("diff", floats, *words, "--html", page)
+    assert ran.lines[0].startswith("differs: ")
+    assert "note: image: 61 of 128 values are beyond the range of the reference's input" in ran.out
+    mean = next(line.split()[5] for line in ran.lines if line.startswith("digit float32 / int8"))
+    assert f"mean {mean};" in page.read_text(encoding="utf-8")
 
 
 def test_json_has_all_of_it(delegraph: Command, sines: Path) -> None:
@@ -171,7 +183,7 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     folder = tmp_path / "found"
     done = delegraph(*words, "--bisect", folder, "-v")
     assert done.code == 1
-    assert "error: wrong with node 3 (SIN): differs: " in done.err
+    assert "error: node 3 (SIN): differs: " in done.err
     assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
     assert "2 nodes with delegates, 5 probes" in done.out
     assert any(line.startswith("3 SIN sines") for line in done.lines)
@@ -189,7 +201,10 @@ def test_bisect_of_a_right_delegate_ends_well(
     done = delegraph("diff", sines, *words)
     assert done.code == 0, done.err
     assert json.loads(done.out)["culprits"] == []
-    assert "the result is right with all of them" in delegraph("diff", sines, *words[:-1]).out
+    assert (
+        "right: outputs are within the tolerance with all nodes"
+        in delegraph("diff", sines, *words[:-1]).out
+    )
 
 
 @pytest.mark.parametrize(

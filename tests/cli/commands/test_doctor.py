@@ -37,6 +37,7 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     ran = fresh_delegraph("doctor", **environment)
     assert ran.code == 1
     assert "broken fake-broken 1.0 failed" in ran.lines
+    assert ran.lines[0].startswith("1 error")
     assert "error: plugin 'broken' of fake-broken 1.0: broken: ImportError: no driver" in ran.out
     shown = fresh_delegraph("doctor", "--json", **environment)
     assert shown.code == 1
@@ -55,15 +56,22 @@ def test_what_default_delegates_failed_at_is_shown(
     fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
-    interpreter = Interpreter(model_content=sines(), delegates=[])
+    model = tmp_path / "sines.tflite"
+    model.write_bytes(sines())
+    interpreter = Interpreter(model, delegates=[])
     session = interpreter.session
     session.by_default = [as_delegate(Lost("ADD"))]
     with pytest.warns(DefaultDelegateWarning):
         session.apply(session.by_default[0])
     environment = {"DELEGRAPH_PLUGINS": "", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
     ran = fresh_delegraph("doctor", **environment)
-    assert "Failures of default delegates" in ran.lines
-    assert "delegate by_name claim" in " ".join(ran.out.split())
+    assert ran.lines[0].startswith("Nothing is broken; ")
+    assert ran.lines.index("Failures of default delegates") > ran.lines.index("Machine")
+    assert "failed at 1 model (sines.tflite)" in " ".join(ran.out.split())
+    assert (
+        "delegate by_name sines.tflite claim tried asked about node 0 (SIN): OSError: device lost"
+        in " ".join(ran.out.split())
+    )
     assert "device lost" in ran.out
     [failure] = fresh_delegraph("doctor", "--json", **environment).json["default_failures"]
     assert (failure["delegate"], failure["phase"]) == ("by_name", "claim")

@@ -33,16 +33,16 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
     ran = delegraph("explain", sines, "-d", "sin", "-d", "add_sub")
     start = ran.lines.index("Left by sin")
     assert ran.lines[start + 1 :] == [
-        "count written operators reason nodes runs on",
-        "3 12 B ADD x2, MUL op: needs SIN 1-2, 4 add_sub, Delegraph",
+        "count out operators reason nodes runs on",
+        "3 12 B ADD x2, MUL takes only SIN 1-2, 4 add_sub, Delegraph",
         "",
         "Left by add_sub",
-        "count written operators reason nodes runs on",
-        "1 4 B MUL op: needs ADD or SUB 2 Delegraph",
+        "count out operators reason nodes runs on",
+        "1 4 B MUL takes only ADD or SUB 2 Delegraph",
         "",
         "What would help",
-        "sin: claim MUL to take 1 more node",
-        "add_sub: claim MUL to take 1 more node",
+        "sin could claim MUL: 1 more node",
+        "add_sub could claim MUL: 1 more node",
     ]
 
 
@@ -84,7 +84,7 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
         "0 sin 1 0 4 B 4 B SIN",
         "- Delegraph 1 2 - - MUL",
         "1 sin 1 3 4 B 4 B SIN",
-        "- taker, by default 2 1, 4 - - ADD x2",
+        "- taker 2 1, 4 - - ADD x2",
     ]
     assert "Left by taker" not in ran.lines
     totals = delegraph("explain", sines, "-d", "sin", "--json").json["totals"]
@@ -150,9 +150,9 @@ def test_nothing_runs_operators_that_nobody_has(
     words = ("explain", custom, "-d", "sin", "--runtime", runtime)
     ran = delegraph(*words)
     assert ran.code == 0
-    assert "1 node: sin takes none, nothing runs 1" in ran.lines
+    assert "1 node: sin takes none, 1 that nothing can run" in ran.lines
     assert "nothing 1 0 FlexErf" in ran.lines
-    assert any("FlexErf op: needs SIN 0 nothing" in line for line in ran.lines)
+    assert any("FlexErf takes only SIN 0 nothing" in line for line in ran.lines)
     assert "What would help" in ran.lines
     assert delegraph(*words, "--require", "full").code == 1
     shown = delegraph(*words, "--json").json

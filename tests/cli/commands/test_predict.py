@@ -10,7 +10,7 @@ import pytest
 
 from delegraph.cli.commands.predict import with_time_left
 from delegraph.schema.options import GatherOptions
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
 
@@ -46,7 +46,7 @@ def test_a_summary_tells_of_bad_rows(delegraph: Command, lookup: Path, tmp_path:
     assert [row["pair"] for row in rows] == [[2, 3], [None, None], [6, 7]]
     ran = delegraph(*words, "--input-column", "x=place", "--on-error", "raise")
     assert ran.code == 1
-    assert ran.err.startswith("error: row 1: ")
+    assert "\nerror: row 1: " in ran.err
 
 
 def test_json_and_no_good_row(delegraph: Command, lookup: Path, tmp_path: Path) -> None:
@@ -56,6 +56,23 @@ def test_json_and_no_good_row(delegraph: Command, lookup: Path, tmp_path: Path) 
     assert (answer["rows"], answer["written"], answer["bad"][0]["row"]) == (1, 1, 0)
     assert ran.code == answer["error"]["exit_code"] == 1
     assert "none of 1 row is good; row 0: " in answer["error"]["message"]
+
+
+def test_skipped_files_and_a_replaced_output_are_told(delegraph: Command, tmp_path: Path) -> None:
+    model, folder, output = tmp_path / "m.tflite", tmp_path / "rows", tmp_path / "out.csv"
+    model.write_bytes(one_op_model("NEG", [tensor((1, 2))], [tensor((1, 2))]))
+    folder.mkdir()
+    np.save(folder / "a.npy", np.ones((1, 2), np.float32))
+    for name in ("a.TXT", "b.txt", "c.md", "Makefile"):
+        (folder / name).touch()
+    output.write_text("earlier")
+    words = ["predict", model, folder, "-o", output, "--processes", 1]
+    ran = delegraph(*words)
+    assert f"note: {output} exists; it is replaced at the end" in ran.err
+    assert "  4 files skipped: .md, .txt, without an ending" in ran.out
+    output.unlink()
+    ran = delegraph(*words, "--json")
+    assert (ran.json["skipped"], ran.err) == ({"": 1, ".md": 1, ".txt": 2}, "")
 
 
 def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: Path) -> None:

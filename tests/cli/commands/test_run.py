@@ -105,7 +105,10 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-i", "1,2"], "--input '1,2' names none of the inputs: 't0', 't1'"),
+        (
+            ["-i", "1,2"],
+            "does not say for which of the inputs 't0', 't1'; for example --input t0=1,2",
+        ),
         (["-i", "t9=1"], "--input 't9=1' names none of the inputs: 't0', 't1'"),
         (["-i", "t0=1", "-i", "0=1"], "input '0' is given twice"),
         (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),
@@ -281,8 +284,21 @@ def test_outputs_are_named_by_what_they_are(delegraph: Command, tmp_path: Path) 
     path = tmp_path / "unnamed.tflite"
     path.write_bytes(one_op_model("NEG", [tensor((2,))], [tensor((2,), name="Identity_1")]))
     assert "NEG float32 [2] -2, -2" in delegraph("run", path, "-i", "2").lines
-    (shown,) = delegraph("run", path, "-i", "2", "--json").json["outputs"]
-    assert (shown["name"], shown["title"]) == ("Identity_1", "NEG")
+
+
+def test_all_commands_give_an_output_one_name(delegraph: Command, tmp_path: Path) -> None:
+    model, data, rows = (tmp_path / name for name in ("m.tflite", "in.npz", "rows.npz"))
+    content = one_op_model("NEG", [tensor((1, 2))], [tensor((1, 2), name="Identity_1")])
+    model.write_bytes(with_metadata(content, (of_tensor("speed"),)))
+    np.savez(data, speed=np.ones((1, 2), np.float32))
+    delegraph("predict", model, data, "-o", rows, "--processes", 1)
+    ran = delegraph("run", model, "-i", data, "--save", tmp_path / "out.npz", "--json").json
+    differed = delegraph("diff", model, "-i", data, "--tolerance", "Identity_1=0", "--json").json
+    assert "NEG" in np.load(rows).files
+    assert np.load(tmp_path / "out.npz").files == ["NEG"]
+    assert [ran[each][0]["name"] for each in ("inputs", "outputs")] == ["speed", "NEG"]
+    assert differed["outputs"][0]["name"] == "NEG"
+    assert differed["outputs"][0]["outside_tolerance"] == 0
 
 
 def test_values_of_an_output_stay_on_one_line(

@@ -77,9 +77,21 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
     )
     assert result.code == 0
     assert "no finding in 60 models" in badge.read_text()
-    assert result.lines[0] == "operator cases equal refused by both left to the core"
-    assert [line.split()[0] for line in result.lines[1:4]] == ["ABS", "SUB", "all"]
+    assert result.lines[0].startswith("60 models, seed 0, ")
+    outcomes = {line.split()[1]: int(line.split()[0]) for line in result.lines[2:5]}
+    assert list(outcomes) == ["equal", "not", "refused"]
+    assert sum(outcomes.values()) == 60
+    assert [line.split()[0] for line in result.lines[-2:]] == ["ABS", "SUB"]
     assert "Findings" not in result.out
+
+
+def test_findings_of_one_place_are_shown_once(delegraph: Command) -> None:
+    sines = Path(__file__).parents[3] / "docs" / "demo" / "wrong_sines.py"
+    result = delegraph("test-operators", sines, "--operator", "SIN", "--cases", 60, "--jobs", 1)
+    assert result.code == 1
+    assert result.out.count(" in eval") == 1
+    assert any(" more findings at this place, " in line for line in result.lines)
+    assert "-o FOLDER writes the models of the findings, with their inputs" in result.lines
 
 
 def test_cases_are_of_claimed_operators(delegraph: Command) -> None:
@@ -94,6 +106,8 @@ def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path)
     result = delegraph("test-operators", idle, "--operator", "ADD", "--cases", 2, "--jobs", 1)
     assert result.code == 1
     assert "error: the delegate takes no node of 2 models: nothing of it is tested" in result.err
+    result = delegraph("test-operators", idle, "--cases", 2, "--jobs", 1)
+    assert "the delegate declares no claims, so all operators are tried" in result.out
 
 
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:

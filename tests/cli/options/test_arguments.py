@@ -90,7 +90,7 @@ def test_help_of_one_delegate(fresh_delegraph: Command, tmp_path: Path) -> None:
     write_plugin(tmp_path / "site", "ranked", RANKED)
     for address in ("first", "fake-ranked:first"):
         ran = fresh_delegraph("run", "-d", f"{address}:help", DELEGRAPH_PLUGINS="ranked")
-        assert (ran.code, ran.lines[1]) == (0, "Delegate first")
+        assert (ran.code, ran.lines[0]) == (0, "Delegate first")
     ran = fresh_delegraph("run", "-d", "nope:help", DELEGRAPH_PLUGINS="ranked")
     assert (ran.code, ran.out) == (3, "")
     assert "no installed plugin provides delegate 'nope'" in ran.err

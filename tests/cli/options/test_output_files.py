@@ -39,18 +39,25 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "diff m.tflite --reference other.html --html other.html",
         "report m.tflite --benchmark --against other.html -o other.html",
         "memory m.svg --draw m.svg",
+        "run m.tflite -i photo.png --draw photo.png",
+        "run m.tflite -i image=photo.png --draw ./photo.png",
+        "run m.tflite -i rows.npz --save rows.npz",
+        "diff m.tflite --delegate-file other.html:a=1 --html other.html",
+        "run m.tflite --labels photo.png --draw photo.png",
     ],
 )
 def test_no_file_that_is_read_is_written_over(delegraph: Command, model: Path, words: str) -> None:
     before = model.read_bytes()
     model.with_suffix(".svg").hardlink_to(model)
-    model.with_name("rows.npz").write_bytes(b"rows")
+    for name in ("rows.npz", "photo.png"):
+        model.with_name(name).write_bytes(b"rows")
     other = Path(shutil.copy(DIGITS, "other.html"))
     ran = delegraph(*words.split())
     assert (ran.code, ran.out) == (2, "")
     assert "itself: give -" in ran.err
     assert model.read_bytes() == other.read_bytes() == before
-    assert model.with_name("rows.npz").read_bytes() == b"rows"
+    for name in ("rows.npz", "photo.png"):
+        assert model.with_name(name).read_bytes() == b"rows"
 
 
 def _options(command: click.Command) -> Iterator[click.Option]:

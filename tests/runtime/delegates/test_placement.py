@@ -392,7 +392,9 @@ def test_a_quarantined_delegate_is_called_so() -> None:
 def test_nothing_runs_an_operator_without_kernel_and_delegate() -> None:
     model = graph_model([("SIN", "x", "a"), ("Unknown", "a", "y")], inputs="x", outputs="y")
     left = Interpreter(model_content=model, delegates=[ByName("SIN")])
-    assert str(left.placement) == ("2 nodes: by_name takes 1 in 1 partition, nothing runs 1")
+    assert str(left.placement) == (
+        "2 nodes: by_name takes 1 in 1 partition, 1 that nothing can run"
+    )
     assert [node.index for node in left.placement.unresolved()] == [1]
     with pytest.raises(UnresolvedOpError, match="unresolved custom op: Unknown"):
         check_resolved(left.placement, [s.plan for s in left.session.subgraphs])

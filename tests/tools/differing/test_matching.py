@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.differing.matching import converted, matched, matched_inputs, matched_names
+from delegraph.tools.differing.matching import (
+    clipped,
+    converted,
+    matched,
+    matched_inputs,
+    matched_names,
+)
 
 
 def details(
@@ -65,6 +71,14 @@ def test_indices_are_no_real_numbers() -> None:
     assert converted(np.int32([4]), plain, scaled).tolist() == [4]
     with pytest.raises(ArgumentError, match="'i' is int32 and 'f' float32"):
         converted(np.int32([4]), plain, details("f", np.float32))
+
+
+def test_values_beyond_the_range_of_integers_are_counted() -> None:
+    source, target = details("f", np.float32), details("q", np.int8, 0.25, -128)
+    values = np.float32([-1e6, -0.3, -0.1, 0.0, 63.8, 63.9, 64.1, 1e6])
+    assert clipped(values, converted(values, source, target), source, target) == 4
+    assert clipped(values, values, source, source) == 0
+    assert clipped(np.int8([4]), np.float32([33]), target, source) == 0
 
 
 def test_not_a_number_is_not_hidden_in_a_float() -> None:

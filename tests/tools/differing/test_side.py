@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from delegraph.tools.differing.side import Side
+from delegraph.tools.differing.side import Side, explained
 from delegraph.tools.setup import Setup
 
 
@@ -20,3 +20,22 @@ def test_no_values_are_kept_that_were_given_for_one_computation(chain: str) -> N
         with pytest.raises(ValueError, match="Got value of type FLOAT64"):
             side.compute_on([np.ones(entry["shape"], np.float64)])
         assert side.values == []
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            "X (1 node): delegate 'flex' is there for it and was not applied",
+            '-d flex --reference "-d flex --no-default-delegates"',
+        ),
+        (
+            "Select TensorFlow op(s), included in the given model, is(are) not supported",
+            '-d flex --reference "-d flex"',
+        ),
+        ("Node number 24 (TfLiteXNNPackDelegate) failed", "-d none turns off on that side"),
+        ("x is wrong", "x is wrong"),
+    ],
+)
+def test_an_error_names_options_that_avoid_it(text: str, advice: str) -> None:
+    assert explained(text).endswith(advice)

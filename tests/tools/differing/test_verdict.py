@@ -67,3 +67,9 @@ def test_an_output_that_one_side_lacks_differs(sine: str, tmp_path: Path) -> Non
     two = file(tmp_path, graph_model(nodes, inputs="x", outputs="y z"), "two.tflite")
     found = verdict_of(diff(setup_of(two, "delegraph"), setup_of(sine, "delegraph"), runs=1))
     assert found.text == "differs: one side alone has z"
+
+
+def test_empty_outputs_are_not_called_equal(tmp_path: Path) -> None:
+    content = one_op_model("SIN", [tensor((0,))], [tensor((0,), name="y")])
+    found = verdict_of(diff(setup_of(file(tmp_path, content), "delegraph"), runs=1))
+    assert found.text.startswith("same, but all outputs are empty: ")

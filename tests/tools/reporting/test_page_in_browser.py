@@ -46,6 +46,7 @@ def test_only_partitions_that_were_asked_for_have_numbers_beside_the_default_del
     text = html_page("sines", data)
     page = opened(SimpleNamespace(save=lambda path: path.write_text(text, encoding="utf-8")))
     assert page.locator(".node .part").all_text_contents() == ["P0", "P1"]
+    assert page.locator(".edges .crossing").count() == 4
     cells = page.locator("#partitions tbody td:first-child").all_inner_texts()
     assert cells == ["P0", "-", "P1", "-"]
     assert "add_sub 2 nodes" in page.locator(".legend").inner_text()

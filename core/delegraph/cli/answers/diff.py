@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
+from delegraph.cli.answers.table_layout import wrapped
 from delegraph.quantities import duration
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
     from delegraph.tools.differing.verdict import Verdict
+    from delegraph.tools.setup import Setup
 
 
 _SIDE = len("reference: ")
@@ -38,27 +40,29 @@ def print_verdict(
         has_tolerance: whether differences above a tolerance fail the command.
         is_one_setup: whether test and reference are equal set-ups.
     """
-    out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
+    out.print(verdict.text, style="bold")
     if is_one_setup:
         text = "both sides are the same set-up: -d NAME changes the test, --reference the other"
         print_paragraph(out, text, indent=0)
     if verdict.word == "differs" and not has_layers:
-        out.print("--layers tells from which node on", style="dim")
+        out.print("--layers finds the first node that differs", style="dim")
     if verdict.word == "differs" and not has_tolerance:
-        out.print("exit code 0: --tolerance says what may differ, and more fails", style="dim")
+        out.print("exit code 0: without --tolerance no difference is a failure", style="dim")
     out.print()
 
 
 def print_difference(out: Console, found: Difference) -> None:
     """Print how far two set-ups' results differ."""
-    out.print(f"test:      {found.test}")
+    print_side(out, "test", found.test)
     print_paragraph(out, str(found.test_placement), indent=_SIDE)
-    out.print(f"reference: {found.reference}")
+    print_side(out, "reference", found.reference)
     print_paragraph(out, str(found.reference_placement), indent=_SIDE)
     count = len(found.runs)
     first, last = found.runs[0], found.runs[-1]
     fed = first if first == last else f"{first} to {last}"
     out.print(f"{plural(count, 'run')}: {fed}")
+    for note in found.notes:
+        print_paragraph(out, f"note: {note}", indent=0)
     heading(out, "Outputs")
     columns = (
         "name",
@@ -92,7 +96,15 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
+    if count == 1:
+        times, rows = ("", "time"), [row[::2][:2] for row in rows]
     print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
+
+
+def print_side(out: Console, side: str, setup: Setup) -> None:
+    """Print which set-up is the test or the reference."""
+    text = f"{side}:".ljust(_SIDE) + str(setup)
+    out.print("\n".join(wrapped(text, out.width, " " * _SIDE)), soft_wrap=True)
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
@@ -104,8 +116,9 @@ def _rows(output: OutputDifference) -> list[list[object]]:
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
     rows: list[list[object]] = []
+    are_equal = not any(d.unequal for d in output.runs)
     for values, metrics in (("stored", output.raw()), ("real", output.real())):
-        if metrics:
+        if metrics and not (rows and are_equal):
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
             rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
@@ -113,14 +126,14 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return table texts of one output: mean error over runs, and worst value of other metrics.
+    """Return table texts of one output, by ``SHOWN``.
 
     Args:
         metrics: mean, deviation and extremes over runs of each metric.
     """
-    worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
-    shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
-    return [number(metrics["mean"].avg), *shown]
+    from delegraph.tools.differing.difference import SHOWN
+
+    return [number(getattr(metrics[name], part)) for name, part in SHOWN.items()]
 
 
 def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
@@ -163,7 +176,7 @@ def different_numbers(one: float, other: float) -> tuple[str, str]:
 def print_cause(out: Console, cause: Cause) -> None:
     """Print the reason why outputs differ by more than the tolerance."""
     heading(out, "Cause")
-    out.print(f"  {cause}", soft_wrap=not out.is_terminal)
+    print_paragraph(out, str(cause))
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.answers.diff import print_side
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+    print_table,
+)
 from delegraph.cli.failure import CheckFailed
 
 if TYPE_CHECKING:
@@ -56,33 +64,45 @@ def bisect_and_print(
         print_bisection(console(), found)
     if found.is_right:
         return
-    if not found.culprits:
-        raise CheckFailed(f"no node is to blame: {found.baseline or found.remarks[0]}")
-    raise CheckFailed(f"wrong with {'; with '.join(map(str, found.culprits))}")
+    raise CheckFailed(_blame(found))
 
 
 def print_bisection(out: Console, found: Bisection) -> None:
     """Print the faulty nodes, and the files that reproduce each fault."""
-    out.print(f"test:      {found.setup}")
-    out.print(f"reference: {found.reference}")
+    out.print(_verdict(found), style="bold")
+    out.print()
+    print_side(out, "test", found.setup)
+    print_side(out, "reference", found.reference)
     out.print(f"{_candidates(found)}, {plural(len(found.probes), 'probe')}")
-    if found.is_right:
-        nothing = "no delegate has a node, so there is nothing to bisect"
-        out.print("the result is right with all of them" if found.candidates else nothing)
     if found.culprits:
         heading(out, "Culprits")
-        columns = ("nodes", "operators", "delegate", "probes", "what happens")
-        print_table(out, columns, [_row(c) for c in found.culprits], right=("probes",))
+        columns = ("nodes", "operators", "delegate", "what happens")
+        print_table(out, columns, [_row(c) for c in found.culprits])
     for culprit in found.culprits:
         _print_files(out, culprit)
     if found.rules_file:
-        out.print(f"right without them: --rules {found.rules_file}", soft_wrap=True)
+        out.print(f"right without delegates on them: --rules {found.rules_file}", soft_wrap=True)
     for remark in found.remarks:
-        out.print(f"note: {remark}", soft_wrap=True)
+        print_paragraph(out, f"note: {remark}", indent=0)
+
+
+def _verdict(found: Bisection) -> str:
+    """Return which nodes are wrong, or that none is."""
+    if not found.candidates:
+        return "nothing to search: no delegate has a node"
+    if found.is_right:
+        return "right: outputs are within the tolerance with all nodes that delegates take"
+    return f"wrong: {_blame(found)}"
+
+
+def _blame(found: Bisection) -> str:
+    if not found.culprits:
+        return f"no node is to blame: {found.baseline or found.remarks[0]}"
+    return "; ".join(map(str, found.culprits))
 
 
 def _candidates(found: Bisection) -> str:
-    """Return text that counts the nodes with delegates, and among them those of the default."""
+    """Return text that counts the nodes of delegates, and among them those of the default."""
     rest = Counter(node.delegate for node in found.candidates if node.is_by_default)
     shares = " and ".join(f"{count} of {name}, by default" for name, count in rest.items())
     text = f"{plural(len(found.candidates), 'node')} with delegates"
@@ -96,7 +116,6 @@ def _row(culprit: Culprit) -> tuple[object, ...]:
         ", ".join(names),
         ", ".join(node.op for node in culprit.nodes),
         ", ".join(dict.fromkeys(node.delegate or "" for node in culprit.nodes)),
-        culprit.named_after,
         str(culprit.outcome),
     )
 
@@ -106,6 +125,6 @@ def _print_files(out: Console, culprit: Culprit) -> None:
     if files is not None:
         nodes = "node" if len(culprit.nodes) == 1 else "nodes"
         indices = ", ".join(str(node.index) for node in culprit.nodes)
-        why = " (the whole model)" if files.is_whole else ""
-        out.print(f"{nodes} {indices}: {files.model}{why}", soft_wrap=True)
+        how = "shown by the whole model" if files.is_whole else f"shown alone by {files.model}"
+        out.print(f"{nodes} {indices} {how}:", soft_wrap=True)
         out.print(f"  {files.command}", soft_wrap=True, style="dim")

@@ -19,7 +19,7 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.cli.failure import with_options
-from delegraph.delegation.placement import BY_DEFAULT, node_numbers
+from delegraph.delegation.placement import node_numbers
 from delegraph.quantities import percent
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import NOTHING
@@ -89,7 +89,8 @@ def _crossings(placement: Placement) -> str:
     sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a delegate"
     if unknown:
         return f"{sentence}, {known} and {unknown} of a size known only while invoking"
-    return f"{sentence}, {known} an invoke"
+    several = len({node.subgraph for node in placement.nodes}) > 1
+    return f"{sentence}, {known} {'if each subgraph runs once' if several else 'an invoke'}"
 
 
 def print_stages(out: Console, explanation: Explanation) -> None:
@@ -133,7 +134,7 @@ def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
 
 
 def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of the delegate (with its note) or host that runs the nodes of *stage*.
+    """Return the name of the delegate or host that runs the nodes of *stage*.
 
     Args:
         placement: which delegate or kernel computes each node.
@@ -141,10 +142,7 @@ def _runner(placement: Placement, stage: Stage) -> str:
     """
     if stage.delegate is None:
         return NOTHING if stage.is_unresolved else placement.host
-    note = placement.notes.get(stage.delegate)
-    if stage.delegate == placement.default_delegate:
-        return f"{stage.delegate}, {note or BY_DEFAULT}"
-    return f"{stage.delegate} ({note})" if note else stage.delegate
+    return stage.delegate
 
 
 def _boundary(partition: PartitionPlacement | None) -> tuple[str, str]:
@@ -177,20 +175,20 @@ def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[R
         "count": [len(refusal.nodes) for refusal in refusals],
         "share": [percent(refusal.share or 0.0) for refusal in refusals],
         "MACs": [amount(refusal.macs) for refusal in refusals],
-        "written": [size(refusal.bytes) for refusal in refusals],
+        "out": [size(refusal.bytes) for refusal in refusals],
         "operators": [_operators(refusal.ops) for refusal in refusals],
         "reason": [_reason(refusal) for refusal in refusals],
         "nodes": [_nodes(refusal.nodes) for refusal in refusals],
         "runs on": [", ".join(refusal.runs_on) for refusal in refusals],
     }
-    left_out = {"written"} if has_macs else {"share", "MACs"}
+    left_out = {"out"} if has_macs else {"share", "MACs"}
     left_out |= set() if several else {"subgraph"}
     kept = [name for name in columns if name not in left_out]
     print_table(
         out,
         kept,
         zip(*(columns[name] for name in kept), strict=True),
-        right=("subgraph", "count", "share", "MACs", "written"),
+        right=("subgraph", "count", "share", "MACs", "out"),
         optional=(("runs on",), ("MACs",), ("nodes",)),
     )
 
@@ -218,8 +216,6 @@ def _first(texts: Sequence[str], most: int, others: str) -> str:
 
 
 def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:
-    """Yield sentences with the best hints of each delegate, which is named if there are several."""
-    several = len({hint.delegate for hint in hints}) > 1
-    for delegate, group in groupby(hints, key=lambda hint: hint.delegate):
-        for hint in list(group)[:_MOST_HINTS]:
-            yield f"{delegate}: {hint}" if several else str(hint)
+    """Yield sentences with the best hints of each delegate."""
+    for _, group in groupby(hints, key=lambda hint: hint.delegate):
+        yield from map(str, list(group)[:_MOST_HINTS])

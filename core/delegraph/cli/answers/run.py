@@ -124,7 +124,7 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
         if output.top:
             _print_classes(out, output)
         elif output.threshold is not None:
-            text = f"  {output.title}: no class has a score of at least {output.threshold:g}"
+            text = f"  {output.name}: no class has a score of at least {output.threshold:g}"
             out.print(printable(text))
     print_findings(out, answer.findings, answer.picture_size, answer.is_cut)
     out.print()
@@ -148,7 +148,7 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
     """Print outputs as a table, with as many values as fit on one line."""
     heading(out, "Outputs")
     columns = ("name", "type", "shape", "range", "values")
-    facts = [(shortened(o.title), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]
+    facts = [(shortened(o.name), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]
     taken = sum(max(map(len, cells)) + 2 for cells in zip(columns[:-1], *facts, strict=True))
     room = max(_LEAST_ROOM, out.width - 2 - taken)
     shown = findings.tensors if has_findings(findings) else ()
@@ -173,7 +173,7 @@ def _times(answer: RunAnswer) -> str:
 def _print_classes(out: Console, output: OutputSummary) -> None:
     heading(
         out,
-        f"Output {shortened(output.title)!r}, {output.dtype} {list(output.shape)}: best classes",
+        f"Output {shortened(output.name)!r}, {output.dtype} {list(output.shape)}: best classes",
     )
     labelled = any(score.label is not None for score in output.top)
     rows = [

@@ -55,16 +55,17 @@ def _how_many(findings: Findings, kept: int) -> str:
 
 
 def _print_boxes(out: Console, boxes: tuple[Box, ...], size: tuple[int, int] | None) -> None:
+    labelled = any(box.label for box in boxes)
     rows = [
         (
             f"{box.score:.3f}",
             box.index,
-            box.label or "",
+            *([box.label or ""] * labelled),
             *(_place(side, size, axis) for side, axis in _sides(box)),
         )
         for box in boxes
     ]
-    columns = ("score", "class", "label", "left", "top", "right", "bottom")
+    columns = ("score", "class", *["label"] * labelled, "left", "top", "right", "bottom")
     print_table(out, columns, rows, right=("score", "class", "left", "top", "right", "bottom"))
 
 
@@ -84,8 +85,11 @@ def _print_segmentation(out: Console, found: Segmentation) -> None:
     height, width = found.mask.shape
     heading(out, f"Classes of {width} x {height} pixels")
     shown = found.classes[:_CLASSES_SHOWN]
-    rows = [(percent(c.pixels / found.mask.size), c.index, c.label or "") for c in shown]
-    print_table(out, ("share", "class", "label"), rows, right=("share", "class"))
+    labelled = any(c.label for c in shown)
+    rows = [
+        (percent(c.pixels / found.mask.size), c.index, *([c.label or ""] * labelled)) for c in shown
+    ]
+    print_table(out, ("share", "class", *["label"] * labelled), rows, right=("share", "class"))
     if len(shown) < len(found.classes):
         out.print(f"  and {len(found.classes) - len(shown)} smaller classes")
 

@@ -16,17 +16,28 @@ from delegraph.cli.answers.printing import (
     console,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     print_title,
     size,
 )
-from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
+from delegraph.cli.answers.table_layout import shortened_path
+from delegraph.cli.options.arguments import (
+    ModelPath,
+    delegate_option,
+    diagnosis_options,
+    json_option,
+)
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.quantities import duration
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.tools.setup import Setup
+
+_SHORTEST_PATH = 20
+_OTHER_COLUMNS = 48
+"""Number of characters of all other columns in the table of warmed models."""
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Mapping from a cache's name and version to its entries."""
@@ -110,7 +121,7 @@ def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
 
 
 @command.command("warm", cls=SectionedCommand)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=ModelPath())
 @delegate_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
 @click.option(
@@ -148,17 +159,30 @@ def warm(
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
         return
+    from delegraph.delegation.configuration import cache_folder
+
+    out = console()
+    room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
+    print_title(out, str(cache_folder()))
     print_table(
-        console(),
+        out,
         ("model", "new files", "size", "files in use", "time"),
         [
-            (m.model, m.new_files, size(m.new_bytes), m.used_files, duration(m.seconds))
+            (
+                shortened_path(m.model, room),
+                m.new_files,
+                size(m.new_bytes),
+                m.used_files,
+                duration(m.seconds),
+            )
             for m in found
         ],
         right=("new files", "size", "files in use", "time"),
         names=("model",),
         optional=(("files in use",), ("time",)),
     )
+    if not any(m.used_files for m in found):
+        print_paragraph(out, "the delegates of these models keep nothing in the cache")
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:

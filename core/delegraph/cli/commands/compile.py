@@ -103,6 +103,8 @@ def command(
     _require_compilable(delegates)
     if output is None and not dry_run:
         raise click.UsageError("Missing option '-o' / '--output', or --dry-run")
+    if output is not None:
+        _require_ending(model, output)
     from delegraph.runtime.options import in_groups
     from delegraph.tools import compile_model
 
@@ -111,17 +113,20 @@ def command(
             model, delegates, cpu=cpu, threads=threads, progress=tell, **in_groups(arguments)
         )
     is_any = bool(compiled.partitions or any(each.entries for each in compiled.kept))
-    answer = {"model": model, "output": output, **compiled.to_json()}
+    written = output if is_any and not dry_run else None
+    answer = {"model": model, "output": written, **compiled.to_json()}
     if not as_json:
-        _print_inside(model, output, compiled)
+        _print_inside(model, compiled)
     checked = None
-    if is_any and output is not None and not dry_run:
-        compiled.write(output)
+    if written is not None:
+        compiled.write(written)
         if not as_json:
-            click.echo(f"\nwritten to {printable(output)}")
+            click.echo(f"\nwritten to {printable(written)}")
         if not no_check:
-            checked = _checked(_setups(model, output, delegates, threads, compiled, arguments))
+            checked = _checked(_setups(model, written, delegates, threads, compiled, arguments))
             answer["check"] = checked.to_json()
+    elif is_any and not as_json:
+        click.echo("\ndry run: nothing is written")
     if as_json:
         print_json(answer)
     elif checked is not None:
@@ -156,6 +161,16 @@ def _require_compilable(delegates: Sequence[str]) -> None:
                 f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
                 f"'delegraph run MODEL -d {word}'; only an installed delegate can be compiled"
             )
+
+
+def _require_ending(model: str, output: str) -> None:
+    """Check that the written file ends in ``.tflite``, or as the file of *model*."""
+    from delegraph.bundles.opening import split_address
+
+    endings = dict.fromkeys((".tflite", Path(split_address(model)[0]).suffix.lower()))
+    if Path(output).suffix.lower() not in endings:
+        expected = " or ".join(filter(None, endings))
+        raise click.UsageError(f"--output {output!r}: expected a file ending in {expected}")
 
 
 def _setups(
@@ -213,19 +228,18 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
     return f"nothing of {Path(model).name} was compiled{why}{written}"
 
 
-def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> None:
+def _print_inside(model: str, compiled: CompiledModel) -> None:
     """Print what the written file will contain: compiled partitions, sizes and entries."""
     from delegraph.cli.answers.explanation import print_refusals, print_stages
 
     out = console()
     print_title(out, model)
-    where = "" if output is None else f": {output}"
-    before = "" if compiled.bundles else f" ({size(Path(model).stat().st_size)} before)"
+    before = "" if compiled.bundles else f" instead of {size(Path(model).stat().st_size)}"
     length = f"{size(len(compiled.content))}{before}"
     if compiled.partitions:
         count = plural(len(compiled.partitions), "partition")
         time = f"{compiled.seconds:.1f} s"
-        out.print(f"  {count} compiled in {time}{where}, {length}")
+        out.print(f"  {count} compiled in {time}: {length}")
         heading(out, "Compiled")
         print_table(
             out,
@@ -245,7 +259,7 @@ def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> No
         )
     if any(kept.entries for kept in compiled.kept):
         time = f"{compiled.seconds:.1f} s"
-        out.print(f"  prepared in {time}{where}, {length}")
+        out.print(f"  prepared in {time}: {length}")
         heading(out, "Kept in the file")
         print_table(
             out,

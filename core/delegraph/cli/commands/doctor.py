@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,9 @@ SHOWN_FAILURES = 10
 def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     """Look for problems and slow parts of this environment.
 
-    Each finding says what to run next. Another process imports every delegate's own module, so it
-    may take a while. The exit code is 1 if something is broken.
+    Findings come first, each with what to do next; then the facts that they are about. Another
+    process imports every delegate's own module, so it may take a while. The exit code is 1 if
+    something is broken.
     """
     from delegraph.cli import COMMANDS
     from delegraph.plugins import PluginSet
@@ -79,14 +81,23 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
         print_json(answer)
     else:
         out = console()
+        out.print(_summary(findings), style="bold")
+        print_findings(out, findings)
         _print(out, report, found_hosts, surveyed, by_default)
         _print_failures(out, failures)
-        heading(out, "Findings" if findings else "All is well")
-        print_findings(out, findings)
-        out.print(f"  {plural(len(findings), 'finding')}")
         if report_file is not None:
+            out.print()
             out.print(f"written to {report_file}: read it before you send it")
     return OK if is_ok else CHECK_FAILED
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    """Text with the number of findings of each level, the worst first."""
+    counts = Counter(finding.level.value for finding in findings)
+    told = ", ".join(plural(count, level) for level, count in counts.items())
+    if not told:
+        return "All is well."
+    return f"{told}:" if "error" in counts else f"Nothing is broken; {told}:"
 
 
 def _answer(
@@ -176,14 +187,12 @@ def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
     """Print failures of default delegates in earlier processes, the latest first."""
     if not failures:
         return
-    from delegraph.errors import printable
-
     heading(out, "Failures of default delegates")
     rows = [
-        (f.origin, f.phase, f.model[:12], "skipped" if f.is_skipped else "", printable(f.error))
+        (f.origin, f.shown_model, f.phase, "skipped" if f.is_skipped else "tried", f.error)
         for f in failures[:SHOWN_FAILURES]
     ]
-    print_table(out, ("distribution", "phase", "model", "", "error"), rows)
+    print_table(out, ("distribution", "model", "phase", "next time", "error"), rows)
     if len(failures) > SHOWN_FAILURES:
         out.print(f"  and {len(failures) - SHOWN_FAILURES} more; --json has all of them")
 

@@ -73,7 +73,8 @@ def command(
     given = "ADD,MUL" if operators is None else operators
     names = [operator.strip().upper() for operator in given.split(",") if operator.strip()]
     project = Project.of(name, names, template, engine or "custom")
-    clashes = list(project.clashes(installed()))
+    project.require_new()
+    clashes = project.clashes(installed())
     for clash in clashes:
         click.echo(f"warning: {clash}", err=True)
     folder = Path(project.distribution if directory is None else directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.errors import printable
 from delegraph.quantities import rate_text
 
 if TYPE_CHECKING:
@@ -201,7 +203,7 @@ def command(as_json: bool, **options: Any) -> None:
         click.echo("finished rows are kept: --resume continues the job", err=True)
         raise
     if as_json:
-        print_json(result.to_json())
+        print_json(result.to_json() | {"skipped": dict(source.skipped)})
     else:
         _print(console(), request, result, source)
     if len(result.bad) == result.rows:
@@ -215,6 +217,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
     with _predictor(request) as predictor:
         source = _source(request, predictor)
         labels, top = _classes(request, predictor)
+        _note_replaced(request.output)
 
         def tell(rows: int, bad: int) -> None:
             """Print how many rows an interrupted job has computed, and how many were bad."""
@@ -235,6 +238,12 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
                 progress=with_time_left(progress),
             )
     return result, source
+
+
+def _note_replaced(output: str) -> None:
+    """Print a note, before long work, if the output replaces a file."""
+    if os.path.isfile(output):
+        click.echo(f"note: {printable(output)} exists; it is replaced at the end", err=True)
 
 
 def with_time_left(progress: Progress) -> Progress:
@@ -322,6 +331,10 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
         f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
     )
+    if source.skipped:
+        from delegraph.scale.sources import skipped_files
+
+        out.print(f"  {skipped_files(source.skipped)}")
     if result.incidents:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:

@@ -150,14 +150,16 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
 def _run(request: RunRequest) -> RunAnswer:
     from delegraph.tools.array_files import write_npz
     from delegraph.tools.model_call import model_call
-    from delegraph.tools.output_titles import output_titles
     from delegraph.tools.recognition.drawing import draw_findings
+    from delegraph.tools.tensor_names import tensor_names, with_names
 
     model = request.setup.loaded_model()
     metadata = _metadata(model, request.signature)
     with request.setup.interpreter() as interpreter:
         call = model_call(interpreter, request.signature)
-        inputs = _inputs(request, model, metadata, call.input_details())
+        names = tensor_names(request.setup, request.signature, call, model)
+        details = with_names(call.input_details(), names.inputs)
+        inputs = _inputs(request, model, metadata, details)
         picture = _picture(request, inputs)
         values = [given.values for given in inputs]
         with progress("allocating"):
@@ -166,13 +168,12 @@ def _run(request: RunRequest) -> RunAnswer:
             invokes = tuple(_milliseconds(call.invoke) for _ in range(request.repeat))
         outputs = call.outputs()
         if request.save is not None:
-            names = [details["name"] for details, _ in outputs]
-            write_npz(request.save, names, [array for _, array in outputs])
+            write_npz(request.save, names.outputs, [array for _, array in outputs])
         findings = _findings(request, model, metadata, inputs, outputs)
-        titles = output_titles(model, request.signature, [d for d, _ in outputs], metadata)
+        named = with_names([details for details, _ in outputs], names.outputs)
         summaries = [
-            _summary(request, metadata, findings, title, *output)
-            for title, output in zip(titles, outputs, strict=True)
+            _summary(request, metadata, findings, details, array)
+            for details, (_, array) in zip(named, outputs, strict=True)
         ]
         if request.draw is not None and picture is not None:
             scores = next((summary.top for summary in summaries if summary.top), ())
@@ -212,7 +213,7 @@ def _inputs(
     """Return the value of every input, in the order of the model or of the signature."""
     import numpy as np
 
-    from delegraph.tools.called_inputs import require_room_for, signature_names
+    from delegraph.tools.called_inputs import other_input_names, require_room_for
     from delegraph.tools.given_inputs import given_inputs
     from delegraph.tools.model_inputs import input_values
     from delegraph.tools.tokenizing import text_for_all_inputs
@@ -233,7 +234,7 @@ def _inputs(
             note=note,
         )
 
-    names = signature_names(model, request.signature, details)
+    names = other_input_names(model, request.signature, details)
     words = text_for_all_inputs(request.inputs, details, names, metadata)
     return given_inputs(words, details, names, values_of)
 
@@ -272,7 +273,6 @@ def _summary(
     request: RunRequest,
     metadata: ModelMetadata,
     findings: Findings,
-    title: str,
     details: Details,
     array: NDArray[Any],
 ) -> OutputSummary:
@@ -280,11 +280,11 @@ def _summary(
     from delegraph.tools.model_outputs import summarize
 
     if int(details["index"]) in findings.tensors:
-        return summarize(array, details, top=0, title=title)
+        return summarize(array, details, top=0)
     described = metadata.tensor(int(details["index"]))
     labels = request.labels or described.axis_labels
     threshold = described.score_threshold if request.threshold is None else request.threshold
-    return summarize(array, details, labels, request.top, threshold, title)
+    return summarize(array, details, labels, request.top, threshold)
 
 
 def _milliseconds(work: Any) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +12,11 @@ from delegraph.cli.options.arguments import complete_delegate, diagnosis_options
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pytest
+
+    from delegraph.testing.conformance.scorecard import Scorecard
 
 _INTERRUPTED = 2
 _FAILURES = {1: "a check failed", 5: "no check was run"}
@@ -59,27 +62,42 @@ def command(
     from delegraph.plugins import installed
 
     for name in delegates:
+        if name.partition(":")[0].endswith(".py"):
+            raise click.UsageError(
+                f"{name!r} is a file, and the kit tests installed delegates: 'delegraph "
+                f"test-operators {name}' tries generated models on a file's"
+            )
         installed().create_delegate(name)
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
 
         require_badge_ending(badge)
-    with tempfile.TemporaryDirectory(prefix="delegraph-test-") as folder:
-        card = Path(folder) / "card.json"
-        arguments = ["--pyargs", "delegraph.testing", *(f"--delegate={name}" for name in delegates)]
-        arguments += [f"--delegate-timeout={seconds}", *["--quick"] * quick]
-        arguments += [] if badge is None else [f"--delegate-badge={badge}"]
-        code = _run([*arguments, f"--delegate-report={card}"] if as_json else arguments)
-        if card.exists():
-            print_json(json.loads(card.read_text("utf-8")))
+    arguments = ["--pyargs", "delegraph.testing", *(f"--delegate={name}" for name in delegates)]
+    arguments += [f"--delegate-timeout={seconds}", *["--quick"] * quick, "--no-header"]
+    arguments += [] if badge is None else [f"--delegate-badge={badge}"]
+    code, card = _run(arguments)
+    if as_json and card is not None:
+        print_json(card.to_json())
     if code == _INTERRUPTED:
         raise click.Abort
     if code:
         raise CheckFailed(_FAILURES.get(code, f"pytest ended with exit code {code}"))
 
 
-def _run(arguments: list[str]) -> int:
-    """Run pytest in this process; return its exit code."""
+class _Cards:
+    """Plugin of pytest that keeps the scorecard of a run."""
+
+    card: Scorecard | None = None
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        from delegraph.testing.pytest_plugin import NOTES
+
+        notes: Any = config.pluginmanager.get_plugin(NOTES)
+        self.card = None if notes is None else notes.card()
+
+
+def _run(arguments: list[str]) -> tuple[int, Scorecard | None]:
+    """Run pytest in this process; return its exit code and the scorecard."""
     try:
         import hypothesis  # noqa: F401 - the kit's modules need it
         import pytest
@@ -88,4 +106,5 @@ def _run(arguments: list[str]) -> int:
             f'the kit needs {error.name}; install it with: pip install "delegraph[testing]"'
         ) from error
     # Modules of the kit that this process has imported already are no fault of the delegates.
-    return int(pytest.main([*arguments, "-W", "ignore::pytest.PytestAssertRewriteWarning"]))
+    cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([*arguments, *quiet], plugins=[cards])), cards.card

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+    print_table,
+)
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
@@ -19,10 +29,29 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.testing.badge import Badge
+    from delegraph.testing.sweep.findings import Finding
     from delegraph.testing.sweep.sweep import SweepResult
 
 _SWEEP = "Delegraph sweep"
 """Label of the badge."""
+
+_MEANINGS = {
+    "different": "a finding, see below",
+    "equal": "the results are those of the reference",
+    "not taken": "the delegate took no node: nothing of it is tested",
+    "refused": "invalid models: both sides give an error, as they should",
+    "not judged": "no right answer is known or promised",
+}
+"""Mapping from an outcome of models to its meaning."""
+
+_FAULTS = {
+    "bare text": "an error with only Python's or NumPy's text",
+    "computes alone": "the reference gives an error",
+    "exception": "an error of none of Delegraph's classes",
+    "other words": "both sides give errors, with different texts",
+    "refuses alone": "the reference computes",
+}
+"""Mapping from a kind of fault to its meaning, where the kind does not say it."""
 
 
 @click.command("test-operators", cls=SectionedCommand)
@@ -135,7 +164,10 @@ def command(
         raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
     if result.is_idle:
         models = plural(result.cases, "model")
-        raise CheckFailed(f"the delegate takes no node of {models}: nothing of it is tested")
+        advice = "" if result.plan.operators else "; --operator OP tries an operator that it takes"
+        raise CheckFailed(
+            f"the delegate takes no node of {models}: nothing of it is tested{advice}"
+        )
 
 
 def _only(*given: str | None) -> str:
@@ -186,30 +218,84 @@ def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
 
 
 def print_sweep(out: Console, result: SweepResult) -> None:
-    """Print counts by operator, then the findings with the commands that repeat each one."""
-    from delegraph.testing.sweep.sweep import COLUMNS
-
-    columns = tuple(
-        c for c in COLUMNS if c == "cases" or any(row[c] for row in result.counts.values())
-    )
-    rows = [(op, *(row[c] for c in columns)) for op, row in sorted(result.counts.items())]
-    totals = (sum(row[c] for row in result.counts.values()) for c in columns)
-    print_table(out, ("operator", *columns), [*rows, ("all", *totals)], right=columns)
+    """Print the outcomes, also by operator, then the findings with commands that repeat them."""
     rate = result.cases / max(result.seconds, 1e-9)
-    out.print()
-    out.print(f"seed {result.plan.seed}, {rate:.0f} cases a second")
-    if not result.findings:
-        return
+    title = f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
+    out.print(title, style="bold")
+    rows = {op: _outcomes(row) for op, row in sorted(result.counts.items())}
+    total = Counter[str]()
+    for row in rows.values():
+        total += row
+    outcomes = [name for name in _MEANINGS if total[name]]
+    meanings = [(total[name], name, _MEANINGS[name]) for name in outcomes]
+    print_table(out, ("models", "outcome", "meaning"), meanings, right=("models",))
+    if result.is_of_all_operators:
+        text = (
+            "the delegate declares no claims, so all operators are tried: --operator OP tries one"
+        )
+        print_paragraph(out, text)
+    if len(tested := _tested(rows)) > 1:
+        heading(out, "By operator")
+        cells = [(op, *(row[name] for name in outcomes)) for op, row in tested.items()]
+        print_table(out, ("operator", *outcomes), cells, right=outcomes)
+    if result.findings:
+        _print_findings(out, result)
+
+
+def _outcomes(row: Mapping[str, int]) -> Counter[str]:
+    """Number of models by outcome, each counted once, from a row of the result's counts."""
+    left = row["left to the core"]
+    return Counter({
+        "different": row["different"],
+        "equal": row["equal"] - left,
+        "not taken": left,
+        "refused": row["refused by both"],
+        "not judged": row["not judged"],
+    })  # fmt: skip
+
+
+def _tested(rows: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """Rows of operators whose results were compared, and one row for all others."""
+    shown = {op: row for op, row in rows.items() if row["different"] or row["equal"]}
+    others = [row for op, row in rows.items() if op not in shown]
+    if others:
+        shown[plural(len(others), "other")] = sum(others, Counter[str]())
+    return shown
+
+
+def _print_findings(out: Console, result: SweepResult) -> None:
     heading(out, "Findings")
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in result.findings:
-        described = finding.described(result.command)
-        times = plural(finding.count, "case")
-        state = ", not repeated in a new process" if finding.state == "not repeated" else ""
-        out.print(f"  {described['model']}: {finding.fault.kind} ({times}{state})")
-        out.print(f"    {' '.join(finding.fault.detail.split())}")
-        if finding.fault.where:
-            out.print(f"    in {finding.fault.where}")
-        out.print(f"    {described['reproduce']}")
-    if result.plan.folder is not None:
-        out.print()
-        out.print(f"written to {result.plan.folder}")
+        fault = finding.fault
+        where = fault.where or f"{fault.detail} {finding.model}"
+        groups.setdefault((fault.kind, where), []).append(finding)
+    for found in groups.values():
+        finding, *more = sorted(found, key=lambda each: len(each.model))
+        _print_finding(out, finding, result.command)
+        if more:
+            cases = plural(sum(each.count for each in more), "case")
+            models = plural(len(more), "more finding")
+            print_paragraph(out, f"{models} at this place, {cases}; --json lists them", indent=4)
+    folder = result.plan.folder
+    out.print()
+    if folder is None:
+        out.print("-o FOLDER writes the models of the findings, with their inputs")
+    else:
+        out.print(f"written to {folder}")
+
+
+def _print_finding(out: Console, finding: Finding, command: str) -> None:
+    from delegraph.testing.sweep.findings import nodes_of
+
+    kind, told = finding.fault.kind, finding.described(command)
+    meaning = f" ({_FAULTS[kind]})" if kind in _FAULTS else ""
+    state = ", not repeated in a new process" if finding.state == "not repeated" else ""
+    nodes = [(node, len(list(equal))) for node, equal in groupby(nodes_of(finding.case.content))]
+    model = " ".join(f"{node} x{n}" if n > 1 else node for node, n in nodes) or finding.model
+    cases = plural(finding.count, "case")
+    print_paragraph(out, f"{model}: {kind}{meaning}, {cases}{state}")
+    print_paragraph(out, " ".join(finding.fault.detail.split()), indent=4)
+    if finding.fault.where:
+        print_paragraph(out, f"in {finding.fault.where}", indent=4)
+    out.print(f"    again: {told['reproduce']}", soft_wrap=True)  # whole lines can be copied

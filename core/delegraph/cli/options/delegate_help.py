@@ -34,8 +34,10 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
             out.print("no delegates are installed; 'delegraph plugins list' says what there is")
     else:
         offers = tuple(plugins.find(name.removesuffix(":help")) for name in wanted)
-    for offer in offers:
-        print_delegate(out, offer)
+    for number, offer in enumerate(offers):
+        if number:
+            out.print()
+        _print_offer(out, offer)
 
 
 def isolation_text(spec: DelegateSpec) -> str:
@@ -77,10 +79,15 @@ def print_claims(out: Console, offer: Offer) -> None:
 
 
 def print_delegate(out: Console, offer: Offer) -> None:
-    """Print summary, rank and options of a delegate."""
+    """Print summary, rank and options of a delegate after an empty line."""
+    out.print()
+    _print_offer(out, offer)
+
+
+def _print_offer(out: Console, offer: Offer) -> None:
     from delegraph.plugins.options import describe_options
 
-    heading(out, f"Delegate {offer.spec.name}")
+    out.print(f"Delegate {offer.spec.name}", style="bold")
     out.print(f"  {offer.spec.summary}")
     out.print(f"  rank {offer.spec.rank}")
     if offer.spec.isolate == "process":

@@ -51,17 +51,17 @@ def save_option(command: Command) -> Command:
         "--save",
         type=OutputFile(".npz"),
         metavar="FILE.npz",
-        help="Save all outputs, by tensor name.",
+        help="Save all outputs, by name.",
     )(command)
 
 
 def require_other_files(context: click.Context) -> None:
-    """Check that no file which the command writes is its model, or another argument's file.
+    """Check that no file which the command writes is its model, or another file that it reads.
 
     Raises:
         UsageError: a file would be written over.
     """
-    for name, path in _arguments(context):
+    for name, path in _files_to_read(context):
         _require_other(context, name, path)
 
 
@@ -76,15 +76,44 @@ def require_other_model(model: str) -> None:
         _require_other(context, "the model", model)
 
 
-def _arguments(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield the name and the path of each file that an argument of the command names."""
+def _files_to_read(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield what each file is that arguments and options of the command name, and its path."""
     for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if not isinstance(parameter, click.Argument) or not isinstance(parameter.type, click.Path):
+        words = _INPUTS.get(parameter.name or "")
+        is_path = isinstance(parameter.type, click.Path) and parameter.name not in _RENEWED
+        if words is None and not is_path:
             continue
-        name = "the model" if isinstance(parameter.type, ModelPath) else parameter.name.upper()
+        name = f"the file of {parameter.opts[-1]}"
+        if isinstance(parameter, click.Argument):
+            is_model = isinstance(parameter.type, ModelPath)
+            name = "the model" if is_model else (parameter.name or "").upper()
+        value = context.params.get(parameter.name or "")
         given: Iterable[Any] = value if isinstance(value, tuple) else (value,)
-        yield from ((name, os.fsdecode(path)) for path in given if path is not None)
+        for path in map(os.fsdecode, (each for each in given if each is not None)):
+            yield from ((name, each) for each in (words(path) if words is not None else (path,)))
+
+
+def _paths_in_input(word: str) -> list[str]:
+    """Return the possible paths in a text ``[NAME=]FILE``, as names may contain ``=``.
+
+    >>> _paths_in_input("a=b=c.png")
+    ['a=b=c.png', 'b=c.png', 'c.png']
+    """
+    parts = word.split("=")
+    return ["=".join(parts[start:]) for start in range(len(parts))]
+
+
+def _path_of_delegate(word: str) -> list[str]:
+    from delegraph.tools.setup import file_and_options
+
+    return [file_and_options(word)[0]]
+
+
+_RENEWED = ("check", "compare_with")
+"""Options with a file of an earlier command, which the same command may write anew."""
+
+_INPUTS = {"inputs": _paths_in_input, "delegate_files": _path_of_delegate}
+"""Functions that find paths in the texts of options, by the option's name in Python."""
 
 
 def _require_other(context: click.Context, name: str, path: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from types import FunctionType
@@ -16,6 +15,7 @@ from delegraph.errors import ArgumentError, ArgumentTypeError, StateError
 from delegraph.graph.external_buffers import official_source, self_contained
 from delegraph.graph.model import Model
 from delegraph.graph.model_files import mapped_file
+from delegraph.locks import Lock
 from delegraph.native.litert import guard
 from delegraph.native.litert.applied_delegates import AppliedDelegates
 from delegraph.native.litert.delegate import AnyModel, LiteRtDelegate, loaded
@@ -197,7 +197,7 @@ class DelegatedModel:
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def placement(self) -> Placement:

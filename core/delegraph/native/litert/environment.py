@@ -18,6 +18,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from delegraph.errors import ArgumentTypeError, StateError, UnsupportedRuntimeError
+from delegraph.locks import Lock
 from delegraph.native.litert import guard
 from delegraph.native.litert.accelerator_functions import (
     CalledAccelerator,
@@ -110,7 +111,7 @@ class _Registry:
         after: addresses of the accelerators after the runtime's own ones, in order.
     """
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: Lock = field(default_factory=Lock)
     offers: Counter[Side] = field(default_factory=Counter)
     before: list[int] = field(default_factory=list)
     after: list[int] = field(default_factory=list)

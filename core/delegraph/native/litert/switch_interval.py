@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from delegraph.locks import Lock
 
 
 class _SwitchInterval:
     """Python's thread switch interval, lowered while at least one thread requests it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._wanted: list[float] = []
         self._normal = 0.0
 

@@ -56,7 +56,7 @@ def tell(
     if error is not None:
         memory = session.failure_memory
         if memory is None:
-            memory = FailureMemory(session.model.content, session.cache_dir)
+            memory = FailureMemory(session.model, session.cache_dir)
         memory.keep(delegate, incident, error, session.inputs)
     if not session.supervision.has_warned:
         session.supervision.has_warned = True

@@ -87,8 +87,7 @@ def apply(
 
             names = default_delegates()[0] or ()
             addresses = {id(d): name for d, name in zip(asked_for, names, strict=True)}
-            content, folder = session.model.content, session.cache_dir
-            session.failure_memory = FailureMemory(content, folder, addresses)
+            session.failure_memory = FailureMemory(session.model, session.cache_dir, addresses)
             recall_failures(session, session.failure_memory)
     asked_for = added_to(asked_for, session, resolver)
     if asked_for:

@@ -3,7 +3,7 @@
 Some delegates need a long time to find out that they cannot compile a model, and would spend it
 again at each start. So slow failures are kept for later processes with the same model, shapes and
 delegate. They are forgotten when the delegate's distribution or Delegraph changes its version, and
-by ``delegraph cache clear``.
+by ``delegraph cache clear default-failures``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importlib_metadata import version
 
@@ -28,11 +28,15 @@ from delegraph.lazy_dataclass import dataclass
 from delegraph.plugins.plugin_set import installed
 
 if TYPE_CHECKING:
+    from delegraph.graph.model import Model
     from delegraph.operators.tensor import Tensor
 
 logger = logging.getLogger(__name__)
 
 NAMESPACE = "default-failures"
+
+FORGET = f"delegraph cache clear {NAMESPACE}"
+"""Command that removes the known failures, and no other data."""
 
 SLOW = 1.0
 """Duration in seconds from which on a failure is stored for later processes."""
@@ -53,6 +57,7 @@ class KnownFailure(JsonRecord):
         phase: phase in which the delegate failed, such as ``"prepare"``.
         error: text of the error.
         is_skipped: whether the delegate is not applied to this model any more.
+        file: path of the model's file at the failure; empty if it was in memory.
     """
 
     delegate: str
@@ -62,22 +67,28 @@ class KnownFailure(JsonRecord):
     phase: DelegatePhase
     error: str
     is_skipped: bool
+    file: str = ""
+
+    @property
+    def shown_model(self) -> str:
+        """Name of the model's file; for a model in memory, the start of its digest."""
+        return Path(self.file).name or f"{self.model[:12]}... (in memory)"
 
 
 class FailureMemory:
     """Known failures of one model's default delegates, kept in the cache.
 
     Args:
-        content: the model's bytes.
+        model: the model.
         cache_dir: the folder of the cache; None for the user's own.
         addresses: mapping from the ``id`` of a delegate to its name in the configuration. Failures
             of other delegates are kept for ``delegraph doctor`` only.
     """
 
     def __init__(
-        self, content: Any, cache_dir: Path | None, addresses: Mapping[int, str] | None = None
+        self, model: Model, cache_dir: Path | None, addresses: Mapping[int, str] | None = None
     ) -> None:
-        self._content = content
+        self._model = model
         self._cache_dir = cache_dir
         self._addresses = addresses or {}
         self._digest = ""
@@ -109,7 +120,7 @@ class FailureMemory:
             return None
         if known is None or not known.is_skipped:
             return None
-        when = "known from an earlier process; 'delegraph cache clear' lets it try again"
+        when = f"known from an earlier process; '{FORGET}' lets it try again"
         return Incident(name, 0, -1, (), known.phase, f"{known.error} ({when})")
 
     def keep(
@@ -125,11 +136,12 @@ class FailureMemory:
         failure = KnownFailure(
             incident.delegate,
             origin_of(incident.delegate),
-            self._model(),
+            self._model_digest(),
             _shapes(inputs),
             incident.phase,
             incident.error,
             is_skipped=address is not None and is_slow and is_compiling,
+            file=self._model.file,
         )
         try:
             content = json.dumps(failure.to_json(), sort_keys=True).encode()
@@ -137,14 +149,14 @@ class FailureMemory:
         except (OSError, DelegraphError) as reason:
             logger.debug("the failure cannot be kept: %s", reason)
 
-    def _model(self) -> str:
+    def _model_digest(self) -> str:
         import hashlib  # lazy import: it takes milliseconds, and few delegates fail
 
-        self._digest = self._digest or hashlib.sha256(self._content).hexdigest()
+        self._digest = self._digest or hashlib.sha256(self._model.content).hexdigest()
         return self._digest
 
     def _key(self, address: str, inputs: Sequence[Tensor]) -> str:
-        return f"{address} {self._model()} {_shapes(inputs)}"
+        return f"{address} {self._model_digest()} {_shapes(inputs)}"
 
     def _cache(self, name: str) -> BlobCache:
         text = f"{origin_of(name)}-delegraph-{version('delegraph')}"

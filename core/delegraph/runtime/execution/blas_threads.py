@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from _thread import allocate_lock, get_ident  # the class that threading uses, whose import is slow
+from _thread import get_ident  # as in threading, whose import is slow
 from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
 
 import numpy as np
+
+from delegraph.locks import Lock
 
 
 @cache
@@ -59,7 +61,7 @@ def openblas_of_numpy() -> OpenBlas | None:
         return None
 
 
-lock = allocate_lock()
+lock = Lock()
 """Lock that is held while threads of the libraries are counted or changed."""
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
@@ -125,7 +127,7 @@ def _restore(own: list[int], shared: list[int]) -> None:
 def _after_fork() -> None:
     """Forget the parent's threads in a forked child, where they do not exist."""
     global lock
-    lock = allocate_lock()
+    lock = Lock()
     own = [ref(each) for each in _others() if each._thread == get_ident()]
     if _open and not own:
         _restore(_outside, _outside)

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, TypeAlias
 
+from delegraph.locks import Lock
 from delegraph.runtime.execution.calls import busy_error
 
 Run: TypeAlias = Callable[[Callable[[Callable[[], None]], None]], object]
@@ -106,7 +107,7 @@ class Stopping:
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop: Callable[[], None] | None = stop
-        self._lock = threading.RLock()  # a signal handler may interrupt its owner
+        self._lock = Lock()  # a signal handler may interrupt its owner
 
     def request(self) -> None:
         """Ask the call to stop; do nothing if the call is over."""

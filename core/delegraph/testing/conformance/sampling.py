@@ -72,7 +72,7 @@ class Effort:
             return ""
         operators = {op for claim in capabilities.claims for op in claim.operators}
         return (
-            f"each claimed type of {len(operators)} operators once; "
+            f"each claimed type of {len(operators)} operator{'s' * (len(operators) != 1)} once; "
             f"{self.specimens} model for each check of the contract; "
             f"{self.examples} generated models"
         )

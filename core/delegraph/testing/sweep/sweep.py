@@ -96,6 +96,13 @@ class SweepResult:
         return not (taken or self.findings or self.plan.comparison.is_core)
 
     @property
+    def is_of_all_operators(self) -> bool:
+        """Whether the cases are of all operators, as the delegate does not declare its claims."""
+        plan = self.plan
+        is_all = not plan.operators and plan.drawn == sweep_operators()
+        return is_all and not plan.comparison.is_core
+
+    @property
     def command(self) -> str:
         """Command that repeats the sweep, without a case number."""
         return command_of(self.plan.comparison, self.plan.seed, self.plan.operators)
@@ -114,10 +121,6 @@ class SweepResult:
             "operators": {op: dict(row) for op, row in self.counts.items()},
             "findings": [finding.described(self.command) for finding in self.findings],
         }
-
-
-COLUMNS = ("cases", "equal", "refused by both", "left to the core", "different", "not judged")
-"""Columns of the table of counts by operator."""
 
 
 FEW = 1000
@@ -263,7 +266,7 @@ def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: 
 
 
 def _row(found: Counter[str], is_core: bool) -> Counter[str]:
-    """Return a row of the result table, :data:`COLUMNS`, from the counts *found* by outcome."""
+    """Return the counts of an operator's cases, from the counts *found* by outcome."""
     left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),

@@ -18,6 +18,7 @@ from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names
 
 
 def benchmark(
@@ -148,5 +149,5 @@ def _input_json(given: GivenInput) -> dict[str, Any]:
 def _save(path: str, model: TimedModel, result: BenchmarkResult) -> None:
     if not result.warmup and not result.runs:
         raise ArgumentError(f"there are no outputs to save in {path!r}: the model did not run")
-    outputs = model.call.outputs()
-    write_npz(path, [details["name"] for details, _ in outputs], [array for _, array in outputs])
+    names = tensor_names(model.setup, result.signature, model.call).outputs
+    write_npz(path, names, [array for _, array in model.call.outputs()])

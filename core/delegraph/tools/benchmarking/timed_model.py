@@ -20,6 +20,7 @@ from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.model_call import KeptState, ModelCall, model_call
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names, with_names
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import AnyInterpreter
@@ -152,6 +153,6 @@ def _import_runtime(setup: Setup) -> None:
 def _inputs(
     setup: Setup, call: ModelCall, model: Model, request: InputRequest, signature: str | None
 ) -> list[GivenInput]:
-    details = call.input_details()
+    details = with_names(call.input_details(), tensor_names(setup, signature, call, model).inputs)
     require_room_for(setup, model, details)
     return request.arrays(details, model, signature)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.tools.differing.difference import Tolerances, own_kernels
+from delegraph.tools.differing.difference import own_kernels
+from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.setup import Setup
 
 _VALUES = ("threads", "timeout", "time_limit", "memory_limit", "table_limit", "depth_limit")

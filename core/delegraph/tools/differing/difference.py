@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord, to_json
 from delegraph.tools.differing.figures import Metrics
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
-from delegraph.tools.differing.matching import converted, matched, matched_inputs
+from delegraph.tools.differing.matching import clipped, converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import (
     Spread,
     TensorDifference,
-    real_values,
     spreads,
     tensor_difference,
 )
-from delegraph.tools.differing.numerics_profile import rounding
+from delegraph.tools.differing.numerics_profile import in_compared_numbers, rounding
 from delegraph.tools.differing.side import Outputs, Side
+from delegraph.tools.differing.tolerances import (
+    Tolerances,
+    outside,
+    require_known_outputs,
+    tolerance_of,
+)
 from delegraph.tools.latency import Latency
 from delegraph.tools.model_call import Details
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
-Tolerances = Tolerance | Mapping[str, Tolerance]
-"""A tolerance for all outputs, or a mapping from an output's name to its tolerance.
+SHOWN = {"mean": "avg", "max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
+"""Mapping from each metric that tables show to the part of its spread over runs that is shown.
 
-The name ``""`` is for outputs that are not named.
+It is the mean of means, and the worst of other metrics.
 """
 
 
@@ -45,8 +48,8 @@ class OutputDifference(JsonRecord):
     """Difference of one output between test and reference, over all runs.
 
     Attributes:
-        name: name of the output in the test's model or its signature.
-        reference_name: name of the output in the reference's model or its signature.
+        name: name of the output in the test.
+        reference_name: name of the output in the reference.
         dtype, reference_dtype: element types.
         runs: the difference of each run.
         outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
@@ -96,6 +99,11 @@ class OutputDifference(JsonRecord):
         """Return the spread of the main metrics; see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
+    def shown(self, metric: str) -> float | None:
+        """Return the main value of *metric* over all runs, by :data:`SHOWN`; None without one."""
+        spreads = self.compared()
+        return getattr(spreads[metric], SHOWN[metric]) if spreads else None
+
     def signal(self) -> dict[str, Spread]:
         """Return the spread of SNR and cosine; see :attr:`TensorDifference.signal`."""
         return _spreads([d.signal for d in self.runs])
@@ -124,6 +132,7 @@ class Difference:
         test_latency, reference_latency: statistics of the run times, without warm-up runs.
         test_placement, reference_placement: which delegate or kernel ran each node.
         tolerance: the requested tolerance; None if there was none.
+        notes: sentences about the inputs that figures depend on.
     """
 
     test: Setup
@@ -138,6 +147,7 @@ class Difference:
     test_placement: Placement
     reference_placement: Placement
     tolerance: Tolerances | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -151,18 +161,19 @@ class Difference:
             for o in self.outputs
             if o.outside
         ]
-        found += [f"{name}: only the test has it" for name in self.only_in_test]
-        return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
+        alone = {"test": self.only_in_test, "reference": self.only_in_reference}
+        found += [f"{name}: only the {side} has it" for side in alone for name in alone[side]]
+        return tuple(found)
 
     def _repr_html_(self) -> str:
         """Return a table of the outputs with their worst run, which notebooks display."""
         rows = [
-            (o.name, o.dtype, *(_worst(o.compared(), m) for m in _SHOWN), "; ".join(o.remarks))
+            (o.name, o.dtype, *(o.shown(m) for m in SHOWN), "; ".join(o.remarks))
             for o in self.outputs
         ]
-        columns = ("output", "type", *_SHOWN, "remark")
+        columns = ("output", "type", *SHOWN, "remark")
         count = f"{len(self.runs)} run{'s' * (len(self.runs) != 1)}"
-        title = f"{self.test} against {self.reference}: worst of {count}"
+        title = f"{self.test} against {self.reference}: mean over {count}, worst of the others"
         return html_table(title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
@@ -176,20 +187,13 @@ class Difference:
             ),
             "signature": self.signature,
             "runs": list(self.runs),
+            "notes": list(self.notes),
             "outputs": to_json(self.outputs),
             "only_in_test": list(self.only_in_test),
             "only_in_reference": list(self.only_in_reference),
             "tolerance": to_json(by_name),
             "failures": list(self.failures),
         }
-
-
-_SHOWN = {"max": "max", "mean": "max", "p999": "max", "cosine": "min", "snr_db": "min"}
-"""Mapping from each metric that a notebook shows to the end of its spread that is the worst."""
-
-
-def _worst(spreads: Mapping[str, Spread], metric: str) -> float | None:
-    return getattr(spreads[metric], _SHOWN[metric]) if spreads else None
 
 
 def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str, Any]:
@@ -257,6 +261,7 @@ def diff(
         order = matched_inputs(test.inputs, right.inputs)
         fed = InputRuns(setup, signature, test.inputs, inputs, runs)
         found = _Found()
+        counts = np.zeros((len(test.inputs), 2), np.int64)  # clipped and all values
         for number in range(len(fed)):
             progress("comparing", number, len(fed))
             run = fed.run(number)
@@ -265,11 +270,21 @@ def diff(
                 converted(run.values[i], test.inputs[i], right.inputs[j])
                 for j, i in enumerate(order)
             ]
+            for j, i in enumerate(order):
+                stored, given = right.values[j], run.values[i]
+                count = clipped(given, stored, test.inputs[i], right.inputs[j])
+                counts[i] += count, given.size
             with fed.explained():
                 for side in (test, right) if number % 2 else (right, test):
                     side.compute(warmup if number == 0 else 0)
             found.take(run, test.outputs(), right.outputs(), tolerance)
-        return found.difference(setup, reference, signature, test, right, tolerance)
+        notes = [
+            f"{entry['name']}: {count} of {total} values are beyond the range of the reference's "
+            "input, which gets the nearest that it can hold"
+            for entry, (count, total) in zip(test.inputs, counts.tolist(), strict=True)
+            if count
+        ]
+        return found.difference(setup, reference, signature, test, right, tolerance, notes)
 
 
 class _Found:
@@ -300,7 +315,8 @@ class _Found:
             (entry, a), (other, b) = test[i], reference[j]
             difference = tensor_difference(a, b, entry, other)
             self._differences[n].append(difference)
-            given, profile = tolerance_of(tolerance, entry["name"]), rounding(b, other)
+            given = tolerance_of(tolerance, entry)
+            profile = in_compared_numbers(rounding(b, other), difference, other)
             for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
                 if allowed is not None and not difference.are_equal:
                     counts[n] += outside(difference, a, b, entry, other, allowed)
@@ -313,6 +329,7 @@ class _Found:
         test: Side,
         right: Side,
         tolerance: Tolerances | None,
+        notes: Sequence[str],
     ) -> Difference:
         """Return the difference of two set-ups, with latency and placement.
 
@@ -325,7 +342,7 @@ class _Found:
                 type_name(a),
                 type_name(b),
                 tuple(differences),
-                None if tolerance_of(tolerance, a["name"]) is None else count,
+                None if tolerance_of(tolerance, a) is None else count,
                 beyond,
             )
             for (a, b), differences, count, beyond in zip(
@@ -345,6 +362,7 @@ class _Found:
             test.interpreter.placement,
             right.interpreter.placement,
             tolerance,
+            tuple(notes),
         )
 
 
@@ -352,48 +370,3 @@ def type_name(details: Details) -> str:
     """Return the name of the element type of the tensor *details*, for tables."""
     dtype = np.dtype(details["dtype"])
     return "string" if dtype.kind == "S" else dtype.name
-
-
-def outside(
-    difference: TensorDifference,
-    test: NDArray[Any],
-    reference: NDArray[Any],
-    test_details: Details,
-    reference_details: Details,
-    tolerance: Tolerance,
-) -> int:
-    """Return the number of elements that differ by more than *tolerance*.
-
-    All elements count if the arrays cannot be compared. Stored values are compared, or real numbers
-    if types or quantization differ.
-    """
-    a, b = test, reference
-    if difference.compared is None:
-        return max(1, test.size)
-    if test.dtype.kind not in "ObSU" and difference.compared.max <= tolerance.absolute:
-        return 0
-    if difference.raw is None:
-        a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
-        b = real_values(reference, reference_details)  # type: ignore[assignment]
-    return int(np.count_nonzero(tolerance.compare(a, b) > 0))
-
-
-def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
-    """Return the tolerance for the output *name*; None if there is none."""
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return tolerance
-    return tolerance.get(name, tolerance.get(""))
-
-
-def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
-    """Check that every output that a tolerance names exists.
-
-    Raises:
-        ArgumentError: an output does not exist.
-    """
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return
-    names = [entry["name"] for entry in outputs]
-    for name in sorted(set(tolerance) - {"", *names}):
-        known = ", ".join(map(repr, names))
-        raise ArgumentError(f"a tolerance is given for {name!r}; the outputs are {known}")

@@ -25,11 +25,12 @@ from delegraph.tools.differing.bisection import (
     contradictions,
     search,
 )
-from delegraph.tools.differing.difference import Tolerances, own_kernels
+from delegraph.tools.differing.difference import own_kernels
 from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.probe_work import ANSWERS, Candidates, Job, ProbeWork
 from delegraph.tools.differing.probes import Probes
 from delegraph.tools.differing.reproduction import Reproducer, Reproduction
+from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup

@@ -52,7 +52,9 @@ def difference_page(
         f"<h1>{escape(verdict.text)}</h1>",
         _setup("test", str(found.test), str(found.test_placement)),
         _setup("reference", str(found.reference), str(found.reference_placement)),
-        f"<p class=dim>{_runs(found.runs)}</p><h2>Outputs</h2>",
+        f"<p class=dim>{_runs(found.runs)}</p>",
+        *(f"<p>{escape(note)}</p>" for note in found.notes),
+        "<h2>Outputs</h2>",
         *(_output(output) for output in found.outputs),
         *(f"<p>{escape(name)}: only the test has it</p>" for name in found.only_in_test),
         *(f"<p>{escape(name)}: only the reference has it</p>" for name in found.only_in_reference),
@@ -83,7 +85,7 @@ def _output(output: OutputDifference) -> str:
     unequal = sum(difference.unequal for difference in output.runs)
     words = [output.dtype, f"{unequal} of {count} elements differ", *output.remarks]
     compared = output.compared()
-    words += [f"{shown} {compared[name].max:.4g}" for name, shown in _FIGURES if compared]
+    words += [f"{title} {output.shown(name):.4g}" for name, title in _FIGURES if compared]
     text = f"<h3>{escape(output.name)}</h3><p>{escape('; '.join(words))}</p>"
     return text + (_histogram(histogram_of(output)) if unequal and compared else "")
 

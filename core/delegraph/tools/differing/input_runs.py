@@ -96,9 +96,8 @@ class InputRuns:
             is_missing = "unresolved" in str(error)  # both runtimes use this word
             if wide and self._request.distribution == "inference_diff" and not is_missing:
                 error.args = (
-                    f"{error}; random integers are of the whole range of their type here, as "
-                    f"inference_diff has them: where {wide[0]!r} is an index, the "
-                    "distribution 'run' gives small ones",
+                    f"{error}; random integers are of any size here: if {wide[0]!r} holds indexes, "
+                    "--distribution run draws small ones",
                 )
             raise
 

@@ -19,22 +19,20 @@ from delegraph.delegation.placement import PartitionPlacement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.array_metrics import have_same_bits
-from delegraph.tools.differing.difference import (
-    OutputDifference,
-    outside,
-    own_kernels,
-    type_name,
-)
+from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
 from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
 from delegraph.tools.differing.metrics import Figures, TensorDifference, tensor_difference
 from delegraph.tools.differing.nodes_in_place import compute_in_place
+from delegraph.tools.differing.numerics_profile import in_compared_numbers
+from delegraph.tools.differing.tolerances import outside
 from delegraph.tools.differing.unit_group import UnitGroup
 from delegraph.tools.differing.watched_side import Inner, Watched
 from delegraph.tools.progress import Progress, part_of, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import called_name
 
 LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any]], Tolerance]
 """Function that returns a tensor's tolerance from the reference's values and details."""
@@ -299,7 +297,7 @@ class _Comparison:
                 difference = tensor_difference(values, right, entry, other, self._figures)
                 count = 0
                 if self._tolerance is not None and not difference.are_equal:
-                    allowed = self._tolerance(right, other)
+                    allowed = in_compared_numbers(self._tolerance(right, other), difference, other)
                     count = outside(difference, values, right, entry, other, allowed)
                 new[tensor] = difference, count
                 found.setdefault(tensor, []).append(new[tensor])
@@ -337,7 +335,7 @@ class _Comparison:
         if tensor not in differences:
             return None
         entry, other = self._details[tensor]
-        names = self._test.spec.tensors[tensor].name, str(other["name"])
+        names = self._test.spec.tensors[tensor].name, called_name(other)
         kinds = type_name(entry), type_name(other)
         runs, counts = zip(*differences[tensor], strict=True)
         return OutputDifference(*names, *kinds, runs, sum(counts) if self._tolerance else None)

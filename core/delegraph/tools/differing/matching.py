@@ -13,6 +13,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import has_nan
 from delegraph.tools.differing.metrics import Details, real_values
 from delegraph.tools.model_call import declared_shape, input_name
+from delegraph.tools.tensor_names import called_name
 
 
 def matched(
@@ -20,8 +21,8 @@ def matched(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Return pairs of matching positions, and the unmatched positions of each side.
 
-    Tensors are paired by position if all names are equal, or none is. Otherwise they are paired
-    by the names that each side has exactly once.
+    Tensors are paired by position if all their names in the models or signatures are equal, or
+    none is. Otherwise they are paired by the names that each side has exactly once.
 
     >>> named = lambda *names: [{"name": name} for name in names]
     >>> matched(named("a", "b"), named("b", "a"))
@@ -30,7 +31,7 @@ def matched(
     ([(0, 0)], [1], [])
     """
     pairs = sorted(matched_names(test, reference).items())
-    names, others = ([entry["name"] for entry in details] for details in (test, reference))
+    names, others = ([called_name(e) for e in details] for details in (test, reference))
     if not pairs or names == others:
         pairs = [(i, i) for i in range(min(len(test), len(reference)))]
     paired, paired_too = {i for i, _ in pairs}, {j for _, j in pairs}
@@ -53,8 +54,9 @@ def matched_names(test: Sequence[Details], reference: Sequence[Details]) -> dict
 
 
 def _unique_names(details: Sequence[Details]) -> dict[str, int]:
-    counts = Counter(entry["name"] for entry in details)
-    return {e["name"]: i for i, e in enumerate(details) if e["name"] and counts[e["name"]] == 1}
+    names = [called_name(entry) for entry in details]
+    counts = Counter(names)
+    return {name: i for i, name in enumerate(names) if name and counts[name] == 1}
 
 
 def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> list[int]:
@@ -133,3 +135,20 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     limits: Any = np.iinfo(dtype.type)
     stored = np.clip(np.round(real / scale) + zero_point, limits.min, limits.max)
     return np.asarray(stored, dtype)
+
+
+def clipped(values: NDArray[Any], stored: NDArray[Any], source: Details, target: Details) -> int:
+    """Return the number of *values* beyond the range of a quantized tensor.
+
+    Args:
+        values: values of the tensor *source*.
+        stored: the same values, as :func:`converted` returns them for the tensor *target*.
+        source: details of the tensor with *values*.
+        target: details of the tensor with *stored*.
+    """
+    if stored is values or stored.dtype.kind not in "iu":
+        return 0
+    wanted, found = real_values(values, source), real_values(stored, target)
+    if wanted is None or found is None:
+        return 0
+    return int(np.count_nonzero(np.abs(wanted - found) > abs(target["quantization"][0])))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.tools.differing.metrics import TensorDifference
 
 _TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
 
@@ -30,6 +31,22 @@ def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
         return Tolerance()
     largest = _largest(values)
     return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
+
+
+def in_compared_numbers(
+    tolerance: Tolerance, difference: TensorDifference, details: Mapping[str, Any]
+) -> Tolerance:
+    """Return *tolerance* in real numbers, if *difference* compares these; a step is one scale.
+
+    Args:
+        tolerance: tolerance of stored values.
+        difference: difference of the tensor from its reference.
+        details: details of the reference.
+    """
+    scales = _scales(details)
+    if difference.raw is not None or not len(scales):
+        return tolerance
+    return Tolerance(absolute=tolerance.absolute * float(max(scales)), relative=tolerance.relative)
 
 
 def _largest(values: NDArray[Any]) -> float:

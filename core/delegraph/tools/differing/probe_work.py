@@ -16,19 +16,20 @@ from delegraph.errors import ArgumentError, DelegraphError, PluginError, in_word
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.differing.bisection import RIGHT, Nodes, Outcome
 from delegraph.tools.differing.cut_model import cut_model
-from delegraph.tools.differing.difference import (
+from delegraph.tools.differing.input_runs import InputRuns
+from delegraph.tools.differing.matching import converted, matched, matched_inputs
+from delegraph.tools.differing.metrics import tensor_difference
+from delegraph.tools.differing.side import Outputs, Side
+from delegraph.tools.differing.tolerances import (
     Tolerances,
     outside,
     require_known_outputs,
     tolerance_of,
 )
-from delegraph.tools.differing.input_runs import InputRuns
-from delegraph.tools.differing.matching import converted, matched, matched_inputs
-from delegraph.tools.differing.metrics import tensor_difference
-from delegraph.tools.differing.side import Outputs, Side
 from delegraph.tools.model_call import Details, model_call
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names, with_names
 
 Array = NDArray[Any]
 
@@ -223,8 +224,10 @@ class ProbeWork:
         """Return the input details of the tested model, which may be the reference's model."""
         if self._job.setup.model == self._job.reference.model:
             return reference.inputs
-        with replace(self._job.setup, rules=None).interpreter() as interpreter:
-            return model_call(interpreter, self._job.signature).input_details()
+        setup, signature = replace(self._job.setup, rules=None), self._job.signature
+        with setup.interpreter() as interpreter:
+            call = model_call(interpreter, signature)
+            return with_names(call.input_details(), tensor_names(setup, signature, call).inputs)
 
     def _fed(self) -> InputRuns:
         if self._inputs is None:
@@ -271,7 +274,7 @@ def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outc
     found = [f"only one side has {name!r}" for name in alone]
     for i, j in pairs:
         (entry, a), (other, b) = test[i], reference[j]
-        allowed = tolerance_of(tolerance, entry["name"])
+        allowed = tolerance_of(tolerance, entry)
         if allowed is None:
             continue
         difference = tensor_difference(a, b, entry, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,9 +13,14 @@ from numpy.typing import NDArray
 
 from delegraph.tools.model_call import Details, ModelCall, model_call
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import tensor_names, with_names
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
 """Details and values of each output, in order."""
+
+_NOT_APPLIED = re.compile(r"delegate '([^']+)' is there for it and was not applied")
+_FLEX = "Select TensorFlow op(s), included in the given model"
+_XNNPACK = "TfLiteXNNPackDelegate"
 
 
 class Side:
@@ -30,7 +36,7 @@ class Side:
         arguments: further arguments of the interpreter.
 
     Attributes:
-        inputs: details of the inputs.
+        inputs: details of the inputs, with the names that users see.
         is_reference: whether this side is the reference.
         values: input values of the next computation, in the order of *inputs*.
         seconds: duration of each computation.
@@ -50,7 +56,8 @@ class Side:
             made: Any = setup.interpreter(**arguments)
             self.interpreter: Any = stack.enter_context(made)
             self._call: ModelCall = model_call(self.interpreter, signature)
-        self.inputs: list[Details] = self._call.input_details()
+        self._names = tensor_names(setup, signature, self._call)
+        self.inputs = with_names(self._call.input_details(), self._names.inputs)
         self.values: list[NDArray[Any]] = []
         self.seconds: list[float] = []
 
@@ -88,17 +95,19 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors of the reference say that they come from the reference."""
+        """Context in which errors say that they come from the reference, and what helps."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
-            if self.is_reference:
-                error.args = (f"the reference: {error}", *error.args[1:])
+            side = "the reference: " * self.is_reference
+            error.args = (f"{side}{explained(str(error))}", *error.args[1:])
             raise
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of all outputs."""
-        return [(entry, _own(values)) for entry, values in self._call.outputs()]
+        found = self._call.outputs()
+        named = with_names([entry for entry, _ in found], self._names.outputs)
+        return [(entry, _own(values)) for entry, (_, values) in zip(named, found, strict=True)]
 
     def views(self, tensors: Sequence[int]) -> list[NDArray[Any]]:
         """Return views of allocated tensors of the first subgraph, by their indices."""
@@ -119,6 +128,22 @@ class Side:
         return [
             (details[i], np.asarray(view(i)()) if i in viewed else _own(read(i))) for i in tensors
         ]
+
+
+def explained(text: str) -> str:
+    """Return the text of an error, with the options for both sides that avoid it if there are."""
+    if _FLEX in text:
+        return (
+            "LiteRT has no kernels for this model's operators of TensorFlow; for both sides: "
+            '-d flex --reference "-d flex"'
+        )
+    if found := _NOT_APPLIED.search(text):
+        name = found[1]
+        both = f'-d {name} --reference "-d {name} --no-default-delegates"'
+        return f"{text}; for both sides: {both}"
+    if _XNNPACK in text:
+        return f"{text}; XNNPACK fails, which -d none turns off on that side"
+    return text
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:

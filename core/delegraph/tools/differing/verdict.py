@@ -47,6 +47,9 @@ def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Ver
     furthest = max(found.outputs, key=_distance, default=None)
     if furthest is None or not any(d.unequal for o in found.outputs for d in o.runs):
         count = len(found.runs)
+        if found.outputs and not any(d.count for o in found.outputs for d in o.runs):
+            text = "same, but all outputs are empty: other shapes or values of inputs may fill them"
+            return Verdict("same", None, text)
         text = f"same: no element of an output differs in {count} run{'s' * (count != 1)}"
         return Verdict("same", None, text)
     has_tolerance = any(output.outside is not None for output in found.outputs)

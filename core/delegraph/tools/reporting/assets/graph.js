@@ -156,9 +156,10 @@ class GraphView {
     return edge.element;
   }
 
+  // Whether an edge enters or leaves a partition that has a number.
   isCrossing({ source, target }) {
-    const [from, to] = [source, target].map((id) => this.graph.vertices[id].node);
-    return from?.partition !== to?.partition;
+    const [from, to] = [source, target].map((id) => partitionName(this.report, this.graph.vertices[id].node ?? {}));
+    return from !== to;
   }
 
   // All edges as two paths: thousands of elements would take long to place.
@@ -437,5 +438,5 @@ function legend(report) {
   return h("ul", { class: "legend" }, report.delegates.map((d) => entry(d, colourOf(report, d), report.notes[d])),
     taken.has(report.host) || !report.delegates.length ? entry(report.host, "host") : null,
     taken.has("nothing") ? entry("nothing", "unresolved") : null,
-    report.crossings.length ? h("li", {}, h("span", { class: "swatch crossing" }), "crosses a boundary") : null);
+    report.crossings.length ? h("li", {}, h("span", { class: "swatch crossing" }), "to or from a delegate") : null);
 }

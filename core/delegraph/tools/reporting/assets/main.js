@@ -24,12 +24,12 @@ function partitionSection(view, go) {
     { title: "nodes", class: "wide", value: (s) => s.nodes[0], cell: (s) => nodesLink(s, view, go) },
     ...["input", "output", "constant"].map((word) => ({
       title: { input: "in", output: "out", constant: "constants" }[word], isNumber: true,
-      value: (s) => s[`${word}_bytes`] ?? -1, cell: (s) => s.partition === null ? "-" : size(s[`${word}_bytes`]) })),
+      value: (s) => s[`${word}_bytes`] ?? -1, cell: (s) => partitionName(report, s) === "-" ? "-" : size(s[`${word}_bytes`]) })),
     { title: "operators", value: (s) => s.ops },
   ].filter(Boolean);
   const crossing = report.crossings.reduce((sum, c) => sum + (c.bytes ?? 0), 0);
   const told = report.crossings.length
-    ? h("p", {}, `${count(report.crossings.length, "tensor")} to or from a delegate, ${size(crossing)} an invoke.`) : null;
+    ? h("p", {}, `${count(report.crossings.length, "tensor")} to or from a delegate, ${size(crossing)} ${report.subgraphs.length > 1 ? "if each subgraph runs once" : "an invoke"}.`) : null;
   return h("section", { id: "partitions" }, h("h2", {}, "Partitions"), told, table("In execution order", columns, report.stages));
 }
 
@@ -52,10 +52,10 @@ function refusalSection() {
     { title: "delegate", value: (r) => r.delegate },
     several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
     { title: "operators", value: (r) => r.ops },
-    { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => r.macs.toLocaleString("en") },
+    { title: "reason", value: (r) => r.reason, class: "wide" },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
-    { title: "reason", value: (r) => r.reason, class: "wide" },
+    report.refusals.some((r) => r.macs) ? { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => r.macs.toLocaleString("en") } : null,
     { title: "runs on", value: (r) => r.runs_on.join(", ") },
   ].filter(Boolean);
   return h("section", { id: "left" }, h("h2", {}, "Why not"), table("What delegates left, and why", columns, report.refusals));

@@ -39,15 +39,42 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
     taps.read("offsets", 8 * count)
     offsets = taps.table("offsets")[:count]
     reach = (windows["out_width"] - 1) * windows["stride_w"] + int(offsets.max(initial=0))
-    are_inside = reach < columns * groups and int(offsets.min(initial=0)) >= 0
+    are_inside = (
+        reach < (taps["plane_columns"] or columns) * groups and int(offsets.min(initial=0)) >= 0
+    )
     windows.require(are_inside, "taps are in packed lines")
-    blocks_of_16 = -(-channels // 16)
+    in_planes = taps["plane_columns"] != 0
+    blocks_of_16 = 4 if in_planes else -(-channels // 16)
     taps.require(taps["block_bytes"] == 64 * count, "blocks hold all taps")
     taps.read("weights", blocks_of_16 * 64 * count)
     taps.read("headers", blocks_of_16 * HEADER_BYTES)
     taps.finish()
+    if in_planes:
+        _check_planes(windows, taps["plane_columns"], columns)
+        planes = 4 * (64 + steps(groups, taps["plane_columns"], channels))
+        return 64 + 4 * channels * windows["out_width"] + planes
     lanes = 64 if channels >= 64 else 16
     return 64 + 4 * lanes * (windows["out_width"] + steps(groups, columns))
+
+
+def _check_planes(windows: Touched, plane_columns: int, columns: int) -> None:
+    """Check that lines can be packed in planes.
+
+    Args:
+        windows: record that describes the geometry of the windows.
+        plane_columns: number of columns of a packed line in planes.
+        columns: number of columns that are read.
+    """
+    channels = windows["channels"]
+    is_level = windows.vector_bytes == instructions.PLANE_LEVEL_BYTES
+    windows.require(is_level, "kernels of this level read planes")
+    windows.require(channels in instructions.PLANE_CHANNELS, "planes are of 16 or 32 channels")
+    found = instructions.plane_columns(columns, channels)
+    windows.require(plane_columns == found, "planes have all columns")
+    windows.require(windows["stride_w"] == 1, "pixels in planes are adjacent")
+    is_whole = windows["width"] * channels % 64 == windows["out_width"] * channels % 64 == 0
+    windows.require(is_whole, "rows are whole units")
+    windows.require(windows["left"] + windows["width"] <= columns, "rows are in planes")
 
 
 def _line_columns(windows: Touched) -> int:

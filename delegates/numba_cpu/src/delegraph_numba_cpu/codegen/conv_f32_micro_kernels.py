@@ -6,6 +6,8 @@ window: tap *t* of pixel *m* is at ``rows[m] + taps[t]``. Sums stay in registers
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +29,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     repeated,
     splat,
     store,
+    strided,
     vector,
 )
 
@@ -38,7 +41,12 @@ It is 4 on processors whose multiply instructions can take one lane of a registe
 
 
 def matrix_product(
-    heights: tuple[int, ...], widths: tuple[int, ...], *, in_pairs: bool = False
+    heights: tuple[int, ...],
+    widths: tuple[int, ...],
+    *,
+    in_pairs: bool = False,
+    in_line: bool = False,
+    prefetches: bool = True,
 ) -> Any:
     """Return an intrinsic that computes a register tile: pixels by registers of columns.
 
@@ -48,7 +56,8 @@ def matrix_product(
     multiplied with as many rows of weights.
 
     For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes to
-    that address. So the next weights arrive while these are in use.
+    that address. So the next weights arrive while these are in use. Without *prefetches* it does
+    not, and loads one line less for each product of a value.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``; see ``conv_f32_output.write``.
 
@@ -57,7 +66,11 @@ def matrix_product(
 
     With *in_pairs*, *widths* are a whole and half a register, and heights are even. The halves of
     two adjacent pixels share a register, so their products take half as many instructions.
+
+    With *in_line*, the distance of all pixels is that of the first two, and no pixel but the first
+    needs a register for its address.
     """
+    form = _Form(widths, in_pairs, in_line, prefetches)
 
     @intrinsic
     def product(
@@ -81,7 +94,7 @@ def matrix_product(
             chosen, *others = arguments
             for height in heights:
                 with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
-                    _tile(builder, height, widths, in_pairs, *others)
+                    _tile(builder, height, form, *others)
             return target.get_dummy_value()
 
         return types.void(*[types.int64] * 14), generate
@@ -89,11 +102,20 @@ def matrix_product(
     return product
 
 
+@dataclass(frozen=True)
+class _Form:
+    """Arguments of :func:`matrix_product` besides heights."""
+
+    widths: tuple[int, ...]
+    in_pairs: bool
+    in_line: bool
+    prefetches: bool
+
+
 def _tile(
     builder: Any,
     height: int,
-    widths: tuple[int, ...],
-    in_pairs: bool,
+    form: _Form,
     rows: Any,
     taps: Any,
     tap_count: Any,
@@ -104,17 +126,26 @@ def _tile(
     *output: Any,
 ) -> None:
     """Append instructions that compute and store *height* pixels; see :func:`matrix_product`."""
+    widths, in_pairs = form.widths, form.in_pairs
     second = hidden_lanes(builder, *widths) if in_pairs else None
     sums, weights = start_values(builder, height, widths, weight, in_pairs)
-    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+    own = 2 if form.in_line else height
+    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(own)]
     outer = Loop(builder, tap_count)
     weights = outer.carried(weights)
     ahead = outer.carried(ahead)
     sums = [outer.carried(value) for value in sums]
     offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
     tap = [builder.add(address, offset) for address in pixel]
+
+    def at(k: Any) -> list[Any]:
+        """Return the addresses of byte *k* of the tap of all pixels."""
+        if form.in_line:
+            return strided(builder, builder.add(tap[0], k), builder.sub(tap[1], tap[0]), height)
+        return [builder.add(address, k) for address in tap]
+
     following, coming, *sums = _tap_products(
-        builder, sums, widths, second, tap, tap_bytes, weights, ahead, ahead_step
+        builder, sums, form, second, at, tap_bytes, weights, ahead, ahead_step
     )
     outer.close(following, coming, *sums)
     if in_pairs:
@@ -125,9 +156,9 @@ def _tile(
 def _tap_products(
     builder: Any,
     sums: list[Any],
-    widths: tuple[int, ...],
+    form: _Form,
     second: Any,
-    tap: list[Any],
+    at: Callable[[Any], list[Any]],
     tap_bytes: Any,
     weights: Any,
     ahead: Any,
@@ -136,8 +167,9 @@ def _tap_products(
     """Append the products of one tap.
 
     Return the weights' and prefetch's next addresses, and the sums. *second* is the mask of
-    :func:`_add_products_in_pairs`, or None.
+    :func:`_add_products_in_pairs`, or None. *at* returns the addresses of a byte of the tap.
     """
+    widths = form.widths
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
         """Append *count* more values of every pixel, from byte *k* of the tap on.
@@ -145,19 +177,16 @@ def _tap_products(
         Return the new values.
         """
         weights, ahead, *sums = values
-        loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
-
-        def value_of(m: int, i: int) -> Any:
-            if count == 1:
-                return load(builder, builder.add(tap[m], k), F32)
-            return builder.extract_element(loaded[m], ir.Constant(I32, i))
-
+        kind = F32 if count == 1 else vector(F32, count)
+        loaded = [load(builder, address, kind) for address in at(k)]
         for i in range(count):
-            for line in range(0, 4 * sum(widths), 64):
+            for line in range(0, 4 * sum(widths), 64) if form.prefetches else ():
                 prefetch(builder, builder.add(ahead, integer(line)))
             ahead = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
-            pixels = [value_of(m, i) for m in range(len(tap))]
+            pixels = loaded
+            if count > 1:
+                pixels = [builder.extract_element(x, ir.Constant(I32, i)) for x in loaded]
             if second is None:
                 sums = _add_products(builder, sums, widths, pixels, weights)
             else:

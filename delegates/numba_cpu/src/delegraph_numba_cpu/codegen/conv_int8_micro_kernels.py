@@ -222,12 +222,21 @@ def _dot_taps(pixels, vectors, group):
     """
 
     @intrinsic
-    def dot_taps(context, line, pixel_bytes, weights, offsets, count, header, acc):
-        """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``."""
+    def dot_taps(
+        context, line, pixel_bytes, vector_bytes, column_bytes, weights, offsets, count, header, acc
+    ):
+        """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``.
+
+        Pixels, their vectors, and columns of the packed line are these numbers of bytes apart.
+        """
 
         def generate(lowering, builder, signature, arguments):
-            line, pixel_bytes, weights, offsets, count, header, acc = arguments
-            places = [integer(64 * v) for v in range(vectors)]
+            (
+                line, pixel_bytes, vector_bytes, column_bytes, weights, offsets, count, header, acc,
+            ) = arguments  # fmt: skip
+            numbers = range(vectors)
+            places = [integer(64 * v) for v in numbers]
+            vectors_at = [builder.mul(vector_bytes, integer(v)) for v in numbers]
             biases = [
                 load(builder, builder.add(header, integer(v * HEADER_BYTES)), V16I32)
                 for v in range(vectors)
@@ -241,13 +250,13 @@ def _dot_taps(pixels, vectors, group):
                 for place in places
             ]
             offset = load(builder, builder.add(offsets, builder.shl(loop.index, integer(3))), I64)
-            start = builder.add(line, builder.mul(offset, integer(64 * group)))
+            start = builder.add(line, builder.mul(offset, column_bytes))
             found = []
             for values, pixel in zip(carried, pixels_at, strict=True):
                 at = builder.add(start, pixel)
                 found += [
                     dot(builder, value, load(builder, builder.add(at, place), V16I32), weight)
-                    for value, place, weight in zip(values, places, prepared, strict=True)
+                    for value, place, weight in zip(values, vectors_at, prepared, strict=True)
                 ]
             loop.close(*found)
             for i, value in enumerate(found):
@@ -255,7 +264,7 @@ def _dot_taps(pixels, vectors, group):
                 store(builder, value, builder.add(acc, place))
             return lowering.get_dummy_value()
 
-        return types.void(i64, i64, i64, i64, i64, i64, i64), generate
+        return types.void(*[i64] * 9), generate
 
     return dot_taps
 
@@ -267,10 +276,14 @@ def _dot_group(pixels):
     dot_vector = _dot_taps(pixels, 1, GROUP)
 
     @jit
-    def dot_vectors(line, pixel_bytes, weights, offsets, count, header, acc):
+    def dot_vectors(
+        line, pixel_bytes, vector_bytes, column_bytes, weights, offsets, count, header, acc
+    ):
         for _ in range(GROUP):
-            dot_vector(line, pixel_bytes, weights, offsets, count, header, acc)
-            line, weights = line + 64, weights + 64
+            dot_vector(
+                line, pixel_bytes, vector_bytes, column_bytes, weights, offsets, count, header, acc
+            )
+            line, weights = line + vector_bytes, weights + 64
             header, acc = header + HEADER_BYTES, acc + 64
 
     return dot_vectors
@@ -321,19 +334,22 @@ def pack_column(context, a, b, c, d, count, flip, target):
 
 
 @intrinsic
-def pack_column_64(context, a, b, c, d, flip, target):
-    """Store a word for each of 64 channels: its bytes at *a*, *b*, *c* and *d*."""
+def pack_column_64(context, a, b, c, d, flip, target, apart):
+    """Store a word for each of 64 channels: its bytes at *a*, *b*, *c* and *d*.
+
+    The four vectors of words are *apart* bytes apart.
+    """
 
     def generate(lowering, builder, signature, arguments):
-        *rows, flip, target = arguments
+        *rows, flip, target, apart = arguments
         mask = splat(builder, builder.trunc(flip, I8), 64)
         kind = ir.VectorType(I8, 64)
         loaded = [builder.xor(load(builder, row, kind), mask) for row in rows]
         for i, packed in enumerate(dot_products.zipped(builder, loaded)):
-            store(builder, packed, builder.add(target, integer(64 * i)))
+            store(builder, packed, builder.add(target, builder.mul(apart, integer(i))))
         return lowering.get_dummy_value()
 
-    return types.void(i64, i64, i64, i64, i64, i64), generate
+    return types.void(*[i64] * 7), generate
 
 
 @intrinsic

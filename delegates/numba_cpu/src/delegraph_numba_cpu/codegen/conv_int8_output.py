@@ -24,8 +24,15 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     splat,
     store,
     store_first,
+    vector,
 )
-from delegraph_numba_cpu.instructions.conv_int8 import HEADER, HEADER_BYTES
+from delegraph_numba_cpu.instructions.conv_int8 import (
+    FRACTION,
+    FRACTION_BITS,
+    HEADER,
+    HEADER_BYTES,
+    UNCERTAIN,
+)
 
 ROWS = 4
 """Number of rows of 16 results that are converted together and share the header's vectors."""
@@ -99,9 +106,7 @@ def _all_of(rescale, *names):
         parts = [_parts(builder, header, names) for header in headers]
 
         def rescale_all(vectors):
-            return [
-                rescale(builder, vector, *part) for vector, part in zip(vectors, parts, strict=True)
-            ]
+            return [rescale(builder, *each) for each in _with(vectors, parts)]
 
         return rescale_all
 
@@ -114,55 +119,88 @@ _EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
 _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
-def _if_near(exact, takes_away):
+def _quickly(quick, exact):
     """Return a function like that of :func:`_all_of`: it uses float32 where the result is certain.
 
     Elsewhere it uses float64.
 
-    Headers have one offset that gives more than the right value, and one that gives less. Both are
-    0.5 lower than a floor needs, so that rounding to nearest gives the floor. If both give the same
-    integer, it is right; else float64 decides.
-
     Args:
-        exact: the ``prepare`` that rescales in float64; see :func:`_all_of`.
-        takes_away: whether negative values are rescaled with another offset.
+        quick: function that loads header fields, as :func:`_all_of` returns it. Its function
+            returns rescaled vectors, and of each of the 16 lanes whether any may be wrong.
+        exact: the ``prepare`` that rescales in float64.
     """
 
     def prepare(builder, headers):
-        parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
-        if takes_away:
-            for part, header in zip(parts, headers, strict=True):
-                part += [builder.fptrunc(x, V16F32) for x in _parts(builder, header, ("away",))]
-
-        def nearest(vector, scale, offsets, away):
-            real = builder.sitofp(vector, V16F32)
-            for offset in offsets:
-                if away:
-                    offset = _away_offset(builder, vector, offset, *away)
-                value = multiply_add(builder, real, scale, offset)
-                yield dot_products.rounded_to_even(builder, value)
+        rescale = quick(builder, headers)
 
         def rescale_all(vectors):
-            # No difference is negative, so none cancels another.
-            quick, difference = [], constant(0)
-            for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
-                found, least = nearest(vector, scale, (offset, below), away)
-                quick.append(found)
-                difference = builder.add(difference, builder.sub(found, least))
-            differ = builder.bitcast(builder.icmp_signed("!=", difference, constant(0)), I16)
+            found, doubts = rescale(vectors)
             before = builder.block
-            any_differs = builder.icmp_signed("!=", differ, ir.Constant(I16, 0))
-            with builder.if_then(any_differs, likely=False):
+            is_any = builder.icmp_signed("!=", builder.bitcast(doubts, I16), ir.Constant(I16, 0))
+            with builder.if_then(is_any, likely=False):
                 slow = exact(builder, headers)(vectors)
                 inside = builder.block
             return [
                 merged(builder, (fast, before), (right, inside))
-                for fast, right in zip(quick, slow, strict=True)
+                for fast, right in zip(found, slow, strict=True)
             ]
 
         return rescale_all
 
     return prepare if dot_products.ROUNDS_QUICKLY else exact
+
+
+def _by_fraction(builder, headers):
+    """Rescale to int32 with 16 bits after the point, for headers with :data:`FRACTION`.
+
+    The offset gives more than the right value, by less than ``UNCERTAIN``. So the floor is right
+    where the fraction is not less than that. Values that do not fit int32 become its least number,
+    which has the fraction 0.
+    """
+    parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
+    words = vector(I16, 32)
+
+    def rescale_all(vectors):
+        fixed = [_nearest(builder, *each) for each in _with(vectors, parts)]
+        least, *others = [builder.bitcast(each, words) for each in fixed]
+        for other in others:
+            least = call(builder, "llvm.umin.v32i16", words, [least, other])
+        fraction = builder.and_(builder.bitcast(least, V16I32), constant(FRACTION - 1))
+        doubts = builder.icmp_signed("<", fraction, constant(UNCERTAIN))
+        return [builder.ashr(each, constant(FRACTION_BITS)) for each in fixed], doubts
+
+    return rescale_all
+
+
+def _by_two_offsets(builder, headers):
+    """Rescale with two offsets, for headers without fraction.
+
+    One offset gives more than the right value, the other gives less. Both are 0.5 lower than a
+    floor needs, so that rounding to nearest gives the floor. If both give the same integer, it is
+    right.
+    """
+    parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
+    for part, header in zip(parts, headers, strict=True):
+        part += [builder.fptrunc(x, V16F32) for x in _parts(builder, header, ("away",))]
+
+    def rescale_all(vectors):
+        # No difference is negative, so none cancels another.
+        found, difference = [], constant(0)
+        for acc, scale, *offsets, away in _with(vectors, parts):
+            more, less = (
+                _nearest(builder, acc, scale, _away_offset(builder, acc, offset, away))
+                for offset in offsets
+            )
+            found.append(more)
+            difference = builder.add(difference, builder.sub(more, less))
+        return found, builder.icmp_signed("!=", difference, constant(0))
+
+    return rescale_all
+
+
+def _with(vectors, parts):
+    """Return each vector with the fields of its header."""
+    return [(each, *part) for each, part in zip(vectors, parts, strict=True)]
 
 
 def _finisher(prepare):
@@ -255,9 +293,9 @@ def _finisher_64(prepare):
 
 _ALL = (
     _NEAREST,
-    _if_near(_EXACT, False),
-    _if_near(_EXACT_AWAY, True),
-    _if_near(_EXACT_CLOSE, True),
+    _quickly(_by_fraction, _EXACT),
+    _quickly(_by_two_offsets, _EXACT_AWAY),
+    _quickly(_by_two_offsets, _EXACT_CLOSE),
 )
 finish_nearest, finish_exact, finish_exact_away, finish_exact_close = map(_finisher, _ALL)
 finish_nearest_64, finish_exact_64, finish_exact_away_64, finish_exact_close_64 = map(

@@ -84,6 +84,8 @@ HEADER = {
 
 An accumulator times ``scale``, plus ``offset``, is above the exact value. The same plus ``below``
 is below it. The difference is at most twice ``NEAR``. Both are 0.5 less than a floor needs.
+With the rounding ``EXACT``, ``scale`` and ``offset`` are ``FRACTION`` times as large, and
+``offset`` is what a floor needs.
 """
 
 HEADER_BYTES = 704
@@ -101,8 +103,16 @@ NEAR = 2.0**-13
 
 A result is a product of at most 514 plus an offset. Rounding of the accumulator and of the scale
 adds an error of 2**-23 of the product. The offset and the sum are rounded to 2**-16, and for
-negative values there is one more rounding. The total is less than 0.00011.
+negative values, or to integers with a fraction, there is one more rounding. The total is less than
+0.00011.
 """
+
+FRACTION_BITS = 16
+FRACTION = 1 << FRACTION_BITS
+"""Number of fraction bits of results with the rounding ``EXACT``, and their unit's inverse."""
+
+UNCERTAIN = int(2 * NEAR * FRACTION)
+"""Fractions below this do not decide whether a result was less than the integer."""
 
 ACC_BYTES = 4096 + 64
 """Number of bytes for accumulators and tile registers, at the start of scratch memory."""

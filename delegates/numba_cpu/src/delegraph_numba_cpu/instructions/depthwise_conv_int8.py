@@ -7,7 +7,7 @@ FAMILY = "depthwise_conv_int8"
 TAPS = Instruction(
     "taps",
     FAMILY,
-    "weights headers offsets count channels block_bytes low high rounding out_flip",
+    "weights headers offsets count channels block_bytes low high rounding out_flip plane_columns",
 )
 """Depthwise weights as 32-bit words of four vertically adjacent taps.
 
@@ -19,7 +19,32 @@ line at which the words are read, int64. Headers and ``out_flip`` are those of
 With ``CpuLevel.has_int16_pairs``, and windows for which ``has_pairs`` of the lowering holds, words
 are two int16. Words of rows 0 and 2 of every four rows of
 the window precede those of rows 1 and 3.
+
+``plane_columns`` is 0, or the columns of a packed line in planes; see
+``kernels/depthwise_conv_int8_planes.py``. ``channels`` is then 16 or 32, and weights and headers
+are those of 64 channels, in which the channels are repeated.
 """
+
+PLANE_LEVEL_BYTES = 64
+"""Number of bytes of a vector on levels that pack lines in planes."""
+
+PLANE_CHANNELS = (16, 32)
+"""Numbers of channels of images whose lines are packed in planes."""
+
+
+def plane_columns(columns: int, channels: int) -> int:
+    """Return the number of columns of a packed line in planes, which end with 64 unread bytes.
+
+    Args:
+        columns: number of columns that are read.
+        channels: number of channels.
+
+    >>> plane_columns(34, 32), plane_columns(34, 16)
+    (36, 40)
+    """
+    pixels = 64 // channels
+    return (-(-columns // pixels) + 1) * pixels
+
 
 DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
 """DEPTHWISE_CONV_2D with one output per channel, for ``rows`` output rows of all images."""

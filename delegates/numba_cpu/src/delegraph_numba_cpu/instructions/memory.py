@@ -98,11 +98,12 @@ def constant(array: NDArray[Any], *, is_own: bool = False) -> Memory:
         array: the values.
         is_own: whether the array, or the array of which it is a part, belongs to the caller.
     """
-    if array.ctypes.data % 64 or (array.base is not None and not is_own):
+    address: int = array.__array_interface__["data"][0]
+    if address % 64 or (array.base is not None and not is_own):
         copy = aligned_bytes(array.nbytes)
         copy[:] = array.reshape(-1).view(np.uint8)
-        array = copy
-    return Memory(array.nbytes, array.ctypes.data, array=array)
+        array, address = copy, copy.__array_interface__["data"][0]
+    return Memory(array.nbytes, address, array=array)
 
 
 def in_place(tensor: Tensor) -> Memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,10 @@ from delegraph_numba_cpu.program.program import Program, packed
 
 LEAST_OF_MODEL = 64 << 10
 """Number of bytes from which on a file refers to the model's constant instead of a copy."""
+
+
+JOINED = 256 << 10
+"""Largest number of bytes that several constants have together if they are joined."""
 
 
 def pieces_of(
@@ -100,7 +104,7 @@ class _Writer:
             np.array([node for row in program.rows for node in row.nodes], "<i4"),
             np.array(list(self._shared_constants.items()), file.SHARED_CONSTANT),
         ]
-        constants = self._constants(memories)
+        constants = list(_joined(self._constants(memories)))
         size = sum(map(len, constants))
         header = np.zeros(1, file.HEADER)
         header[0] = (
@@ -198,6 +202,24 @@ class _Writer:
                 yield self._number[id(word.memory)], word.offset
             else:
                 yield -1, number
+
+
+def _joined(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Yield *pieces* with small neighbours joined: a program has hundreds of small constants."""
+    small: list[NDArray[np.uint8]] = []
+    size = 0
+    for piece in pieces:
+        if size + len(piece) > JOINED and small:
+            yield _whole(small)
+            small, size = [], 0
+        small.append(piece)
+        size += len(piece)
+    if small:
+        yield _whole(small)
+
+
+def _whole(pieces: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _padded(part: NDArray[Any], unit: int) -> NDArray[np.uint8]:

@@ -8,6 +8,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     fill_bytes,
     jit,
     load_f32,
+    load_i64,
     not_inlined,
     store_f32,
     word,
@@ -66,12 +67,21 @@ MIDDLE_HEIGHT = HEIGHT + HEIGHT % 2 if IN_PAIRS else HEIGHT
 HALF_HEIGHT = 12
 """Number of pixels of a register tile of half a register of columns, where there are so many."""
 
+LINE_HEIGHT = {64: 16, 32: 12}.get(4 * LANES, 0)
+"""Number of adjacent pixels of a register tile of one register of columns; 0 for no tile of them.
+
+So many sums wait for no product, and a row of weights is loaded for more of them.
+"""
+
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product(
-    (MIDDLE_HEIGHT,), (LANES, LANES // 2), in_pairs=IN_PAIRS
+    (MIDDLE_HEIGHT,), (LANES, LANES // 2), in_pairs=IN_PAIRS, prefetches=False
 )
-narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
-half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,))
+narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,), prefetches=False)
+narrow_line = conv_f32_micro_kernels.matrix_product(
+    (LINE_HEIGHT or 1,), (LANES,), in_line=True, prefetches=False
+)
+half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,), prefetches=False)
 half_of_pairs = conv_f32_pixel_pairs.pairs_product(HALF_HEIGHT, HALF)
 low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
 middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
@@ -220,6 +230,10 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
             height = MIDDLE_HEIGHT
             middle(MIDDLE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
                    pitch, pixels, columns, limits)
+        elif columns > HALF and LINE_HEIGHT and pixels >= LINE_HEIGHT and is_line(rows):
+            height = LINE_HEIGHT
+            narrow_line(LINE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
+                        pitch, pixels, columns, limits)
         elif columns > HALF:
             narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
@@ -236,6 +250,16 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
         residual += height * residual_pitch
         pixels -= height
     # fmt: on
+
+
+@jit
+def is_line(rows):
+    """Whether the ``LINE_HEIGHT`` pixels whose addresses are at *rows* are equally far apart.
+
+    They are in an image, so only pixels at the end of a row have another distance to the next.
+    """
+    first, last = load_i64(rows), load_i64(rows + 8 * (LINE_HEIGHT - 1))
+    return last - first == (LINE_HEIGHT - 1) * (load_i64(rows + 8) - first)
 
 
 @jit

@@ -5,9 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     TAP_PIXELS,
     dot_tap,
-    dot_tap_64,
     dot_taps,
-    dot_taps_64,
     fill_dwords,
     pack_column,
     pack_column_64,
@@ -15,7 +13,7 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
 from delegraph_numba_cpu.codegen.depthwise_conv_int8_pairs import adjacent_product
 from delegraph_numba_cpu.codegen.dot_products import HAS_MADD, SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word
-from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.registry import kernel, level
 from delegraph_numba_cpu.instructions import depthwise_conv_int8 as instructions
 from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     HEADER_BYTES,
@@ -39,12 +37,16 @@ from delegraph_numba_cpu.kernels.conv_int8_windows import (
     WIDTH,
     ZERO,
 )
+from delegraph_numba_cpu.kernels.depthwise_conv_int8_planes import dot_units, plane_row
+from delegraph_numba_cpu.kernels.depthwise_conv_int8_rows import fill_columns, four_rows
 
 TAPS = instructions.TAPS
 
-WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES = TAPS.slots(
-    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes"
+WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES, COLUMNS = TAPS.slots(
+    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes", "plane_columns"
 )
+
+HAS_PLANES = level().vector_bytes == instructions.PLANE_LEVEL_BYTES
 
 
 @jit
@@ -52,17 +54,6 @@ def line_columns(windows):
     """Return the number of columns of a packed line, padding at both sides included."""
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
-
-
-@jit
-def row_address(image, modulus, row_bytes, windows, row, nothing):
-    """Return the address of row *row* of the input, or *nothing* for a row outside the image.
-
-    Row *r* is stored as row *r* modulo *modulus* of the memory at *image*.
-    """
-    if row < 0 or row >= word(windows, HEIGHT):
-        return nothing
-    return image + row % modulus * row_bytes
 
 
 @jit
@@ -89,13 +80,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
     column_bytes = 256 if wide else 64
     y = row * word(windows, STRIDE_H) - word(windows, TOP)
     for first in range(0, kernel, 4):
-        a = row_address(image, modulus, row_bytes, windows, y, nothing)
-        b = row_address(image, modulus, row_bytes, windows, y + dilation, nothing)
-        c = row_address(image, modulus, row_bytes, windows, y + 2 * dilation, nothing)
-        d = row_address(image, modulus, row_bytes, windows, y + 3 * dilation, nothing)
-        b = b if first + 1 < kernel else nothing
-        c = c if first + 2 < kernel else nothing
-        d = d if first + 3 < kernel else nothing
+        a, b, c, d = four_rows(image, modulus, row_bytes, windows, first, y, nothing)
         # A row outside the image has the same bytes for every column, so its step is 0.
         a, a_step = (a, 0) if a == nothing else (a + channel, channels)
         b, b_step = (b, 0) if b == nothing else (b + channel, channels)
@@ -106,7 +91,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         place = line + left * column_bytes
         if wide:
             for _ in range(inside):
-                pack_column_64(a, b, c, d, flip, place)
+                pack_column_64(a, b, c, d, flip, place, 64)
                 a, b, c, d = a + a_step, b + b_step, c + c_step, d + d_step
                 place += 256
         else:
@@ -117,13 +102,6 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         fill_columns(place, columns - left - inside, column_bytes, around)
         line += column_bytes * columns
         y += 4 * dilation
-
-
-@jit
-def fill_columns(line, columns, column_bytes, value):
-    """Fill *columns* columns of a packed line with copies of a 32-bit word."""
-    for place in range(line, line + columns * column_bytes, 64):
-        fill_dwords(place, value)
 
 
 @jit
@@ -145,6 +123,9 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
     nothing, sums = memory, memory + 64
     around = (word(windows, ZERO) ^ word(windows, FLIP)) * 0x01010101
     fill_dwords(nothing, around)
+    if HAS_PLANES and word(taps, COLUMNS):
+        plane_row(image, modulus, windows, taps, row, target, memory)
+        return
     block = first
     while block < last:
         wide = 16 * block + 64 <= channels
@@ -176,27 +157,21 @@ def dot_row(line, windows, taps, block, wide, sums):
     if HAS_MADD and has_pairs(windows):
         dot_row_pairs(line, windows, taps, block, wide, sums)
         return
+    if wide:
+        units = word(windows, OUT_WIDTH)
+        dot_units(line, 256 * word(windows, STRIDE_W), 64, 256, taps, block, units, sums)
+        return
     out_width, count, offsets = word(windows, OUT_WIDTH), word(taps, COUNT), word(taps, OFFSETS)
     weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
     header = word(taps, HEADERS) + block * HEADER_BYTES
     step, x = word(windows, STRIDE_W) * 64, 0
-    if wide:
-        while x + TAP_PIXELS <= out_width:
-            pixel, acc = line + 4 * x * step, sums + 256 * x
-            dot_taps_64(pixel, 4 * step, weights, offsets, count, header, acc)
-            x += TAP_PIXELS
-        while x < out_width:
-            pixel, acc = line + 4 * x * step, sums + 256 * x
-            dot_tap_64(pixel, 4 * step, weights, offsets, count, header, acc)
-            x += 1
-        return
     while x + TAP_PIXELS <= out_width:
         pixel, acc = line + x * step, sums + 64 * x
-        dot_taps(pixel, step, weights, offsets, count, header, acc)
+        dot_taps(pixel, step, 64, 64, weights, offsets, count, header, acc)
         x += TAP_PIXELS
     while x < out_width:
         pixel, acc = line + x * step, sums + 64 * x
-        dot_tap(pixel, step, weights, offsets, count, header, acc)
+        dot_tap(pixel, step, 64, 64, weights, offsets, count, header, acc)
         x += 1
 
 

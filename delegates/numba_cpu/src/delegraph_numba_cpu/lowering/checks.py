@@ -43,11 +43,12 @@ def check_quantization(call: Call) -> Rejection | None:
         limits = None if tensor is None else _RANGES.get(tensor.type.name)
         if tensor is None or limits is None or tensor.quantization is None:
             continue
-        scales, points = tensor.quantization.scales, tensor.quantization.zero_points
-        if not np.isfinite(scales).all():
-            return Rejection("scale", actual=scales.tolist(), expected="numbers", tensor=index)
-        if len(points) and not limits[0] <= points.min() <= points.max() <= limits[1]:
-            actual, expected = [int(points.min()), int(points.max())], list(limits)
+        scales = tensor.quantization.scales.tolist()
+        points = tensor.quantization.zero_points.tolist()
+        if not all(map(math.isfinite, scales)):
+            return Rejection("scale", actual=scales, expected="numbers", tensor=index)
+        if points and not limits[0] <= min(points) <= max(points) <= limits[1]:
+            actual, expected = [min(points), max(points)], list(limits)
             return Rejection("zero-point", actual=actual, expected=expected, tensor=index)
     return None
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import re2
 from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
@@ -19,8 +18,23 @@ from delegraph_flex.numpy_executor.registry import operator
 Strings = NDArray[np.object_]
 
 
+def _re2() -> Any:
+    """Module ``re2``: its distribution has no wheels for the newest Pythons.
+
+    Raises:
+        Unsupported: it is not installed.
+    """
+    try:
+        import re2
+    except ImportError as error:
+        reason = "google-re2 is not installed: pip install google-re2"
+        raise Unsupported(reason, "executor") from error
+    return re2
+
+
 @lru_cache(maxsize=64)
 def _compiled(pattern: bytes | str) -> Any:
+    re2 = _re2()
     options = re2.Options()
     options.log_errors = False
     try:
@@ -106,6 +120,7 @@ def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArr
 def replace(node: FlexNode) -> Step:
     r"""Function that replaces matches of a pattern; ``\1`` in the replacement is a group."""
     globally = node.bool("replace_global", True)
+    _re2()
 
     def run(x: Strings, pattern: NDArray[Any], rewrite: NDArray[Any]) -> NDArray[Any]:
         return _replaced(x, _compiled(pattern.item()), rewrite.item(), globally)
@@ -128,6 +143,7 @@ def _matched(pattern: Any) -> Step:
 @operator("RegexFullMatch")
 def full_match(node: FlexNode) -> Step:
     """Return a function that computes whether a whole string matches a pattern."""
+    _re2()
     return lambda x, pattern: _matched(_compiled(pattern.item()))(x)
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
-from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import Lines
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
@@ -16,9 +13,6 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     Integers,
     matrix_blocks,
     signed_bytes,
-    summands_of,
-    tap_blocks,
-    tap_pairs,
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
@@ -36,27 +30,6 @@ PRODUCTS_A_NANOSECOND = 200
 
 RESULT_PRODUCTS = 50
 """Cost of a result beside its products, in products."""
-
-
-def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
-    """Number of scratch bytes that a thread needs for an output row of a depthwise convolution.
-
-    Args:
-        channels: number of channels.
-        down: windows along the height.
-        across: windows along the width.
-    """
-    lanes = 64 if channels >= 64 else 16
-    return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
-
-
-def line_columns(across: Window) -> int:
-    """Return the number of input columns, padding included, that an output row's windows read.
-
-    Args:
-        across: windows along the width.
-    """
-    return (across.output - 1) * across.stride + across.span
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
@@ -325,58 +298,3 @@ def pack_matrices(
         for i in range(count)
     ]
     return builder.records(("matrix", *name), instructions.MATRIX, records)
-
-
-def has_pairs(down: Window, across: Window) -> bool:
-    """Whether a depthwise kernel reads weights in pairs on levels with ``has_int16_pairs``.
-
-    It does where windows of adjacent pixels share columns, and there is a micro-kernel.
-
-    Args:
-        down: windows along the height.
-        across: windows along the width.
-    """
-    shares = across.stride == 1 or (across.stride == 2 and across.dilation == 1)
-    are_many = across.output >= 4 * across.dilation
-    return across.kernel in (3, 5) and shares and down.kernel > 1 and are_many
-
-
-def pack_taps(
-    builder: ProgramBuilder,
-    call: Call,
-    product: Product,
-    down: Window,
-    across: Window,
-    shift: int = 0,
-) -> Memory:
-    """Return the memory of a record that describes a depthwise node's packed weights to the kernel.
-
-    Arguments are as of :func:`pack_matrix`; *down* and *across* are the windows along height and
-    width.
-    """
-    name = (call.node.outputs[0], shift, builder.exact, down, across)
-    channels = len(product.bias)
-    values = product.weight.T.reshape(down.kernel, across.kernel, channels)
-    byte_shift = builder.level.byte_shift
-    is_paired = builder.level.has_int16_pairs and has_pairs(down, across)
-    pack = tap_pairs if is_paired else tap_blocks
-    weights = builder.packed(("weights", *name), lambda: pack(values))
-    headers = builder.packed(
-        ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
-    )
-    groups, columns = -(-down.kernel // 4), line_columns(across)
-    parts = [groups, (down.kernel + 2) // 4] if is_paired else [groups] * summands_of(values)
-    offsets = [
-        group * columns + tap * across.dilation
-        for count in parts
-        for group in range(count)
-        for tap in range(across.kernel)
-    ]
-    places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))
-    record = {
-        "weights": weights, "headers": headers, "offsets": places,
-        "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
-        "rounding": product.rounding(builder.exact), "channels": channels,
-        "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
-    }  # fmt: skip
-    return builder.record(("taps", *name), TAPS, **record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -152,19 +153,7 @@ class Product:
             largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
                 all.
         """
-        reach = self._reach(largest)
-        limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
-        return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
-
-    def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return upper bounds of accumulators' and scaled accumulators' magnitude, ``[O]``.
-
-        Args:
-            largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
-                all.
-        """
-        bounds = largest + np.abs(self.bias)
-        return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
+        return _is_exact(self.scaling, largest + np.abs(self.bias))
 
     @cached_property
     def _needs_care(self) -> bool:
@@ -178,7 +167,8 @@ class Product:
             return None
         factor, _, _bias = self.factors
         is_fraction_exact = np.ldexp(self.scaling.unit, _EXACT_BITS) >= 1
-        fits = (self._reach(self._largest) < _WORD) & is_fraction_exact | (factor == 0)
+        reach = _reach(self.scaling, self._largest + np.abs(self.bias))
+        fits = (reach < _WORD) & is_fraction_exact | (factor == 0)
         if fits.all():
             return None
         channel = int(np.flatnonzero(~fits)[0])
@@ -212,7 +202,11 @@ class Product:
         return 128 if self.low < 0 and not shift else 0
 
     def headers(
-        self, exact: bool, shift: int = 0, outputs: slice = ALL, byte_shift: int = 0
+        self,
+        exact: bool,
+        shift: int = 0,
+        outputs: slice | NDArray[np.intp] = ALL,
+        byte_shift: int = 0,
     ) -> NDArray[np.uint8]:
         """Return the numbers that a kernel applies to the sums of each 16 outputs, such as factors.
 
@@ -235,10 +229,12 @@ class Product:
         # Factor 0: the constant result is an integer.
         nearest = zero + np.where(factor == 0, np.floor(half), nearest)
         near = np.where(factor == 0, 0.0, instructions.NEAR if exact else 0.0)
+        has_fraction = self.rounding(exact) == instructions.EXACT
+        unit, raised = (instructions.FRACTION, 0.5) if has_fraction else (1, 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
-            "scale": factor.astype(np.float32),
-            "offset": (nearest + near).astype(np.float32),
+            "scale": (factor * unit).astype(np.float32),
+            "offset": ((nearest + near + raised) * unit).astype(np.float32),
             "below": (nearest - near).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
@@ -251,12 +247,34 @@ class Product:
         size = -(-count // LANES)
         headers = np.zeros((size + SPARE, instructions.HEADER_BYTES), np.uint8)
         for name, row in values.items():
-            padded = np.zeros(size * LANES, row.dtype)
+            # Outputs that are only padding are certain, too.
+            filled = raised * unit if name == "offset" else 0
+            padded = np.full(size * LANES, filled, row.dtype)
             padded[:count] = row[order]
             place = instructions.HEADER[name]
             width = LANES * row.dtype.itemsize
             headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
         return headers
+
+
+def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether one multiplication in float64 scales accumulators exactly, per channel, ``[O]``.
+
+    Args:
+        scaling: scaling from accumulators to results.
+        sums: upper bounds of the accumulators' magnitude, ``[O]``.
+    """
+    reach = _reach(scaling, sums)
+    limit = np.ldexp(scaling.unit, _EXACT_BITS)
+    return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
+
+
+def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return upper bounds of accumulators' and scaled accumulators' magnitude, ``[O]``.
+
+    The parameters are those of :func:`_is_exact`.
+    """
+    return np.asarray(np.maximum(sums, sums * np.abs(scaling.factor) + 1))
 
 
 def check_constants(call: Call) -> Rejection | None:
@@ -283,9 +301,27 @@ def check_constants(call: Call) -> Rejection | None:
     if found is not None:
         return found
     try:
-        return product_of(call).rejection()
+        return None if _is_surely_exact(call) else product_of(call).rejection()
     except OperatorError as error:
         return Rejection("quantization", str(error))
+
+
+def _is_surely_exact(call: Call) -> bool:
+    """Whether results are exact with any weights; the values of the weights are not read.
+
+    Raises:
+        OperatorError: as :func:`product_of`.
+    """
+    x, weight, y = call.input(_input(call)), call.input(1), call.output()
+    bias = call.optional_input(_input(call, bias=True))
+    quantized_activation_range(call.options.fused_activation_function, y)
+    outputs = weight.shape[-1 if call.name == "DEPTHWISE_CONV_2D" else 0]
+    scaling = _scaling(call, x, weight, bias, y, outputs)
+    # The zero point's part of the products is as large as the products at most.
+    most = 2.0 * 255 * 255 * (math.prod(weight.shape) // outputs)
+    sums = most + np.abs(bias_or_zeros(bias, outputs, np.int64))
+    are_bytes = all(-256 < each.zero_point < 256 for each in (x, weight, y))
+    return are_bytes and bool(_is_exact(scaling, sums).all())
 
 
 def _input(call: Call, *, bias: bool = False) -> int:

@@ -52,7 +52,8 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
         weight = np.pad(weight, ((0, size * LANES - outputs), (0, steps * 4 - depth)))
     order = np.arange(size * LANES)
     order[:outputs] = zipped_channels(outputs)
-    words = np.ascontiguousarray(weight).view(np.int32)[order]  # [O, K / 4]: four bytes each
+    words = np.ascontiguousarray(weight).view(np.int32)
+    words = words.take(order, axis=0)  # [O, K / 4]: four bytes each
     blocks = aligned_bytes((size + SPARE) * LANES * steps * 4).view(np.int32)
     blocks = blocks.reshape(size + SPARE, steps, LANES)
     blocks[:size] = words.reshape(size, LANES, steps).transpose(0, 2, 1)

@@ -24,6 +24,10 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     product_of,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, windows_of
+from delegraph_numba_cpu.lowering.convolution.depthwise_conv_int8 import (
+    depthwise_bytes,
+    pack_taps,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
@@ -173,11 +177,11 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
         )  # fmt: skip
         source = repeated
     windows = conv_int8.pack_windows(builder, channels, (down, across), product)
-    taps = conv_int8.pack_taps(builder, call, product, down, across)
+    taps = pack_taps(builder, call, product, down, across)
     rows = y.shape[0] * down.output
     if not math.prod(y.shape):
         return
-    size = conv_int8.depthwise_bytes(channels, down, across)
+    size = depthwise_bytes(channels, down, across, builder.level.vector_bytes)
     results = math.prod(y.shape)
     builder.emit(
         depthwise_conv_int8.DEPTHWISE,

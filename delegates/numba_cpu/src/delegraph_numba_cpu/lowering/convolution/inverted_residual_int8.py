@@ -11,9 +11,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
     Rows,
-    depthwise_bytes,
     pack_matrix,
-    pack_taps,
     pack_windows,
     tiles_for,
 )
@@ -23,6 +21,10 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     has_groups,
     is_pointwise,
     windows_of,
+)
+from delegraph_numba_cpu.lowering.convolution.depthwise_conv_int8 import (
+    depthwise_bytes,
+    pack_taps,
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
@@ -123,7 +125,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     down, across = windows_of(middle)
     product = product_of(middle)
     before, source, work = _first_words(chain, builder, shift, across.input)
-    work = max(work, depthwise_bytes(channels, down, across))
+    work = max(work, depthwise_bytes(channels, down, across, builder.level.vector_bytes))
     has_first = chain.first is not None
     rows = y.shape[0] * y.shape[1]
     together = _rows_together(across.output, channels, builder.level.has_tiles)

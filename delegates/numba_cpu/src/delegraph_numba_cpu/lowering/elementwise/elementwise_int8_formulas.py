@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,9 @@ def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Paramete
         has_integer &= (whole + y.zero_point).clip(low, high) == results
         return has_integer
 
-    found = _first_right((_products if is_product else _sums)(call), is_right, pairs, wanted)
+    found = _first_right(
+        lambda moved: (_products if is_product else _sums)(call, moved), is_right, pairs, wanted
+    )
     return None if found is None else (*zero_points, *found, y.zero_point, low, high)
 
 
@@ -149,10 +152,12 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
     dtype = call.input(0).dtype
-    a_factor, b_factor, offset, half = _sums(call)
-    offset = offset + y.zero_point + (half - 0.5)
-    candidates = np.array([a_factor, b_factor, offset]).astype(np.float32).astype(np.float64)
-    candidates = candidates[:, _are_plain(*candidates)]
+
+    def candidates(moved: int) -> Constants:
+        a_factor, b_factor, offset, half = _sums(call, moved)
+        offset = offset + y.zero_point + (half - 0.5)
+        numbers = np.array([a_factor, b_factor, offset]).astype(np.float32).astype(np.float64)
+        return numbers[:, _are_plain(*numbers)]
 
     def is_right(constants: Constants, pairs: Pairs, results: Table | None) -> NDArray[np.bool_]:
         factors = constants.astype(np.float32)[..., None]
@@ -173,19 +178,25 @@ IsRight = Callable[[Constants, Pairs, Table | None], NDArray[np.bool_]]
 
 
 def _first_right(
-    candidates: Constants, is_right: IsRight, pairs: Pairs, wanted: Table | None
+    made: Callable[[int], Constants], is_right: IsRight, pairs: Pairs, wanted: Table | None
 ) -> Parameters | None:
     """Return the first candidate whose results are right for all pairs; None if there is none.
 
-    The first candidate is right for most nodes. Pairs that are wrong for one candidate are mostly
-    wrong for the next ones, so these are tried on a sample of them first.
+    The candidate whose constants are not moved is right for most nodes, so it is tried alone first.
+    Pairs that are wrong for one candidate are mostly wrong for the next ones, so these are tried on
+    a sample of them first.
 
     Args:
-        candidates: the constants of all candidates.
+        made: function that returns the constants of the candidates, given how many values each
+            constant may take at most.
         is_right: function that tries candidates on pairs.
         pairs: the pairs.
         wanted: the right result for each of *pairs*, or None.
     """
+    candidates = made(1)
+    if candidates.size and is_right(candidates[:, 0], pairs, wanted).all():
+        return tuple(candidates[:, 0].tolist())
+    candidates = made(len(HALVES))
     while candidates.size:
         first, candidates = candidates[:, 0], candidates[:, 1:]
         wrong = np.flatnonzero(~is_right(first, pairs, wanted))
@@ -255,22 +266,26 @@ ULPS = (0, 1, -1, 2, -2)
 HALVES = (0.5, 0.5 + 2.0**-20, 0.5 - 2.0**-20, 0.5 + 2.0**-17, 0.5 - 2.0**-17)
 
 
-def _sums(call: Call) -> Constants:
-    """Return the candidates of a sum: both factors, the offset and the half."""
+def _sums(call: Call, moved: int) -> Constants:
+    """Return the candidates of a sum: both factors, the offset and the half.
+
+    Each constant has at most *moved* values.
+    """
     a, b, y = call.input(0), call.input(1), call.output()
     a_factor, b_factor = a.scale / y.scale, SUMS[call.name] * b.scale / y.scale
     offset = -(a.zero_point * a_factor + b.zero_point * b_factor)
-    moved = (_moved(value, ULPS[:3]) for value in (a_factor, b_factor, offset))
-    half, *numbers = np.meshgrid(HALVES, *moved, indexing="ij")
-    return np.array([*numbers, half]).reshape(4, -1)
+    ulps = ULPS[: min(moved, 3)]
+    values = (_moved(value, ulps) for value in (a_factor, b_factor, offset))
+    half, *numbers = np.array([*product(HALVES[:moved], *values)]).T
+    return np.array([*numbers, half])
 
 
-def _products(call: Call) -> Constants:
-    """Return the candidates of a product: the factor and the half."""
+def _products(call: Call, moved: int) -> Constants:
+    """Return the candidates of a product: the factor and the half, each of *moved* values."""
     factor = _product_factor(call)
     more = _double_rounding(factor)
-    half, moved = np.meshgrid(HALVES, _moved(factor, ULPS), indexing="ij")
-    return np.array([moved, half + more]).reshape(2, -1)
+    half, factors = np.array([*product(HALVES[:moved], _moved(factor, ULPS[:moved]))]).T
+    return np.array([factors, half + more])
 
 
 def _product_factor(call: Call) -> float:

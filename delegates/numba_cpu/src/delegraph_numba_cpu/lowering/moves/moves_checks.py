@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
-from delegraph import Rejection, Tensor
+from delegraph import DelegateContext, Rejection, Tensor
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Check
 
@@ -84,6 +86,12 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
     )
 
 
+_KNOWN: WeakKeyDictionary[DelegateContext, tuple[tuple[int, ...], frozenset[int]]] = (
+    WeakKeyDictionary()
+)
+"""Execution plan of each subgraph, and the tensors that :func:`_known_tensors` found for it."""
+
+
 def _known_tensors(call: Call) -> frozenset[int]:
     """Return the indices of the tensors that the host computes from shapes and constants.
 
@@ -91,8 +99,18 @@ def _known_tensors(call: Call) -> frozenset[int]:
     while it prepares other nodes, and would make their outputs dynamic.
     """
     context = call.context
+    plan = context.get_execution_plan()
+    known_plan, known = _KNOWN.get(context, ((), frozenset()))
+    if known_plan != plan:
+        known = _computed_from_shapes(context, plan)
+        _KNOWN[context] = plan, known
+    return known
+
+
+def _computed_from_shapes(context: DelegateContext, plan: Sequence[int]) -> frozenset[int]:
+    """Return the indices of the tensors that nodes of *plan* compute from shapes and constants."""
     known: set[int] = set()
-    for index in context.get_execution_plan():
+    for index in plan:
         node, registration = context.get_node_and_registration(index)
         inputs = [i for i in node.inputs if i >= 0]
         is_known = all(context.tensors[i].is_constant or i in known for i in inputs)

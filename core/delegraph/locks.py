@@ -1,0 +1,28 @@
+"""A lock for ``with`` statements that interrupts may end."""
+
+from __future__ import annotations
+
+import sys
+from _thread import RLock  # the class that threading uses, whose import is slow
+
+
+class Lock(RLock):
+    """Reentrant lock that is never held after an interrupted ``with`` statement.
+
+    A ``with`` statement of Python 3.14 handles signals once more between its entry and its block.
+    An exception there, such as KeyboardInterrupt, leaves other locks held for ever.
+    Source: https://github.com/python/cpython/issues/148874, mended in Python 3.15.
+    """
+
+    __slots__ = ()
+
+    if sys.version_info[:2] == (3, 14):
+
+        def __enter__(self) -> bool:
+            """Acquire the lock; an interrupt meanwhile releases it again."""
+            try:
+                return self.acquire()
+            except BaseException:
+                if self._is_owned():
+                    self.release()
+                raise

@@ -1,0 +1,69 @@
+"""Tolerances of outputs: which one an output has, and how many elements are beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.tools.differing.metrics import TensorDifference, real_values
+from delegraph.tools.model_call import Details
+from delegraph.tools.tensor_names import called_name
+
+Tolerances = Tolerance | Mapping[str, Tolerance]
+"""A tolerance for all outputs, or a mapping from an output's name to its tolerance.
+
+The name ``""`` is for outputs that are not named.
+"""
+
+
+def outside(
+    difference: TensorDifference,
+    test: NDArray[Any],
+    reference: NDArray[Any],
+    test_details: Details,
+    reference_details: Details,
+    tolerance: Tolerance,
+) -> int:
+    """Return the number of elements that differ by more than *tolerance*.
+
+    All elements count if the arrays cannot be compared. Stored values are compared, or real numbers
+    if types or quantization differ.
+    """
+    a, b = test, reference
+    if difference.compared is None:
+        return max(1, test.size)
+    if test.dtype.kind not in "ObSU" and difference.compared.max <= tolerance.absolute:
+        return 0
+    if difference.raw is None:
+        a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
+        b = real_values(reference, reference_details)  # type: ignore[assignment]
+    return int(np.count_nonzero(tolerance.compare(a, b) > 0))
+
+
+def tolerance_of(tolerance: Tolerances | None, output: Details) -> Tolerance | None:
+    """Return the tolerance for *output*, by either of its names; None if there is none."""
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return tolerance
+    names = (output["name"], called_name(output), "")
+    return next((tolerance[name] for name in names if name in tolerance), None)
+
+
+def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
+    """Check that every output that a tolerance names exists.
+
+    Raises:
+        ArgumentError: an output does not exist.
+    """
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return
+    names = [entry["name"] for entry in outputs]
+    for name in sorted(set(tolerance) - {"", *names, *map(called_name, outputs)}):
+        raise ArgumentError(
+            f"a tolerance is given for {name!r}{did_you_mean(name, names)}; the outputs are "
+            f"{', '.join(map(repr, names))}"
+        )

@@ -1,0 +1,133 @@
+"""Names of a model's inputs and outputs: one name for each, the same in all commands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from delegraph.graph.metadata import ModelMetadata
+from delegraph.graph.model import Model, Signature, SubgraphSpec
+from delegraph.tools.called_inputs import called_metadata
+from delegraph.tools.model_call import Details, ModelCall
+from delegraph.tools.setup import Setup
+
+_SAYS_NOTHING = re.compile(
+    r"|(?:\w*/)?(?:Stateful)?(?:PartitionedCall|Identity)(?:_?\d+)?(?::\d+)?"
+)
+"""Names that converters give to outputs for which they know none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorNames:
+    """Names of the inputs and outputs of a call, each unique among its kind.
+
+    Attributes:
+        inputs: name of each input, in the order of ``ModelCall.input_details``.
+        outputs: name of each output, in the order of ``ModelCall.output_details``.
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+
+def tensor_names(
+    setup: Setup, signature: str | None, call: ModelCall, model: Model | None = None
+) -> TensorNames:
+    """Return the names of a call's inputs and outputs.
+
+    A signature that is called names its tensors. For a whole model, the name is the first
+    meaningful one: in a signature, in the metadata, of the tensor. Otherwise it is the operator
+    that writes an output, or ``input_0`` and so on. Equal names get the tensor's index.
+
+    Args:
+        setup: the set-up that runs the model.
+        signature: name of the called signature; None means the whole model.
+        call: the call.
+        model: the model of the set-up; None loads it if it is needed.
+    """
+    inputs, outputs = call.input_details(), call.output_details()
+    if signature is not None:
+        return TensorNames(*([entry["name"] for entry in each] for each in (inputs, outputs)))
+    model = setup.loaded_model() if model is None else model
+    said = called_metadata(model, None)
+    return TensorNames(input_names(model, said, inputs), output_names(model, said, outputs))
+
+
+def input_names(model: Model, said: ModelMetadata, details: Sequence[Details]) -> list[str]:
+    """Return the name of each input of the whole model, which has the metadata *said*."""
+    named = _of_signatures(model, lambda signature: signature.inputs)
+    names: list[str] = []
+    for position, entry in enumerate(details):
+        index = int(entry["index"])
+        words = (named.get(index), said.tensor(index).name, entry["name"], f"input_{position}")
+        names.append(next(filter(None, words)))
+    return _unique(names, details)
+
+
+def output_names(model: Model, said: ModelMetadata, details: Sequence[Details]) -> list[str]:
+    """Return the name of each output of the whole model, which has the metadata *said*."""
+    named = _of_signatures(model, lambda signature: signature.outputs)
+    names: list[str] = []
+    for entry in details:
+        index = int(entry["index"])
+        words = [name for name in (said.tensor(index).name, entry["name"]) if _tells(name)]
+        words = [named.get(index, ""), *words, _maker(model.subgraphs[0], index), entry["name"]]
+        names.append(next(filter(None, words), f"output_{len(names)}"))
+    return _unique(names, details)
+
+
+def with_names(details: Sequence[Details], names: Sequence[str]) -> list[Details]:
+    """Return details of tensors with *names*; :func:`called_name` still returns those before."""
+    return [
+        {**entry, "name": name, "called_name": entry["name"]}
+        for entry, name in zip(details, names, strict=True)
+    ]
+
+
+def called_name(details: Details) -> str:
+    """Return the name that a tensor has in the model or its signature."""
+    return str(details.get("called_name", details["name"]))
+
+
+def _of_signatures(
+    model: Model, tensors_of: Callable[[Signature], Mapping[str, int]]
+) -> Mapping[int, str]:
+    """Return a mapping from tensors of the first subgraph to names in the first signature."""
+    names: dict[int, str] = {}
+    for signature in model.signatures:
+        if signature.subgraph_index == 0:
+            for name, index in tensors_of(signature).items():
+                names.setdefault(index, name)
+    return names
+
+
+def _tells(name: str) -> bool:
+    return _SAYS_NOTHING.fullmatch(name) is None
+
+
+def _maker(graph: SubgraphSpec, tensor: int) -> str:
+    """Return the name of the operator that writes *tensor*; empty for inputs and constants.
+
+    Args:
+        graph: a subgraph of the model.
+        tensor: index of the tensor.
+    """
+    operator = next((o for o in graph.operators if tensor in o.outputs), None)
+    if operator is None:
+        return ""
+    position = operator.outputs.index(tensor)
+    return f"{operator.name}:{position}" if len(operator.outputs) > 1 else operator.name
+
+
+def _unique(names: Sequence[str], details: Sequence[Details]) -> list[str]:
+    """Return *names*, in which equal ones get the tensor's index, or the position if needed."""
+    counts = Counter(names)
+    indices = [int(entry["index"]) for entry in details]
+    what = "tensor" if len(set(indices)) == len(indices) else "number"
+    numbers = indices if what == "tensor" else range(len(names))
+    return [
+        f"{name} ({what} {number})" if counts[name] > 1 else name
+        for name, number in zip(names, numbers, strict=True)
+    ]

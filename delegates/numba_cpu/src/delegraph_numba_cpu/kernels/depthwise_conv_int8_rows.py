@@ -1,0 +1,43 @@
+"""Rows of an 8-bit image, as depthwise convolutions pack four of them into 32-bit words."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import fill_dwords
+from delegraph_numba_cpu.codegen.intrinsics import jit, word
+from delegraph_numba_cpu.kernels.conv_int8_windows import DILATION_H, HEIGHT, KERNEL_H
+
+
+@jit
+def row_address(image, modulus, row_bytes, windows, row, nothing):
+    """Return the address of row *row* of the input, or *nothing* for a row outside the image.
+
+    Row *r* is stored as row *r* modulo *modulus* of the memory at *image*.
+    """
+    if row < 0 or row >= word(windows, HEIGHT):
+        return nothing
+    return image + row % modulus * row_bytes
+
+
+@jit
+def four_rows(image, modulus, row_bytes, windows, first, y, nothing):
+    """Return the addresses of four rows of a window, from its row *first* on.
+
+    Rows after the window's last are *nothing*. *y* is the number of the first of the four in the
+    image; for the other arguments see :func:`row_address`.
+    """
+    dilation, left = word(windows, DILATION_H), word(windows, KERNEL_H) - first
+    a = row_address(image, modulus, row_bytes, windows, y, nothing)
+    b = row_address(image, modulus, row_bytes, windows, y + dilation, nothing)
+    c = row_address(image, modulus, row_bytes, windows, y + 2 * dilation, nothing)
+    d = row_address(image, modulus, row_bytes, windows, y + 3 * dilation, nothing)
+    b = b if left > 1 else nothing
+    c = c if left > 2 else nothing
+    d = d if left > 3 else nothing
+    return a, b, c, d
+
+
+@jit
+def fill_columns(line, columns, column_bytes, value):
+    """Fill *columns* columns of a packed line with copies of a 32-bit word."""
+    for place in range(line, line + columns * column_bytes, 64):
+        fill_dwords(place, value)
