@@ -25,7 +25,7 @@ EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_
 
 ROWS = [
     {"collector"},
-    {"durations", "errors", "exports", "json_records", "lazy_dataclass", "locks", "log"},
+    {"errors", "exports", "json_records", "lazy_dataclass", "locks", "log", "quantities"},
     {"schema", "processes"},
     {"bundles"},
     {"graph"},

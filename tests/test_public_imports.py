@@ -80,12 +80,12 @@ LOOK_IN = {
     "bundles": "delegraph.graph.load_model, which takes FILE#SECTION",
     "cli": "delegraph.testing.run_command for tests, click and rich for a command of your own",
     "collector": "gc of Python",
-    "durations": "f-strings of Python",
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
     "locks": "threading of Python",
     "log": "logging of Python",
     "processes": "subprocess and multiprocessing of Python",
+    "quantities": "f-strings of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",
 }
 """Where to find what the private packages have."""

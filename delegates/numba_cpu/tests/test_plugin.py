@@ -115,7 +115,8 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(command_module, "host_features", lambda: frozenset())
     monkeypatch.setenv("COLUMNS", "1000")
     kept = cache.kernel_cache(supported_levels()[0])
-    folder = kept.put("a", bytes(2_500_000)).parent
+    kept.put("a", bytes(2_500_000))
+    folder = kept.folder
     prebuilt.usable_manifest.cache_clear()
     lines = CliRunner().invoke(command, ["info"]).output.splitlines()
     answer = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)

@@ -34,7 +34,7 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     Args:
         out: the console to print to.
         profile: the times.
-        unprofiled: mean seconds of a run that is not profiled.
+        unprofiled: median seconds of a run that is not profiled.
     """
     heading(out, "Profile: initialization")
     columns = ("stage", "time", "memory after")
@@ -43,15 +43,15 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     for section in profile.sections:
         _print_section(out, section)
     out.print()
-    mean, median = profile.runs.mean, duration(profile.runs.median)
+    mean, median = profile.runs.mean, profile.runs.median
     saved = f"; {duration(profile.saved)} saved by nodes that ran at the same time"
     out.print(
         f"{plural(profile.runs.count, 'profiled run')}, {duration(mean)} on average "
-        f"(median {median}), {duration(profile.outside)} of it outside of nodes"
+        f"(median {duration(median)}), {duration(profile.outside)} of it outside of nodes"
         + saved
         * (profile.saved > 0)
     )
-    if mean > _SLOWED * unprofiled:
+    if median > _SLOWED * unprofiled:
         out.print(
             f"note: timing each node takes time, too: a run without it took {duration(unprofiled)}"
         )

@@ -113,8 +113,8 @@ def command(as_json: bool, **options: Any) -> None:
         print_answer(console(), result)
         if since is not None:
             print_since_then(console(), since)
-        if profile is not None:
-            print_op_profile(console(), profile, sum(result.runs) / len(result.runs))
+        if profile is not None and result.latency is not None:
+            print_op_profile(console(), profile, result.latency.median)
     limit = request.fail_above
     if since is not None and limit is not None and since.is_slower_than(limit / 100):
         raise CheckFailed(f"slower by more than {limit:g} % than {since.path}")

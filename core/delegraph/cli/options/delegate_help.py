@@ -106,7 +106,7 @@ def _print_offer(out: Console, offer: Offer) -> None:
 
 def _meaning(option: Option) -> str:
     """Help of an option with its default, as ``--help`` shows it."""
-    default = "required" if option.default is None else f"default: {option.default}"
+    default = "required" if option.default is None else f"default: {option.default.strip('()')}"
     return f"{option.help} [{default}]".lstrip()
 
 
