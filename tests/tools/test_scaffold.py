@@ -90,7 +90,7 @@ def test_names_in_use_are_told() -> None:
 def test_the_name_of_an_installed_distribution_is_refused() -> None:
     Project.of("surely-not-there", ["ADD"]).require_new()
     pytest.importorskip("delegraph_example")
-    with pytest.raises(ArgumentError, match="delegraph-example .* is installed, and pip would"):
+    with pytest.raises(ArgumentError, match=r"delegraph-example .* is installed, and pip would"):
         Project.of("example", ["ADD"]).require_new()
 
 
