@@ -231,7 +231,7 @@ def print_sweep(out: Console, result: SweepResult) -> None:
     print_table(out, ("models", "outcome", "meaning"), meanings, right=("models",))
     if result.is_of_all_operators:
         text = (
-            "the delegate declares no claims, so all operators are tried: --operator OP tries one"
+            "the delegate declares no claims, so all operators are tried; --operator OP: only one"
         )
         print_paragraph(out, text)
     if len(tested := _tested(rows)) > 1:

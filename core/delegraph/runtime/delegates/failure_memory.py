@@ -152,7 +152,7 @@ class FailureMemory:
     def _model_digest(self) -> str:
         import hashlib  # lazy import: it takes milliseconds, and few delegates fail
 
-        self._digest = self._digest or hashlib.sha256(self._model.content).hexdigest()
+        self._digest = self._digest or hashlib.sha256(self._model.content.data).hexdigest()
         return self._digest
 
     def _key(self, address: str, inputs: Sequence[Tensor]) -> str:
