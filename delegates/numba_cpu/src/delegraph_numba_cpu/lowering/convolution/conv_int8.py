@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
-from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
+from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS, has_pairs
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import Lines
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
@@ -327,20 +327,6 @@ def pack_matrices(
     return builder.records(("matrix", *name), instructions.MATRIX, records)
 
 
-def has_pairs(down: Window, across: Window) -> bool:
-    """Whether a depthwise kernel reads weights in pairs on levels with ``has_int16_pairs``.
-
-    It does where windows of adjacent pixels share columns, and there is a micro-kernel.
-
-    Args:
-        down: windows along the height.
-        across: windows along the width.
-    """
-    shares = across.stride == 1 or (across.stride == 2 and across.dilation == 1)
-    are_many = across.output >= 4 * across.dilation
-    return across.kernel in (3, 5) and shares and down.kernel > 1 and are_many
-
-
 def pack_taps(
     builder: ProgramBuilder,
     call: Call,
@@ -358,7 +344,9 @@ def pack_taps(
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
     byte_shift = builder.level.byte_shift
-    is_paired = builder.level.has_int16_pairs and has_pairs(down, across)
+    is_paired = builder.level.has_int16_pairs and has_pairs(
+        down.kernel, across.kernel, across.stride, across.dilation, across.output
+    )
     pack = tap_pairs if is_paired else tap_blocks
     weights = builder.packed(("weights", *name), lambda: pack(values))
     headers = builder.packed(
@@ -378,5 +366,6 @@ def pack_taps(
         "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
         "rounding": product.rounding(builder.exact), "channels": channels,
         "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
+        "is_paired": int(is_paired),
     }  # fmt: skip
     return builder.record(("taps", *name), TAPS, **record)
