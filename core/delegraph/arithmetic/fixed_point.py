@@ -298,6 +298,8 @@ def _doubling_high_mul(
     *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`. The product is a
     new array of int32 values.
     """
+    left: IntArray | int
+    right: IntArray | int
     if isinstance(shift, int):
         left, right, shifts_left = max(shift, 0), max(-shift, 0), shift > 0
     else:

@@ -369,13 +369,13 @@ def test_parameters_made_of_constants_are_left_to_the_core() -> None:
 
 def test_tensors_made_of_shapes_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[Sequence[int]] = []
-    search = moves_checks._computed_from_shapes
+    search = moves_checks.computed_from_shapes
 
     def counted(context: DelegateContext, plan: Sequence[int]) -> frozenset[int]:
         searches.append(plan)
         return search(context, plan)
 
-    monkeypatch.setattr(moves_checks, "_computed_from_shapes", counted)
+    monkeypatch.setattr(moves_checks, "computed_from_shapes", counted)
     names = [f"t{i}" for i in range(9)]
     model = graph_model(
         [("RESHAPE", f"{a} s", b) for a, b in pairwise(names)],

@@ -270,6 +270,12 @@ def test_loops_have_no_more_steps_than_bytes(name: str, monkeypatch: pytest.Monk
             {"windows.left": -(1 << 39)},
             "with its padding",
         ),
+        (
+            "DEPTHWISE_CONV_2D",
+            "depthwise_conv_int8 depthwise",
+            {"taps.is_paired": 1, "windows.kernel_h": 1},
+            "are in pairs",
+        ),
         ("BATCH_MATMUL", "conv_int8 pack_stack", {"outputs": 0}, "each image gets its record"),
         ("LSTM", "lstm_f32 lstm", {"cells": 0}, "a layer has cells"),
     ],

@@ -20,7 +20,9 @@ from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.conv_int8 import FRACTION, HEADER, UNCERTAIN
 from delegraph_numba_cpu.instructions.memory import Row
+from delegraph_numba_cpu.lowering.convolution import conv_int8_constants
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program import builder
 from support.convolutions import window
 
@@ -306,6 +308,16 @@ def test_strips_that_begin_with_windows(kind: str, level: str) -> None:
     layers = Layers((1, 65, 61, 3), kind)
     layers.conv(3, 32, stride=2, act=Act.RELU6).depthwise(32).conv(32, 16, (1, 1))
     layers.assert_agrees(level)
+
+
+def test_claims_leave_the_weights_unread(
+    kind: str, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(call: Call) -> Product:
+        raise AssertionError(f"the check of {call.name} reads the weights")
+
+    monkeypatch.setattr(conv_int8_constants, "product_of", unwanted)
+    Layers((1, 6, 5, 8), kind).conv(8, 16).depthwise(16).assert_agrees(level)
 
 
 @pytest.mark.parametrize("words", [{"together": 0}, {"first_step": 0}, {"rows": 1 << 31}], ids=str)

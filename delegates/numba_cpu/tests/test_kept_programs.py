@@ -253,7 +253,7 @@ def test_sums_of_pieces_are_those_of_the_whole() -> None:
 def test_only_small_neighbours_are_joined() -> None:
     sizes = [0, 3, 5, writing.JOINED, 7, writing.JOINED - 6, 1]
     pieces = [np.full(size, i, np.uint8) for i, size in enumerate(sizes)]
-    joined = list(writing._joined(pieces))
+    joined = list(writing.joined(pieces))
     assert [len(piece) for piece in joined] == [8, writing.JOINED, 7, writing.JOINED - 5]
     assert joined[1] is pieces[3]
     np.testing.assert_array_equal(np.concatenate(joined), np.concatenate(pieces))

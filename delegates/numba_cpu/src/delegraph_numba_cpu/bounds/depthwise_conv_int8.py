@@ -35,6 +35,12 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")
     windows.require(windows["left"] >= 0, "a packed line begins with its padding")
+    if taps["is_paired"]:
+        names = ("kernel_h", "kernel_w", "stride_w", "dilation_w", "out_width")
+        are_paired = instructions.has_pairs(*(windows[name] for name in names))
+        windows.require(are_paired, "weights of these windows are in pairs")
+        paired = instructions.paired_words(windows["kernel_h"], windows["kernel_w"])
+        taps.require(count == paired, "pairs hold all taps")
     columns, groups = _line_columns(windows), -(-windows["kernel_h"] // 4)
     taps.read("offsets", 8 * count)
     offsets = taps.table("offsets")[:count]

@@ -40,7 +40,8 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
 
     Results are rounded and clamped. *signed* says whether the bytes are int8.
 
-    Sums and products are rounded one by one; the lowering has tried this on every pair.
+    Sums and products are rounded one by one. The lowering has tried this on every pair of operands
+    for which roundings may differ.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
@@ -71,8 +72,8 @@ def _scaled(signed: bool) -> Callable[..., Lanes]:
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
     """Return the operation of :func:`_sum`, but with results rounded to the nearest integer.
 
-    The zero point is in the offset. The lowering has tried this on every pair, with products that
-    are rounded before they are added and with others.
+    The zero point is in the offset. The lowering has tried this on every pair of operands for which
+    roundings may differ, with products that are rounded before they are added and with others.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,

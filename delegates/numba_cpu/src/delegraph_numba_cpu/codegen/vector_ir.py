@@ -99,9 +99,9 @@ def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
 
 
 def hidden_lanes(builder: Any, lanes: int, first: int) -> Any:
-    """Return a mask of the lanes from *first* on, of which LLVM does not know that it is constant.
+    """Return a mask of the lanes from *first* on, which LLVM does not recognize as a constant.
 
-    It selects between copies of two values by a slow permutation where it knows the mask.
+    Where LLVM recognizes the mask, it selects between copies of two values by a slow permutation.
     """
     bits = _hidden(builder, integer((1 << lanes) - (1 << first)))
     return builder.bitcast(builder.trunc(bits, ir.IntType(lanes)), vector(I1, lanes))

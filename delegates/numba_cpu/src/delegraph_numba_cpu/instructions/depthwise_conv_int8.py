@@ -7,7 +7,8 @@ FAMILY = "depthwise_conv_int8"
 TAPS = Instruction(
     "taps",
     FAMILY,
-    "weights headers offsets count channels block_bytes low high rounding out_flip plane_columns",
+    "weights headers offsets count channels block_bytes low high rounding out_flip is_paired "
+    "plane_columns",
 )
 """Depthwise weights as 32-bit words of four vertically adjacent taps.
 
@@ -16,9 +17,9 @@ times 64 words, in the order of ``dot_products.zipped``. ``offsets`` are the col
 line at which the words are read, int64. Headers and ``out_flip`` are those of
 ``conv_int8.MATRIX``.
 
-With ``CpuLevel.has_int16_pairs``, and windows for which ``has_pairs`` of the lowering holds, words
-are two int16. Words of rows 0 and 2 of every four rows of
-the window precede those of rows 1 and 3.
+If ``is_paired`` is 1, words are two int16, for windows of :func:`has_pairs` on levels with
+``CpuLevel.has_int16_pairs``. Words of rows 0 and 2 of every four rows of the window precede those
+of rows 1 and 3.
 
 ``plane_columns`` is 0, or the columns of a packed line in planes; see
 ``kernels/depthwise_conv_int8_planes.py``. ``channels`` is then 16 or 32, and weights and headers
@@ -44,6 +45,17 @@ def plane_columns(columns: int, channels: int) -> int:
     """
     pixels = 64 // channels
     return (-(-columns // pixels) + 1) * pixels
+
+
+def has_pairs(kernel_h: int, kernel_w: int, stride_w: int, dilation_w: int, out_width: int) -> bool:
+    """Whether a micro-kernel reads weights in pairs, since windows side by side share columns."""
+    shares = stride_w == 1 or (stride_w == 2 and dilation_w == 1)
+    return kernel_w in (3, 5) and shares and kernel_h > 1 and out_width >= 4 * dilation_w > 0
+
+
+def paired_words(kernel_h: int, kernel_w: int) -> int:
+    """Number of words of two int16 for all taps of a channel: ``count`` of :data:`TAPS`."""
+    return ((kernel_h + 3) // 4 + (kernel_h + 2) // 4) * kernel_w
 
 
 DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")

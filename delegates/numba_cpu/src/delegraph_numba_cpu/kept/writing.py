@@ -104,7 +104,7 @@ class _Writer:
             np.array([node for row in program.rows for node in row.nodes], "<i4"),
             np.array(list(self._shared_constants.items()), file.SHARED_CONSTANT),
         ]
-        constants = list(_joined(self._constants(memories)))
+        constants = list(joined(self._constants(memories)))
         size = sum(map(len, constants))
         header = np.zeros(1, file.HEADER)
         header[0] = (
@@ -204,8 +204,12 @@ class _Writer:
                 yield -1, number
 
 
-def _joined(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-    """Yield *pieces* with small neighbours joined: a program has hundreds of small constants."""
+def joined(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Yield *pieces* with small neighbours joined: a program has hundreds of small constants.
+
+    Args:
+        pieces: arrays of bytes; larger ones are yielded without a copy.
+    """
     small: list[NDArray[np.uint8]] = []
     size = 0
     for piece in pieces:

@@ -42,9 +42,10 @@ from delegraph_numba_cpu.kernels.depthwise_conv_int8_rows import fill_columns, f
 
 TAPS = instructions.TAPS
 
-WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES, COLUMNS = TAPS.slots(
-    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes", "plane_columns"
-)
+WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES, IS_PAIRED, COLUMNS = TAPS.slots(
+    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes", "is_paired",
+    "plane_columns",
+)  # fmt: skip
 
 HAS_PLANES = level().vector_bytes == instructions.PLANE_LEVEL_BYTES
 
@@ -154,7 +155,7 @@ def dot_row(line, windows, taps, block, wide, sums):
         wide: whether these are 64 channels.
         sums: address of the results, int32 ``[out_width, 16 or 64]``.
     """
-    if HAS_MADD and has_pairs(windows):
+    if HAS_MADD and word(taps, IS_PAIRED):
         dot_row_pairs(line, windows, taps, block, wide, sums)
         return
     if wide:
@@ -176,20 +177,6 @@ def dot_row(line, windows, taps, block, wide, sums):
 
 
 @jit
-def has_pairs(windows):
-    """Whether weights are pairs of int16; see ``has_pairs`` of the lowering."""
-    kernel, stride, apart = (
-        word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
-    )  # fmt: skip
-    return (
-        (kernel == 3 or kernel == 5)
-        and (stride == 1 or (stride == 2 and apart == 1))
-        and word(windows, KERNEL_H) > 1
-        and word(windows, OUT_WIDTH) >= 4 * apart
-    )
-
-
-@jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
     """Store what :func:`dot_row` stores, where int16 are multiplied in pairs.
 
@@ -199,8 +186,6 @@ def dot_row_pairs(line, windows, taps, block, wide, sums):
         word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
     )  # fmt: skip
     groups, odd_groups = (word(windows, KERNEL_H) + 3) // 4, (word(windows, KERNEL_H) + 2) // 4
-    if word(taps, COUNT) != (groups + odd_groups) * kernel:
-        return  # a damaged program; nothing beyond the weights is read
     size = 256 if wide else 64
     used = size if wide or word(taps, TAP_CHANNELS) - 16 * block > 8 else 32
     weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)

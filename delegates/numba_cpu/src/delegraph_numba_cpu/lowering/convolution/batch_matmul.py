@@ -86,10 +86,12 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def few_rows(builder: ProgramBuilder) -> int:
-    """Largest number of rows of a left matrix for which right matrices are not packed.
+    """Largest number of rows of a left matrix with which right matrices are read unpacked.
+
+    Each matrix is then read once or a few times, so packing it would take longer than it saves.
 
     Args:
-        builder: builder of the program; registers of more lanes compute more products at a time.
+        builder: builder of the program; the limit grows with the size of its vector registers.
     """
     return builder.level.vector_bytes // 8
 

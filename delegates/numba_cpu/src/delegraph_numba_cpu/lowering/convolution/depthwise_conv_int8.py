@@ -9,6 +9,7 @@ from delegraph_numba_cpu.instructions.depthwise_conv_int8 import (
     PLANE_CHANNELS,
     PLANE_LEVEL_BYTES,
     TAPS,
+    has_pairs,
     plane_columns,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
@@ -66,20 +67,6 @@ def line_columns(across: Window) -> int:
     return (across.output - 1) * across.stride + across.span
 
 
-def has_pairs(down: Window, across: Window) -> bool:
-    """Whether a depthwise kernel reads weights in pairs on levels with ``has_int16_pairs``.
-
-    It does where windows of adjacent pixels share columns, and there is a micro-kernel.
-
-    Args:
-        down: windows along the height.
-        across: windows along the width.
-    """
-    shares = across.stride == 1 or (across.stride == 2 and across.dilation == 1)
-    are_many = across.output >= 4 * across.dilation
-    return across.kernel in (3, 5) and shares and down.kernel > 1 and are_many
-
-
 def pack_taps(
     builder: ProgramBuilder,
     call: Call,
@@ -100,7 +87,9 @@ def pack_taps(
     outputs = np.tile(np.arange(channels), repeats)
     values = product.weight[outputs].T.reshape(down.kernel, across.kernel, len(outputs))
     byte_shift = builder.level.byte_shift
-    is_paired = builder.level.has_int16_pairs and has_pairs(down, across)
+    is_paired = builder.level.has_int16_pairs and has_pairs(
+        down.kernel, across.kernel, across.stride, across.dilation, across.output
+    )
     pack = tap_pairs if is_paired else tap_blocks
     weights = builder.packed(("weights", *name), lambda: pack(values))
     headers = builder.packed(
@@ -120,6 +109,6 @@ def pack_taps(
         "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
         "rounding": product.rounding(builder.exact), "channels": channels,
         "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
-        "plane_columns": in_planes,
+        "is_paired": int(is_paired), "plane_columns": in_planes,
     }  # fmt: skip
     return builder.record(("taps", *name), TAPS, **record)

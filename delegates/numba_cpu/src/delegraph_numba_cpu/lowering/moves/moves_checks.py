@@ -102,13 +102,18 @@ def _known_tensors(call: Call) -> frozenset[int]:
     plan = context.get_execution_plan()
     known_plan, known = _KNOWN.get(context, ((), frozenset()))
     if known_plan != plan:
-        known = _computed_from_shapes(context, plan)
+        known = computed_from_shapes(context, plan)
         _KNOWN[context] = plan, known
     return known
 
 
-def _computed_from_shapes(context: DelegateContext, plan: Sequence[int]) -> frozenset[int]:
-    """Return the indices of the tensors that nodes of *plan* compute from shapes and constants."""
+def computed_from_shapes(context: DelegateContext, plan: Sequence[int]) -> frozenset[int]:
+    """Return the indices of the tensors that nodes of *plan* compute from shapes and constants.
+
+    Args:
+        context: the subgraph.
+        plan: indices of its nodes, in execution order.
+    """
     known: set[int] = set()
     for index in plan:
         node, registration = context.get_node_and_registration(index)
