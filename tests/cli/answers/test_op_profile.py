@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.command import Command
 
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 1, "--warmup-seconds", 0)
@@ -28,6 +30,7 @@ def test_names_of_nodes_end_in_their_index(delegraph: Command, sines: Path) -> N
 
 
 def test_litert_has_the_time_outside_of_nodes_only(delegraph: Command, sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
     litert = ("--runtime", "litert", "-d", "none")
     shown = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile").lines
     assert "Profile: initialization" in shown
