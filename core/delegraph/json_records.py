@@ -23,6 +23,7 @@ tuples, sets (sorted), NumPy's arrays and scalars lists and numbers. A class dec
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -33,6 +34,9 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin,
 
 T = TypeVar("T")
 R = TypeVar("R", bound="JsonRecord")
+
+_NAMES = {"ClassVar": ClassVar[T]} if sys.version_info < (3, 11) else None
+"""Names in annotations: ``ClassVar`` without a type is no annotation for Python 3.10."""
 
 
 class JsonRecord:
@@ -151,7 +155,7 @@ def _read(hint: Any, value: Any) -> Any:
 def _read_object(kind: type, content: Mapping[str, Any]) -> Any:
     from dataclasses import fields
 
-    hints, found = get_type_hints(kind), {}
+    hints, found = get_type_hints(kind, localns=_NAMES), {}
     for entry in fields(kind):
         key = entry.metadata.get("json_key", entry.name)
         if key in content:

@@ -6,7 +6,7 @@ import sys
 from _thread import RLock  # the class that threading uses, whose import is slow
 
 
-class Lock(RLock):
+class Lock(RLock):  # type: ignore[misc] # final for typeshed, not for Python
     """Reentrant lock that is never held after an interrupted ``with`` statement.
 
     A ``with`` statement of Python 3.14 handles signals once more between its entry and its block.

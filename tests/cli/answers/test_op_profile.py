@@ -69,6 +69,7 @@ def test_names_of_nodes_end_in_their_index(delegraph: Command, sines: Path) -> N
 
 
 def test_litert_has_the_time_outside_of_nodes_only(delegraph: Command, sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
     litert = ("--runtime", "litert", "-d", "none")
     shown = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile").lines
     assert "Profile: initialization" in shown

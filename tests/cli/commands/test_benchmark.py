@@ -29,6 +29,7 @@ def add(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("runtime", ["delegraph", "litert", "litert2"])
 def test_it_runs_so_often_on_either_runtime(delegraph: Command, sines: Path, runtime: str) -> None:
+    pytest.importorskip("ai_edge_litert")
     shown = delegraph("benchmark", sines, "--runtime", runtime, *BRIEF, "--json").json
     assert (len(shown["samples"]["warmup"]), len(shown["samples"]["runs"])) == (2, 3)
     assert shown["setup"]["runtime"] == runtime

@@ -187,6 +187,7 @@ def test_inspect_tells_of_compiled_partitions(
 def test_explain_and_run_name_the_package_that_is_missing(
     compiled: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch, runtime: str
 ) -> None:
+    pytest.importorskip("ai_edge_litert")
     lines = delegraph("explain", compiled, "--runtime", runtime).lines
     assert "(compiled by fake-engine 1.0)" in lines[1]
     assert delegraph("run", compiled, "--runtime", runtime).code == 0

@@ -16,6 +16,7 @@ from support.fake_distributions import write_plugin
 def test_a_sound_machine_is_shown(
     fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("ai_edge_litert")
     write_plugin(tmp_path / "site", "good")
     environment = {"DELEGRAPH_PLUGINS": "good", "DELEGRAPH_SOME_CACHE": str(tmp_path)}
     environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
@@ -100,6 +101,7 @@ def test_a_report_that_cannot_be_written_is_told_before_any_work(delegraph: Comm
 
 
 def test_every_finding_says_what_to_do_next(fresh_delegraph: Command, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
     slow = """
 from delegraph import DelegateSpec, hookimpl
 

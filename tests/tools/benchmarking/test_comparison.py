@@ -21,6 +21,7 @@ HERE = {**BRIEF, "processes": False}
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
+    pytest.importorskip("ai_edge_litert")
     others = [Setup(SINES, "litert"), Setup(SINES, delegates=("unknown",)), Setup(SINES)]
     return compare(Setup(SINES), others, InputRequest(seed=3), **HERE)
 
