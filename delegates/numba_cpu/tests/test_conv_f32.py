@@ -87,6 +87,15 @@ def test_channels_need_not_fill_registers(inputs: int, outputs: int, level: str)
     assert_agrees(depthwise_model(shape), values(shape), level=level)
 
 
+@levels
+@pytest.mark.parametrize("outputs", [6, 8, 13, 16, 48])
+def test_tiles_of_pixels_in_lines(outputs: int, level: str) -> None:
+    for width in (5, 6, 8, 12, 16, 21):
+        shape = (2, 5, width, 7)
+        assert_agrees(conv_model(shape, outputs), values(shape), level=level)
+        assert_agrees(conv_model(shape, outputs, (1, 1)), values(shape), level=level)
+
+
 WINDOWS = [
     ((1, 1), (1, 1), (1, 1)),
     ((1, 1), (2, 2), (1, 1)),

@@ -20,7 +20,11 @@ from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.conv_int8 import FRACTION, HEADER, UNCERTAIN
 from delegraph_numba_cpu.instructions.memory import Row
+<<<<<<< HEAD
 from delegraph_numba_cpu.lowering.convolution import conv_int8_constants
+=======
+from delegraph_numba_cpu.library.cpu import supported_levels
+>>>>>>> w-floats
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program import builder
@@ -212,6 +216,46 @@ def test_depthwise_rows_of_any_length(kind: str, level: str, geometry: Any) -> N
     for width in (3, 4, 6, 7, 8, 9, 17):
         layers = Layers((1, 6, width * stride, 82), kind)
         layers.depthwise(82, (kernel, kernel), stride, dilation).assert_agrees(level)
+
+
+PLANES = [((3, 3), 1, SAME), ((5, 5), 1, SAME), ((3, 3), 2, SAME), ((6, 1), 1, VALID)]
+
+
+@pytest.mark.parametrize("channels", [16, 32])
+@pytest.mark.parametrize(("kernel", "dilation", "padding"), PLANES)
+def test_depthwise_lines_in_planes(
+    kind: str, level: str, channels: int, kernel: tuple[int, int], dilation: int, padding: Padding
+) -> None:
+    for width in (4, 8, 20):
+        layers = Layers((2, 7, width, channels), kind)
+        layers.depthwise(channels, kernel, 1, dilation, padding).assert_agrees(level)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ("windows", {"out_width": 9}),
+        ("windows", {"stride_w": 2}),
+        ("windows", {"width": 64}),
+        ("taps", {"plane_columns": 1}),
+        ("taps", {"plane_columns": 1 << 20}),
+    ],
+    ids=str,
+)
+def test_planes_of_another_size_are_refused(
+    record: str, words: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if supported_levels()[0].vector_bytes != 64:
+        pytest.skip("the level packs no lines in planes")
+    rows: list[Row] = []
+    monkeypatch.setattr(builder, "check_row", lambda row, *sizes: rows.append(row))
+    delegated(Layers((1, 9, 8, 16), "INT8").depthwise(16).model()).allocate_tensors()
+    (row,) = rows
+    check_row(row, 1, 64)
+    memory = row.words[record].memory
+    monkeypatch.setattr(memory, "records", tuple(each | words for each in memory.records))
+    with pytest.raises(Overrun):
+        check_row(row, 1, 64)
 
 
 @pytest.mark.parametrize("multiplier", [2, 3, 16])

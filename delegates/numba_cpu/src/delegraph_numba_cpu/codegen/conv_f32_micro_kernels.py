@@ -45,7 +45,7 @@ def matrix_product(
     widths: tuple[int, ...],
     *,
     in_pairs: bool = False,
-    in_line: bool = False,
+    in_lines: bool = False,
     prefetches: bool = True,
 ) -> Any:
     """Return an intrinsic that computes a register tile: pixels by registers of columns.
@@ -67,10 +67,10 @@ def matrix_product(
     With *in_pairs*, *widths* are a whole and half a register, and heights are even. The halves of
     two adjacent pixels share a register, so their products take half as many instructions.
 
-    With *in_line*, the distance of all pixels is that of the first two, and no pixel but the first
-    needs a register for its address.
+    With *in_lines*, the first and the second half of the pixels are lines: the distance of adjacent
+    pixels is that of the first two. So few registers are needed for addresses.
     """
-    form = _Form(widths, in_pairs, in_line, prefetches)
+    form = _Form(widths, in_pairs, in_lines, prefetches)
 
     @intrinsic
     def product(
@@ -108,7 +108,7 @@ class _Form:
 
     widths: tuple[int, ...]
     in_pairs: bool
-    in_line: bool
+    in_lines: bool
     prefetches: bool
 
 
@@ -129,8 +129,8 @@ def _tile(
     widths, in_pairs = form.widths, form.in_pairs
     second = hidden_lanes(builder, *widths) if in_pairs else None
     sums, weights = start_values(builder, height, widths, weight, in_pairs)
-    own = 2 if form.in_line else height
-    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(own)]
+    numbers = (0, 1, height // 2) if form.in_lines else range(height)
+    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in numbers]
     outer = Loop(builder, tap_count)
     weights = outer.carried(weights)
     ahead = outer.carried(ahead)
@@ -140,9 +140,11 @@ def _tile(
 
     def at(k: Any) -> list[Any]:
         """Return the addresses of byte *k* of the tap of all pixels."""
-        if form.in_line:
-            return strided(builder, builder.add(tap[0], k), builder.sub(tap[1], tap[0]), height)
-        return [builder.add(address, k) for address in tap]
+        places = [builder.add(address, k) for address in tap]
+        if not form.in_lines:
+            return places
+        step, (first, _, middle) = builder.sub(tap[1], tap[0]), places
+        return [x for start in (first, middle) for x in strided(builder, start, step, height // 2)]
 
     following, coming, *sums = _tap_products(
         builder, sums, form, second, at, tap_bytes, weights, ahead, ahead_step

@@ -68,7 +68,7 @@ HALF_HEIGHT = 12
 """Number of pixels of a register tile of half a register of columns, where there are so many."""
 
 LINE_HEIGHT = {64: 16, 32: 12}.get(4 * LANES, 0)
-"""Number of adjacent pixels of a register tile of one register of columns; 0 for no tile of them.
+"""Number of pixels, in two lines, of a register tile of one register of columns; 0 for none.
 
 So many sums wait for no product, and a row of weights is loaded for more of them.
 """
@@ -79,7 +79,7 @@ middle = conv_f32_micro_kernels.matrix_product(
 )
 narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,), prefetches=False)
 narrow_line = conv_f32_micro_kernels.matrix_product(
-    (LINE_HEIGHT or 1,), (LANES,), in_line=True, prefetches=False
+    (LINE_HEIGHT or 1,), (LANES,), in_lines=True, prefetches=False
 )
 half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,), prefetches=False)
 half_of_pairs = conv_f32_pixel_pairs.pairs_product(HALF_HEIGHT, HALF)
@@ -230,7 +230,7 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
             height = MIDDLE_HEIGHT
             middle(MIDDLE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
                    pitch, pixels, columns, limits)
-        elif columns > HALF and LINE_HEIGHT and pixels >= LINE_HEIGHT and is_line(rows):
+        elif columns > HALF and LINE_HEIGHT and pixels >= LINE_HEIGHT and are_lines(rows):
             height = LINE_HEIGHT
             narrow_line(LINE_HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual,
                         pitch, pixels, columns, limits)
@@ -253,13 +253,16 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
 
 
 @jit
-def is_line(rows):
-    """Whether the ``LINE_HEIGHT`` pixels whose addresses are at *rows* are equally far apart.
+def are_lines(rows):
+    """Whether each half of the ``LINE_HEIGHT`` pixels whose addresses are at *rows* is a line.
 
     They are in an image, so only pixels at the end of a row have another distance to the next.
     """
-    first, last = load_i64(rows), load_i64(rows + 8 * (LINE_HEIGHT - 1))
-    return last - first == (LINE_HEIGHT - 1) * (load_i64(rows + 8) - first)
+    half = LINE_HEIGHT // 2
+    step, middle = load_i64(rows + 8) - load_i64(rows), rows + 8 * half
+    first = load_i64(middle - 8) - load_i64(rows)
+    second = load_i64(middle + 8 * (half - 1)) - load_i64(middle)
+    return first == second == (half - 1) * step
 
 
 @jit

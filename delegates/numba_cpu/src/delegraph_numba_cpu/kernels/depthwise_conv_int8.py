@@ -7,9 +7,8 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     dot_tap,
     dot_taps,
     fill_dwords,
-    pack_column,
-    pack_column_64,
 )
+from delegraph_numba_cpu.codegen.depthwise_conv_int8_columns import pack_column, pack_column_64
 from delegraph_numba_cpu.codegen.depthwise_conv_int8_pairs import adjacent_product
 from delegraph_numba_cpu.codegen.dot_products import HAS_MADD, SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word

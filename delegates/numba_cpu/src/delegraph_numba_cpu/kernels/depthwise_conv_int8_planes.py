@@ -11,8 +11,8 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     TAP_PIXELS,
     dot_tap_64,
     dot_taps_64,
-    pack_column_64,
 )
+from delegraph_numba_cpu.codegen.depthwise_conv_int8_columns import pack_column_64
 from delegraph_numba_cpu.codegen.dot_products import SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, word
 from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
