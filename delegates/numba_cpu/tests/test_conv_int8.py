@@ -20,11 +20,8 @@ from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.conv_int8 import FRACTION, HEADER, UNCERTAIN
 from delegraph_numba_cpu.instructions.memory import Row
-<<<<<<< HEAD
-from delegraph_numba_cpu.lowering.convolution import conv_int8_constants
-=======
 from delegraph_numba_cpu.library.cpu import supported_levels
->>>>>>> w-floats
+from delegraph_numba_cpu.lowering.convolution import conv_int8_constants
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program import builder
