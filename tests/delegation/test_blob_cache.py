@@ -16,7 +16,7 @@ import pytest
 from delegraph.delegation import blob_cache, cache_files
 from delegraph.delegation import cache_entries as entries_module
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.cache_entries import DAY, SIZES, cache_entries, remove_entry
+from delegraph.delegation.cache_entries import DAY, SIZES, CacheEntry, cache_entries, remove_entry
 from delegraph.errors import ArgumentError, DelegateError
 
 
@@ -244,12 +244,16 @@ def test_a_look_up_lists_one_shard(folder: Path, monkeypatch: pytest.MonkeyPatch
     cache = BlobCache("mine", "1.0", folder)
     paths = {key: cache.put(key, b"compiled") for key in map(str, range(20))}
     listed: list[str] = []
-    monkeypatch.setattr(
-        blob_cache.os, "listdir", lambda place, real=os.listdir: listed.append(place) or real(place)
-    )
+    listdir = os.listdir
+
+    def listing(place: str) -> list[str]:
+        listed.append(place)
+        return listdir(place)
+
+    monkeypatch.setattr(os, "listdir", listing)
     for key, path in paths.items():
         assert cache.get(key) == path
-        assert cache.map(key) == b"compiled"
+        assert bytes(cache.map(key) or b"") == b"compiled"
     assert listed == [str(path.parent) for path in paths.values() for _ in range(2)]
     assert len(set(listed)) > 10
 
@@ -354,9 +358,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """One item for each time that the cache's entries were counted."""
     found: list[object] = []
     count = entries_module.cache_entries
-    monkeypatch.setattr(
-        entries_module, "cache_entries", lambda place: found.append(place) or count(place)
-    )
+
+    def counting(place: Path) -> list[CacheEntry]:
+        found.append(place)
+        return count(place)
+
+    monkeypatch.setattr(entries_module, "cache_entries", counting)
     return found
 
 
