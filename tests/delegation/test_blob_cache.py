@@ -16,7 +16,7 @@ import pytest
 from delegraph.delegation import blob_cache, cache_files
 from delegraph.delegation import cache_entries as entries_module
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.cache_entries import DAY, cache_entries, remove_entry
+from delegraph.delegation.cache_entries import DAY, SIZES, CacheEntry, cache_entries, remove_entry
 from delegraph.errors import ArgumentError, DelegateError
 
 
@@ -224,7 +224,7 @@ def test_half_written_files_leave_after_a_day(folder: Path) -> None:
     for half, age in ((old, 2), (new, 0)):
         half.write_bytes(b"com")
         os.utime(half, (time.time() - age * DAY,) * 2)
-    entries_module.known_sizes.clear()  # as in another process
+    (folder / SIZES).unlink()  # as after a day
     cache.put("other", b"x")
     assert (old.exists(), new.exists()) == (False, True)
 
@@ -244,12 +244,16 @@ def test_a_look_up_lists_one_shard(folder: Path, monkeypatch: pytest.MonkeyPatch
     cache = BlobCache("mine", "1.0", folder)
     paths = {key: cache.put(key, b"compiled") for key in map(str, range(20))}
     listed: list[str] = []
-    monkeypatch.setattr(
-        blob_cache.os, "listdir", lambda place, real=os.listdir: listed.append(place) or real(place)
-    )
+    listdir = os.listdir
+
+    def listing(place: str) -> list[str]:
+        listed.append(place)
+        return listdir(place)
+
+    monkeypatch.setattr(os, "listdir", listing)
     for key, path in paths.items():
         assert cache.get(key) == path
-        assert cache.map(key) == b"compiled"
+        assert bytes(cache.map(key) or b"") == b"compiled"
     assert listed == [str(path.parent) for path in paths.values() for _ in range(2)]
     assert len(set(listed)) > 10
 
@@ -261,7 +265,7 @@ def test_entries_outside_of_shards_leave_after_a_day(folder: Path) -> None:
     for outside, age in ((old, 2), (new, 0)):
         outside.write_bytes(b"compiled")
         os.utime(outside, (time.time() - age * DAY,) * 2)
-    entries_module.known_sizes.clear()  # as in another process
+    (folder / SIZES).unlink()  # as after a day
     cache.put("other", b"x")
     assert (old.exists(), new.exists()) == (False, True)
 
@@ -349,13 +353,47 @@ def test_what_cannot_be_kept_is_said_once(folder: Path, caplog: pytest.LogCaptur
     assert caplog.text.count("cannot be used") == 1
 
 
-def test_many_new_entries_read_the_folder_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """One item for each time that the cache's entries were counted."""
+    found: list[object] = []
+    count = entries_module.cache_entries
+
+    def counting(place: Path) -> list[CacheEntry]:
+        found.append(place)
+        return count(place)
+
+    monkeypatch.setattr(entries_module, "cache_entries", counting)
+    return found
+
+
+def test_many_new_entries_read_the_folder_once(folder: Path, counts: list[object]) -> None:
     """A process that keeps hundreds of entries would read thousands of files for each."""
-    reads = []
-    monkeypatch.setattr(entries_module, "cache_entries", lambda place: reads.append(place) or [])
-    cache = BlobCache("d", "1", tmp_path / "cache")
     for number in range(5):
-        assert cache.keep(str(number), b"content")
-    assert len(reads) == 1
+        assert BlobCache("d", "1", folder).keep(str(number), b"content")
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"7", b"7\n8\n", b"%d\nx\n", b"%d\n-9\n"])
+def test_entries_are_counted_where_no_sound_sum_is_known(
+    folder: Path, counts: list[object], content: bytes | None
+) -> None:
+    cache = BlobCache("d", "1", folder)
+    cache.put("first", b"content")
+    if content is None:
+        (folder / SIZES).unlink()
+    else:
+        (folder / SIZES).write_bytes(content.replace(b"%d", b"%d" % time.time()))
+    cache.put("second", b"content")
+    cache.put("third", b"content")
+    assert len(counts) == 2
+
+
+def test_a_long_list_of_sizes_is_counted_again(folder: Path, counts: list[object]) -> None:
+    cache = BlobCache("d", "1", folder)
+    cache.put("first", b"content")
+    with (folder / SIZES).open("ab") as file:
+        file.write(b"1\n" * 2100)
+    cache.put("second", b"content")
+    assert len(counts) == 2
+    assert (folder / SIZES).read_bytes().split()[1:] == [b"14"]

@@ -10,7 +10,13 @@ import stat
 import time
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, is_entry
+from delegraph.delegation.cache_files import (
+    UNFINISHED,
+    CacheFolder,
+    is_entry,
+    open_itself,
+    replace_file,
+)
 from delegraph.delegation.configuration import cache_folder
 from delegraph.lazy_dataclass import dataclass
 
@@ -22,11 +28,15 @@ if TYPE_CHECKING:
 
 DAY = 24 * 60 * 60
 
-_SIZE_HOLDS = 10.0
-"""Seconds for which the size of a cache is remembered, as other processes write to it, too."""
+SIZES = ".sizes"
+"""Name of the file that adds up a cache's entries, so that most writers need not list them.
 
-known_sizes: dict[str, tuple[int, float]] = {}
-"""Mapping from a cache's folder to its size in bytes, and the ``time.monotonic`` of the count."""
+Its lines are numbers: the time at which all entries were counted, in seconds since 1970; their
+bytes; and the bytes of each entry that was written since. It is in the cache's own folder.
+"""
+
+_MOST_READ = 4096
+"""Size of that file in bytes from which on the entries are counted again."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 _SHARD = r"[0-9a-f]{2}"
@@ -114,18 +124,16 @@ def remove_entry(entry: CacheEntry) -> None:
 def trim(folder: CacheFolder, limit: int, added: int) -> None:
     """Remove the least recently used entries until all fit in *limit* bytes; keep the newest.
 
-    The folder is read only if the limit may be exceeded. Its size is remembered for some seconds,
-    since this process may add many entries in a row.
+    The folder is read only if the limit may be exceeded, and once a day; see :data:`SIZES`.
 
     Args:
         folder: the cache.
         limit: maximal number of bytes of all entries.
         added: bytes of the entry that was just written.
     """
-    place, now = folder.place(), time.monotonic()
-    total, read = known_sizes.get(place, (limit, -math.inf))
-    if now - read < _SIZE_HOLDS and total + added <= limit:
-        known_sizes[place] = total + added, read
+    place = folder.place()
+    sizes = os.path.join(place, SIZES)
+    if _sum_of(sizes, added) <= limit:
         return
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
@@ -135,8 +143,32 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
         with contextlib.suppress(OSError):  # a reader on Windows has it open
             remove_entry(entry)
             total -= entry.size
-    known_sizes[place] = total, now
+    with contextlib.suppress(OSError):  # the next writer counts again
+        replace_file(sizes, b"%d\n%d\n" % (time.time(), total))
     _remove_unfinished(place)
+
+
+def _sum_of(sizes: str, added: int) -> float:
+    """Add the bytes of a new entry to the file *sizes*, and return the bytes of all entries.
+
+    The result is infinite if they have to be counted: the file is missing, old, long or damaged.
+    """
+    try:
+        with open(sizes, "ab+", opener=_open_existing) as file:
+            file.seek(0)
+            content = file.read(_MOST_READ)
+            file.write(b"%d\n" % added)
+    except OSError:
+        return math.inf
+    lines = content.split(b"\n")[:-1]
+    is_usable = len(lines) > 1 and len(content) < _MOST_READ and all(map(bytes.isdigit, lines))
+    if not is_usable or not 0 <= time.time() - int(lines[0]) < DAY:
+        return math.inf
+    return sum(map(int, lines[1:]), added)
+
+
+def _open_existing(name: str, flags: int) -> int:
+    return open_itself(name, flags & ~os.O_CREAT)
 
 
 def _remove_unfinished(place: str) -> None:
