@@ -87,16 +87,10 @@ def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
 
 
 def column_tiles_for(builder: ProgramBuilder, tiles: int, row_tiles: int, outputs: int) -> int:
-    """Return the number of parts into which the columns of a matrix are divided among threads.
+    """Return the number of parts into which *outputs* columns of a matrix are divided.
 
-    It is a multiple of the number of workers if there are as many parts, unless the rows are
-    divided among all of them.
-
-    Args:
-        builder: builder of the program, with the number of workers.
-        tiles: number of parts of the whole product.
-        row_tiles: number of parts of the rows.
-        outputs: number of columns.
+    It is a multiple of the number of workers if possible, unless its *row_tiles* already are.
+    *tiles* is the number of parts of the whole product.
     """
     workers, most = builder.workers, tiles // row_tiles
     if row_tiles % workers == 0 or outputs <= LEAST_COLUMNS:
