@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.cpu import supported_levels
@@ -113,6 +114,7 @@ def pool() -> Iterator[Pool]:
     """A pool of the test's own, with more threads than the machine may have processors."""
     made = Pool()
     made.most_threads = 64
+    made.crew.control[layout.KEEPS_APART] = 0  # kernels of tests wait for workers
     yield made
     made.stop()
 

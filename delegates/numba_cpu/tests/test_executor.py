@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -95,6 +97,26 @@ def test_each_thread_runs_the_same_part_of_each_row(
 
     pool.run(python_kernel(kernel, rows=5, tiles=tiles), lib)
     assert sorted(seen) == [(first[0], 0)] * 5 + [(first[1], 1)] * 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no processors of their own")
+def test_a_worker_leaves_a_run_while_it_is_on_the_callers_processor(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
+) -> None:
+    seen: set[int] = set()
+
+    def kernel(tile: int, worker: int) -> None:
+        seen.add(worker)
+        threading.Event().wait(0.001)  # the worker has the processor meanwhile
+
+    pool.crew.control[layout.KEEPS_APART] = 1
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})  # the worker inherits it
+    try:
+        pool.run(python_kernel(kernel, rows=5, tiles=8), lib)
+    finally:
+        os.sched_setaffinity(0, before)
+    assert seen == {0}
 
 
 def test_a_thread_takes_tiles_of_one_that_does_not_come(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -186,6 +187,7 @@ def test_a_pool_without_workers_has_nobody_to_stop(pool: Pool, library: Calls) -
 def test_in_a_new_pool_nobody_works_or_calls(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "physical_cores", lambda: 17)
     words = Pool().crew.control.tolist()
+    assert words.pop(layout.KEEPS_APART) == (sys.platform == "linux")
     assert words.pop(layout.CORES) == 17
     assert words.pop(layout.TURN) < 0
     assert not any(words)

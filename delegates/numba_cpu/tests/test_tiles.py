@@ -15,7 +15,12 @@ from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuKernel
 from delegraph_numba_cpu.instructions.memory import Row
-from delegraph_numba_cpu.program.builder import TILE_NANOSECONDS, ProgramBuilder
+from delegraph_numba_cpu.lowering.convolution.conv_int8 import column_tiles_for
+from delegraph_numba_cpu.program.builder import (
+    SPARE_TILE_NANOSECONDS,
+    TILE_NANOSECONDS,
+    ProgramBuilder,
+)
 
 CONV = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
 DEPTHWISE = DepthwiseConv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
@@ -104,25 +109,34 @@ def test_results_do_not_depend_on_the_number_of_threads(case: str, level: str) -
 
 
 @pytest.mark.parametrize(
-    ("workers", "microseconds", "most", "tiles"),
+    ("workers", "nanoseconds", "most", "tiles"),
     [
-        (1, 1e6, 99, 1),
+        (1, 1e9, 99, 1),
         (2, 0, 9, 1),
-        (2, 1.9, 9, 1),
-        (2, 2, 9, 2),
-        (2, 19, 9, 2),
-        (2, 25, 9, 4),
-        (2, 1e6, 99, 8),
-        (2, 1e6, 3, 2),
-        (8, 5, 99, 5),
-        (8, 1e6, 12, 8),
-        (8, 1e6, 0, 1),
+        (2, 1.9 * TILE_NANOSECONDS, 9, 1),
+        (2, 2 * TILE_NANOSECONDS, 9, 2),
+        (2, 3.9 * SPARE_TILE_NANOSECONDS, 9, 2),
+        (2, 4 * SPARE_TILE_NANOSECONDS, 9, 4),
+        (2, 1e9, 99, 4),
+        (2, 1e9, 3, 2),
+        (8, 5 * TILE_NANOSECONDS, 99, 5),
+        (8, 1e9, 12, 8),
+        (8, 1e9, 99, 16),
+        (8, 1e9, 0, 1),
     ],
 )
-def test_threads_get_as_many_tiles(
-    workers: int, microseconds: float, most: int, tiles: int
+def test_threads_get_as_many_tiles(workers: int, nanoseconds: float, most: int, tiles: int) -> None:
+    assert builder_of(workers).tiles(nanoseconds, most) == tiles
+
+
+@pytest.mark.parametrize(
+    ("tiles", "row_tiles", "outputs", "parts"),
+    [(8, 2, 640, 4), (4, 1, 192, 2), (8, 1, 320, 4), (2, 1, 64, 2), (8, 1, 32, 1), (1, 1, 320, 1)],
+)
+def test_columns_are_divided_equally_among_threads_that_have_no_rows(
+    tiles: int, row_tiles: int, outputs: int, parts: int
 ) -> None:
-    assert builder_of(workers).tiles(microseconds * TILE_NANOSECONDS, most) == tiles
+    assert column_tiles_for(builder_of(2), tiles, row_tiles, outputs) == parts
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,18 @@ def sleep_briefly(context: Any) -> Any:
 
 
 @intrinsic
+def present_processor(context: Any) -> Any:
+    """Return the number of the processor that runs this thread; -1 if the system does not tell."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if sys.platform != "linux":
+            return ir.Constant(I64, -1)
+        return builder.sext(call(builder, "sched_getcpu", I32, []), I64)
+
+    return types.int64(), generate
+
+
+@intrinsic
 def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """Call the C library's ``syscall`` with four arguments and zeros."""
 

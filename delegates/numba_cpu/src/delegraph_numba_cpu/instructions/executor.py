@@ -37,24 +37,27 @@ ROW_WORDS = 3
 """Number of words of a row: the kernel's address, the number of tiles, the instruction's address.
 """
 
-TURN, ROW, LAST, TABLE, ASKED = range(5)
+TURN, ROW, TILES, LAST, TABLE, ASKED, PROCESSOR = range(7)
 DONE, EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(LINE, 8 * LINE, LINE)
-IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW = range(8 * LINE, 8 * LINE + 4)
+IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW, KEEPS_APART = range(8 * LINE, 8 * LINE + 5)
 SHARES = 9 * LINE
 """Words of a pool's control block; words that change often have a cache line each.
 
 ``TURN`` counts rows in its low half; the high half is 0 during a run. ``ROW`` is the address of the
-present row, ``LAST`` of the last row, and ``TABLE`` of the table. ``ASKED`` is the requested number
-of threads. ``DONE`` is the number of tiles of the row that are not done. ``EPOCH`` counts runs.
+present row, ``LAST`` of the last row, and ``TABLE`` of the table. ``TILES`` is the number of tiles
+of the present row. ``ASKED`` is the requested number of threads. ``PROCESSOR`` is the number of the
+processor on which the caller began the run. ``DONE`` is the number of tiles of the row that are not
+done. ``EPOCH`` counts runs.
 
 ``SLEEPERS`` is the number of threads that sleep until the next run, ``WAITERS`` until the next row.
 ``CALLERS`` is the number of threads in ``invoke``. ``IS_LED`` is 1 while one of them has the
 workers. ``HIRED`` is the number of workers; they end when ``IS_OVER`` is 1. ``CORES`` is the number
 of the processor's cores. ``SPIN_FOR_RUN`` and ``SPIN_FOR_ROW`` are how often a thread polls before
-it sleeps.
+it sleeps. ``KEEPS_APART`` is 1 if a worker leaves a run while it is on the caller's processor.
 
 ``SHARES`` is the first of ``MOST_SHARES`` words. The high half of such a word is the number of
-unclaimed tiles of a thread's share of a row. Its low half is the row's turn.
+unclaimed tiles of a thread's share of a row. Its low half is the turn of the last row of which a
+tile was claimed.
 """
 
 MOST_SHARES = 64

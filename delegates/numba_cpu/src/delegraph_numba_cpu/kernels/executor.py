@@ -4,12 +4,14 @@ The tiles of a row are divided into shares, one for each thread. A thread takes 
 share first, then those of others. Tiles divide images from top to bottom, so a thread finds in its
 caches what it wrote in the row before. No thread waits for a late one.
 
-A word for each share holds the turn of the row and the number of unclaimed tiles. A thread claims a
-tile by compare-and-swap. It may then read the table, since the run cannot end before the tile is
-done. The thread that finishes the last tile of a row makes the next row the present one, or ends
-the run; it runs rows of a single tile itself. A late worker finds another turn and does no harm. A
-thread that waits for the next row sleeps after a while. The operating system can then run a late
-thread on the free processor.
+A word for each share holds the turn of a row and the number of unclaimed tiles. The first thread
+that claims a tile of a share in a turn finds an earlier turn there. The thread that begins a row
+therefore writes to no word that another thread has in its cache, but the one that all watch. A
+thread claims a tile by compare-and-swap. It may then read the table, since the run cannot end
+before the tile is done. The thread that finishes the last tile of a row makes the next row the
+present one, or ends the run; it runs rows of a single tile itself. A late worker finds a later turn
+and does no harm. A thread that waits for the next row sleeps after a while. The operating system
+can then run a late thread on the free processor.
 
 Python handles signals between its own instructions, so never in this code: counts here are correct
 even if a signal interrupts the caller before or after.
@@ -31,6 +33,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     load_i32,
     load_i64,
     pause,
+    present_processor,
     sleep_briefly,
     store_i64,
     system_call,
@@ -42,11 +45,13 @@ ROW_BYTES = 8 * layout.ROW_WORDS
 HEADER_BYTES = 8 * layout.HEADER_WORDS
 CANCELLATION, IS_CANCELLED = 8 * layout.CANCELLATION, 8 * layout.IS_CANCELLED
 THREADS = 8 * layout.THREADS
-TURN, ROW, DONE = 8 * layout.TURN, 8 * layout.ROW, 8 * layout.DONE
+TURN, ROW, TILES = 8 * layout.TURN, 8 * layout.ROW, 8 * layout.TILES
+DONE = 8 * layout.DONE
 LAST, TABLE, ASKED = 8 * layout.LAST, 8 * layout.TABLE, 8 * layout.ASKED
+PROCESSOR = 8 * layout.PROCESSOR
 EPOCH, SLEEPERS, WAITERS = 8 * layout.EPOCH, 8 * layout.SLEEPERS, 8 * layout.WAITERS
 CALLERS, IS_LED, HIRED = 8 * layout.CALLERS, 8 * layout.IS_LED, 8 * layout.HIRED
-IS_OVER, CORES = 8 * layout.IS_OVER, 8 * layout.CORES
+IS_OVER, CORES, KEEPS_APART = 8 * layout.IS_OVER, 8 * layout.CORES, 8 * layout.KEEPS_APART
 SPIN_FOR_RUN, SPIN_FOR_ROW = 8 * layout.SPIN_FOR_RUN, 8 * layout.SPIN_FOR_ROW
 SHARES, SHARE_BYTES = 8 * layout.SHARES, 8 * layout.LINE
 
@@ -163,8 +168,12 @@ def lead(control, table, threads):
     store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
-    # A turn that has no tiles.
-    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)
+    atomic_store(control + PROCESSOR, present_processor())
+    turn = (atomic_load(control + TURN) + 1) & LOW
+    for number in range(share_count(control)):  # a turn long ago would look like a later one
+        atomic_store(control + SHARES + number * SHARE_BYTES, turn)
+    store_i64(control + TILES, 0)
+    atomic_store(control + TURN, turn)  # a turn that has no tiles
     begin_epoch(control)
     go_on(control, before_first, 0)
     share(control, 0)
@@ -182,38 +191,59 @@ def share(control, worker):
         turn = atomic_load(control + TURN)
         if turn < 0 or (worker and worker >= room(control)):
             return
+        if worker and has_processor_of_caller(control):
+            return
         if not run_unclaimed(control, worker, turn):
             wait_for_turn(control, turn)
 
 
 @jit
 def run_unclaimed(control, worker, turn):
-    """Run unclaimed tiles of the present row; return whether this thread began the next row.
+    """Run unclaimed tiles of the present row; return whether another row has begun meanwhile.
 
     A thread takes the tiles of its own share first.
 
     Args:
         control: address of the memory that callers and workers share.
         worker: number of this thread.
-        turn: number of the row's turn; a tile is claimed only if its share still has this turn.
+        turn: number of the row's turn; only tiles of this turn are claimed.
     """
+    row, tiles = atomic_load(control + ROW), atomic_load(control + TILES)
     shares = share_count(control)
+    if atomic_load(control + TURN) != turn:
+        return True  # these may be the words of a later row
     for i in range(shares):
         number = (worker + i) % shares
-        word = control + SHARES + number * SHARE_BYTES
+        end = tiles * (number + 1) // shares
+        size = end - tiles * number // shares
         while True:
-            found = atomic_load(word)
-            if found < TILE or found & LOW != turn:
+            left = claimed(control + SHARES + number * SHARE_BYTES, size, turn)
+            if left <= 0:
                 break
-            if compare_and_swap(word, found, found - TILE) != found:
-                continue
-            row = load_i64(control + ROW)
-            end = load_i64(row + 8) * (number + 1) // shares
-            run_tile(control, row, end - (found >> 32), worker)
+            run_tile(control, row, end - left, worker)
             if atomic_add(control + DONE, -1) == 1:
                 go_on(control, row, worker)
                 return True
     return False
+
+
+@jit
+def claimed(word, size, turn):
+    """Claim a tile of a share; return how many were unclaimed before, 0 if the claim failed.
+
+    Args:
+        word: address of the share's word.
+        size: number of tiles of the share.
+        turn: number of the row's turn. If the word has a later one, the row is done.
+    """
+    while True:
+        found = atomic_load(word)
+        age = (turn - found) & LOW
+        left = found >> 32 if age == 0 else size
+        if left <= 0 or age > EVERYONE:
+            return 0
+        if compare_and_swap(word, found, (left - 1) * TILE | turn) == found:
+            return left
 
 
 @jit
@@ -261,30 +291,12 @@ def go_on(control, row, worker):
     if tiles < 2:
         atomic_store(control + TURN, BETWEEN_RUNS | turn)
     else:
-        divide(control, row, tiles, turn)
+        store_i64(control + ROW, row)
+        store_i64(control + TILES, tiles)
+        store_i64(control + DONE, tiles)
         atomic_store(control + TURN, turn)
     if atomic_load(control + WAITERS) > 0:
         wake(control + TURN)
-
-
-@jit
-def divide(control, row, tiles, turn):
-    """Make a row (kernel call) the present one, and divide its tiles among the threads.
-
-    Args:
-        control: address of the memory that callers and workers share.
-        row: address of the row in the table.
-        tiles: number of tiles of the row.
-        turn: number of the row's turn, by which a late thread finds that another row has begun.
-    """
-    store_i64(control + ROW, row)
-    atomic_store(control + DONE, tiles)
-    shares, word, first = share_count(control), control + SHARES, 0
-    for number in range(shares):
-        end = tiles * (number + 1) // shares
-        atomic_store(word, (end - first) * TILE | turn)
-        word += SHARE_BYTES
-        first = end
 
 
 @jit
@@ -297,6 +309,16 @@ def room(control):
     asked = atomic_load(control + ASKED)
     beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
     return min(asked, beside)
+
+
+@jit
+def has_processor_of_caller(control):
+    """Whether this thread, a worker, runs on the caller's processor, so that the caller cannot run.
+
+    The operating system puts both there while another process keeps the other processors busy.
+    """
+    callers = atomic_load(control + PROCESSOR)
+    return load_i64(control + KEEPS_APART) and present_processor() == callers
 
 
 @jit
@@ -336,6 +358,9 @@ def next_epoch(control, seen):
         seen: number of the last run that this worker knows.
     """
     looks, patience = 0, load_i64(control + SPIN_FOR_RUN)
+    if has_processor_of_caller(control):
+        sleep_briefly()  # no caller of many short runs has to wake it for each of them
+        patience = 0
     while True:
         epoch = atomic_load(control + EPOCH)
         if epoch != seen:

@@ -28,13 +28,13 @@ from delegraph_numba_cpu.program.program import Program, described, is_guarded, 
 from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
-TILE_NANOSECONDS = 1000
+TILE_NANOSECONDS = 600
 """Least duration of a tile: a few times what threads need to begin and end a row together."""
 
-SPARE_TILE_NANOSECONDS = 5 * TILE_NANOSECONDS
-"""Least time of a tile where a worker has several: to begin one takes 50 to 100 nanoseconds."""
+SPARE_TILE_NANOSECONDS = 40_000
+"""Least time of a tile where a worker has several: tiles read weights and rows of images again."""
 
-TILES_A_WORKER = 4
+TILES_A_WORKER = 2
 """Number of tiles for each worker in a long row, so that a thread that is slow has fewer of them.
 """
 

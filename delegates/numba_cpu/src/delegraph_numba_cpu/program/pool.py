@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Protocol
 
@@ -157,6 +158,7 @@ class Crew:
         self.control[:] = 0
         self.control[layout.TURN] = -1
         self.control[layout.CORES] = physical_cores()
+        self.control[layout.KEEPS_APART] = sys.platform == "linux"
         self._address = self.control.ctypes.data
         self.threads: list[threading.Thread] = []
         self._hired = 0  # number of workers, as far as this object knows

@@ -19,8 +19,8 @@ LONG = 3e-3
 TRIALS = 3
 """Number of runs alone, before and after those with workers; the fastest counts."""
 
-SHARED_TRIALS = 30
-"""Number of runs with workers: they are hired in the first one, and read constants at first."""
+SHARED_TRIALS = 100
+"""Number of runs with workers: they are hired or woken in the first one, which takes a moment."""
 
 ORDER = (False,) * TRIALS + (True,) * SHARED_TRIALS + (False,) * TRIALS
 """Whether each trial uses workers. Runs become faster at first, so both kinds come late."""
@@ -29,10 +29,10 @@ GAIN = 0.95
 """Largest share of the time in one thread that a run with workers must take to be worth them."""
 
 
-NEXT_TRIALS = (100_000, 10_000, 1_000)
-"""Numbers of runs in one thread after which both ways are tried again, the last number first.
+FIRST_RUNS, RUNS = 1_000, 10_000
+"""Number of runs in one thread after which both ways are tried again: at first, and later.
 
-First runs often happen while other threads start, and then workers seem to gain nothing.
+While other threads have the processors, for example at the start, workers seem to gain nothing.
 """
 
 
@@ -47,17 +47,17 @@ class RunTimeEstimate:
         is_brief: whether a run is very short and takes no workers; False while unknown.
         takes_workers: whether the next run should use workers.
         runs_until_trial: number of calls of :meth:`count_run` until both ways are tried again; 0
-            if they are not.
+            if they are not tried again.
     """
 
     __slots__ = (
-        "_alone", "_may_take_workers", "_next_trials", "_runs", "_together", "is_brief",
+        "_alone", "_may_take_workers", "_next_runs", "_runs", "_together", "is_brief",
         "is_known", "runs_until_trial", "takes_workers",
     )  # fmt: skip
 
     def __init__(self, may_take_workers: bool = True) -> None:
         self._may_take_workers = may_take_workers
-        self._next_trials = [*NEXT_TRIALS] if may_take_workers else []
+        self._next_runs = FIRST_RUNS
         self._begin()
 
     def _begin(self) -> None:
@@ -85,8 +85,8 @@ class RunTimeEstimate:
             self._decide(may_take_workers)
         elif self._runs >= len(ORDER):
             self._decide(self._together < GAIN * alone)
-            if not self.takes_workers and self._next_trials:
-                self.runs_until_trial = self._next_trials.pop()
+            if not self.takes_workers:
+                self.runs_until_trial, self._next_runs = self._next_runs, RUNS
         elif may_take_workers:
             self.takes_workers = ORDER[self._runs]
 

@@ -18,6 +18,7 @@ from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, check_constant, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
+    column_tiles_for,
     pack_windows_record,
     row_tiles_for,
     tiles_for,
@@ -188,7 +189,7 @@ def emit_product(
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = row_tiles_for(builder, tiles, pixels)
-    column_tiles = min(tiles // row_tiles, -(-outputs // 64))
+    column_tiles = column_tiles_for(builder, tiles, row_tiles, outputs)
     builder.emit(
         instructions.MULTIPLY,
         row_tiles * column_tiles,

@@ -25,6 +25,9 @@ ROWS = 14
 """Number of matrix rows that are processed together is a multiple of this, for all micro-kernels.
 """
 
+COLUMNS, LEAST_COLUMNS = 64, 32
+"""Columns of a part of a matrix: all that a micro-kernel takes, and for workers without a part."""
+
 PRODUCTS_A_NANOSECOND = 200
 """Approximate number of products of two bytes that are computed in a nanosecond."""
 
@@ -54,6 +57,19 @@ def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
     """
     of_workers = min(builder.workers, 2 * pixels // (3 * ROWS))
     return builder.row_tiles(tiles, max(pixels // (2 * ROWS), of_workers))
+
+
+def column_tiles_for(builder: ProgramBuilder, tiles: int, row_tiles: int, outputs: int) -> int:
+    """Return the number of parts into which *outputs* columns of a matrix are divided.
+
+    It is a multiple of the number of workers if possible, unless its *row_tiles* already are.
+    *tiles* is the number of parts of the whole product.
+    """
+    workers, most = builder.workers, tiles // row_tiles
+    if row_tiles % workers == 0 or outputs <= LEAST_COLUMNS:
+        return min(most, max(-(-outputs // COLUMNS), 1))
+    found = min(most, max(-(-outputs // COLUMNS), min(workers, -(-outputs // LEAST_COLUMNS))))
+    return found - found % workers if found > workers else found
 
 
 @dataclass(frozen=True)
@@ -145,9 +161,10 @@ def emit_product(
     if not results:
         return
     rows = Rows.of(product, pixels, is_pointwise, lines)
-    tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
+    products = stack.images * pixels * -(-outputs // LANES) * LANES * depth
+    tiles = -(-tiles_for(builder, products, results, 1 << 20) // stack.images)
     row_tiles = row_tiles_for(builder, tiles, pixels)
-    column_tiles = min(tiles // row_tiles, max(-(-outputs // 64), 1))
+    column_tiles = column_tiles_for(builder, tiles, row_tiles, outputs)
     builder.emit(
         instructions.CONVOLVE,
         row_tiles * column_tiles * stack.images,

@@ -25,6 +25,9 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 BYTES_A_NANOSECOND = 20
 """Approximate number of bytes that are moved in a nanosecond."""
 
+ROW_BYTES = 32
+"""Number of bytes that take as long as beginning a row."""
+
 SQUARE_ROWS = 64
 """Number of rows that are transposed together: a cache line of bytes."""
 
@@ -107,7 +110,7 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
         source.array.shape, source.array.strides, target.array.strides, source.array.itemsize
     )
     if not loops or loops == [Loop(size // unit, unit, unit)]:
-        tiles = tiles_for(builder, size, size)
+        tiles = builder.tiles(size / BYTES_A_NANOSECOND, size)
         builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
         return
     words, grain = _words(builder, loops, unit), 1
@@ -173,7 +176,7 @@ def gather(
     x, positions, y = call.input(0), call.input(1), call.output()
     builder.emit(
         GATHER,
-        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        tiles_for(builder, y.bytes, rows),
         source=builder.table(x),
         target=builder.tensor(y.index),
         positions=builder.tensor(positions.index),
@@ -241,9 +244,9 @@ def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
     Args:
         builder: builder of the program, with the number of workers.
         size: number of bytes of all rows.
-        rows: number of rows.
+        rows: number of rows, which is the largest number of tiles.
     """
-    return builder.tiles(size / BYTES_A_NANOSECOND, rows)
+    return builder.tiles(max(size, ROW_BYTES * rows) / BYTES_A_NANOSECOND, rows)
 
 
 def nest_of(
@@ -300,7 +303,7 @@ def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, ru
     y = call.output()
     builder.emit(
         PICK,
-        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        tiles_for(builder, y.bytes, rows),
         source=builder.tensor(call.node.inputs[0]),
         target=builder.tensor(y.index),
         outer=builder.constant(outer.astype(np.int64)),
