@@ -162,6 +162,8 @@ def lead(control, table, threads):
         table: address of the program's table of rows.
         threads: number of threads that are wanted, including this one.
     """
+    turn = (atomic_load(control + TURN) + 1) & LOW
+    atomic_store(control + TILES, turn)  # no tiles; a worker late from the last run claims none
     store_i64(table + IS_CANCELLED, 0)
     store_i64(table + THREADS, threads)
     before_first = table + HEADER_BYTES - ROW_BYTES
@@ -169,11 +171,9 @@ def lead(control, table, threads):
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
     atomic_store(control + PROCESSOR, present_processor())
-    turn = (atomic_load(control + TURN) + 1) & LOW
     for number in range(share_count(control)):  # a turn long ago would look like a later one
         atomic_store(control + SHARES + number * SHARE_BYTES, turn)
-    store_i64(control + TILES, 0)
-    atomic_store(control + TURN, turn)  # a turn that has no tiles
+    atomic_store(control + TURN, turn)
     begin_epoch(control)
     go_on(control, before_first, 0)
     share(control, 0)
@@ -208,10 +208,11 @@ def run_unclaimed(control, worker, turn):
         worker: number of this thread.
         turn: number of the row's turn; only tiles of this turn are claimed.
     """
-    row, tiles = atomic_load(control + ROW), atomic_load(control + TILES)
-    shares = share_count(control)
-    if atomic_load(control + TURN) != turn:
-        return True  # these may be the words of a later row
+    row, shares = atomic_load(control + ROW), share_count(control)
+    found = atomic_load(control + TILES)  # written before the others, so read after them
+    if found & LOW != turn:
+        return True  # the others may be words of a later row
+    tiles = found >> 32
     for i in range(shares):
         number = (worker + i) % shares
         end = tiles * (number + 1) // shares
@@ -291,8 +292,8 @@ def go_on(control, row, worker):
     if tiles < 2:
         atomic_store(control + TURN, BETWEEN_RUNS | turn)
     else:
-        store_i64(control + ROW, row)
-        store_i64(control + TILES, tiles)
+        atomic_store(control + TILES, tiles * TILE | turn)
+        atomic_store(control + ROW, row)
         store_i64(control + DONE, tiles)
         atomic_store(control + TURN, turn)
     if atomic_load(control + WAITERS) > 0:
