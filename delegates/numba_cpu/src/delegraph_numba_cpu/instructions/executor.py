@@ -47,8 +47,8 @@ SHARES = 9 * LINE
 present row, ``LAST`` of the last row, and ``TABLE`` of the table. The high half of ``TILES`` is
 the number of tiles of the present row, its low half the turn; ``TILES`` is written before the other
 words of a row, and read after them. ``ASKED`` is the requested number of threads. ``PROCESSOR`` is
-the number of the processor on which the caller began the run. ``DONE`` is the number of tiles of the
-row that are not done. ``EPOCH`` counts runs.
+the number of the processor on which the caller began the run. ``DONE`` is the number of tiles of
+the row that are not done. ``EPOCH`` counts runs.
 
 ``SLEEPERS`` is the number of threads that sleep until the next run, ``WAITERS`` until the next row.
 ``CALLERS`` is the number of threads in ``invoke``. ``IS_LED`` is 1 while one of them has the
