@@ -39,6 +39,7 @@ def assert_all_take_part(pool: Pool, lib: Library, meet: Callable[..., Program])
         numbers.add(worker)
         meeting.wait(60)
 
+    pool.crew.control[layout.KEEPS_APART] = 0  # the kernel waits for all workers
     pool.run(meet(kernel, tiles=WORKERS, workers=WORKERS), lib)
     assert numbers == set(range(WORKERS))
 
