@@ -139,9 +139,13 @@ def test_what_must_be_full_is_so_without_it(install: Install) -> None:
         interpreter(delegates=[ByName("SIN")], placement=PlacementPolicy(require="full"))
 
 
-def test_one_that_would_have_to_compile_is_left_out(install: Install) -> None:
+def test_one_that_would_have_to_compile_is_left_out_with_one_warning(
+    install: Install, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("delegraph.runtime.delegates.defaults.told", set())
     install(is_ready="lambda: False")
-    assert interpreter().placement.delegates == ()
+    assert interpreter().placement.delegates == interpreter().placement.delegates == ()
+    assert caplog.text.count("taker is installed, but not ready to run") == 1
     assert interpreter(delegates=["taker"]).placement.delegates == ("taker",)
 
 

@@ -109,8 +109,7 @@ def _input(given: GivenInput) -> dict[str, Any]:
 def print_answer(out: Console, answer: RunAnswer) -> None:
     """Print inputs, outputs and times of a run."""
     print_title(out, answer.model)
-    if answer.placement.delegates:
-        print_paragraph(out, str(answer.placement))
+    print_paragraph(out, str(answer.placement))
     if answer.signature is not None:
         out.print(f"  signature: {answer.signature}")
     if answer.numerics != "builtin":

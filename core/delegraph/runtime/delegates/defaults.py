@@ -199,7 +199,7 @@ def ready_delegate(session: Session) -> Delegate | None:
 
     offer = default_offer()
     if offer is None:
-        logger.info("no delegate is applied by default: none is installed and ready")
+        _tell_of_unready()
         return None
     spec, plugin = offer
     try:
@@ -211,3 +211,23 @@ def ready_delegate(session: Session) -> Delegate | None:
         name, text = spec.name, in_words(error)
         tell(session, None, Incident(name, 0, -1, (), "initialize", text), error)
         return None
+
+
+told: set[str] = set()
+"""Names of the delegates in earlier warnings of this process."""
+
+
+def _tell_of_unready() -> None:
+    """Warn once if a default delegate is installed and cannot run yet."""
+    from delegraph.plugins import installed
+
+    names = ", ".join(offer.spec.name for offer in installed().defaults())
+    if not names:
+        logger.info("no delegate is applied by default: none is installed")
+    elif names not in told:
+        told.add(names)
+        logger.warning(
+            "models run on Delegraph's own, slow kernels: %s is installed, but not ready to run; "
+            "'delegraph doctor' says what to do",
+            names,
+        )
