@@ -51,8 +51,8 @@ def test_an_operator_profile_shows_the_slowest_first(browser: Any, sines: Path) 
 def test_a_difference_shows_the_worst_of_each_output(browser: Any, sines: Path) -> None:
     setup = Setup(str(sines), delegates=("add_sub",))
     rows = rows_of(browser, diff(setup, runs=2)._repr_html_())
-    assert rows[0] == ["output", "type", "max", "mean", "p999", "cosine", "snr_db", "remark"]
-    assert rows[1] == ["y", "float32", "0", "0", "0", "1", "inf", ""]
+    assert rows[0] == ["output", "type", "mean", "max", "p999", "snr_db", "cosine", "remark"]
+    assert rows[1] == ["y", "float32", "0", "0", "0", "inf", "1", ""]
     rows = rows_of(browser, diff_layers(setup, runs=1)._repr_html_())
     assert [row[1] for row in rows[1:]] != []
     assert all(row[4] in ("0", "") for row in rows[1:])
