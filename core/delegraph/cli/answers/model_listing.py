@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table, size
-from delegraph.tools.model_listing import list_tensors, options_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,6 +54,8 @@ def _told_options(operator: OperatorSpec) -> Iterator[tuple[str, Any]]:
     """Yield name and value of each option that differs from the schema's default."""
     if operator.options is None:
         return
+    from delegraph.tools.model_listing import options_of  # lazy: the help needs no NumPy
+
     usual = options_of(type(operator.options)())
     for name, value in options_of(operator.options).items():
         if name in _ALWAYS or value != usual.get(name):
@@ -66,6 +67,8 @@ def print_tensors(out: Console, model: Model) -> None:
     columns = ("tensor", "name", "type", "shape", "scale", "zero", "role")
     right = ("tensor", "scale", "zero")
     less_important = (("role",), ("zero", "scale"))
+    from delegraph.tools.model_listing import list_tensors  # lazy, too
+
     for subgraph, group in groupby(list_tensors(model), lambda each: each.subgraph):
         heading(out, f"Tensors of subgraph {subgraph}")
         rows = [
