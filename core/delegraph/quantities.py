@@ -1,4 +1,4 @@
-"""Durations, rates and shares as texts for people."""
+"""Durations, rates, shares and counts as texts for people."""
 
 from __future__ import annotations
 
@@ -34,3 +34,12 @@ def percent(share: float, digits: int = 1) -> str:
     if 100 * share < least / 2:
         return f"<{least:g} %" if share else "0 %"
     return f"{100 * share:.{digits}f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """Count with its noun, in the plural if necessary.
+
+    >>> plural(1, "node"), plural(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -199,7 +199,7 @@ class FileRows(Source):
         self._described = described
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         found = [path for path in files if _is_row(path)]
-        others = Counter(path.suffix.lower() for path in files if not _is_row(path))
+        others = Counter(path.suffix.lower() for path in {*files} - {*found})
         self.skipped = dict(sorted(others.items()))
         if not found:
             skipped = f" ({skipped_files(self.skipped)})" if others else ""

@@ -14,6 +14,7 @@ from pathlib import Path
 from delegraph.delegation.configuration import default_delegates
 from delegraph.native.litert import guard
 from delegraph.plugins.sources import pip_install
+from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
@@ -62,7 +63,7 @@ def _failures(failures: Sequence[KnownFailure]) -> Iterator[Finding]:
         own = {failure.model: failure for failure in failures if failure.delegate == name}
         files = sorted({each.shown_model for each in own.values() if each.file})
         shown = ", ".join(files[:FEW_MODELS] + ["..."] * (len(files) > FEW_MODELS))
-        models = f"{len(own)} model{'s' * (len(own) != 1)}{f' ({shown})' * bool(shown)}"
+        models = f"{plural(len(own), 'model')}{f' ({shown})' * bool(shown)}"
         text = f"failed at {models}: the results were right, but slower"
         remedy = f"delegraph doctor --report FILE.md, for its authors; to forget it: {FORGET}"
         yield Finding(Level.NOTE, f"default delegate {name}", text, remedy)

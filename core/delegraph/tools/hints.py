@@ -20,7 +20,7 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.delegation.widening import Widening, widened
 from delegraph.operators.registration import Node, Registration
-from delegraph.quantities import percent
+from delegraph.quantities import percent, plural
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.tools.refusals import Costs
 
@@ -55,9 +55,8 @@ class Hint:
     share: float | None
 
     def __str__(self) -> str:
-        plural = "s" * (self.nodes != 1)
         work = f", {percent(self.share)} of the arithmetic" if self.share else ""
-        return f"{self.delegate} could {self.change}: {self.nodes} more node{plural}{work}"
+        return f"{self.delegate} could {self.change}: {plural(self.nodes, 'more node')}{work}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from delegraph.delegation.placement import Placement, reason_in_words
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -366,7 +367,7 @@ def _partition_counts(lock: PlacementLock) -> Counter[str]:
 
 
 def _nodes(count: int) -> str:
-    return f"{count} node{'s' * (count != 1)}"
+    return plural(count, "node")
 
 
 def _listed(names: Sequence[str]) -> str:

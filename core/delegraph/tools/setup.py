@@ -15,6 +15,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import DELEGATE_WORDS, Isolate
+from delegraph.quantities import plural
 from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.requested_delegates import (
     AnyDelegate,
@@ -213,7 +214,7 @@ class Setup:
         words += [*(self._delegate_names() or ()), *self.delegate_files]
         for name, value in self._not_default().items():
             if name == "threads":
-                words.append(f"{value} thread{'s' * (value != 1)}")
+                words.append(plural(value, "thread"))
             elif name == "use_default_delegates":
                 words.append("no default delegates")
             elif name != "delegate_files":

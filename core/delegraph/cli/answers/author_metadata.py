@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_table, size
+from delegraph.cli.answers.printing import heading, print_table, size
 from delegraph.errors import printable
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import (
     heading,
-    plural,
     print_paragraph,
     print_table,
     print_title,
     signature_text,
     size,
 )
-from delegraph.quantities import duration, rate_text
+from delegraph.quantities import duration, plural, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from delegraph.cli.answers.benchmark import print_handed_on
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table, size
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
@@ -21,7 +21,7 @@ from delegraph.cli.options.op_profile import PROFILE_OPTIONS
 from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
 from delegraph.cli.options.without_effect import require_effect
-from delegraph.quantities import duration, rate_text
+from delegraph.quantities import duration, plural, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

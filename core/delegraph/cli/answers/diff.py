@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table
 from delegraph.cli.answers.table_layout import wrapped
-from delegraph.quantities import duration
+from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,12 +11,12 @@ from delegraph.cli.answers.diff import print_side
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
 )
 from delegraph.cli.failure import CheckFailed
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

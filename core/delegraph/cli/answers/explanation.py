@@ -11,7 +11,6 @@ import click
 from delegraph.cli.answers.printing import (
     amount,
     heading,
-    plural,
     print_paragraph,
     print_table,
     print_title,
@@ -20,7 +19,7 @@ from delegraph.cli.answers.printing import (
 )
 from delegraph.cli.failure import with_options
 from delegraph.delegation.placement import node_numbers
-from delegraph.quantities import percent
+from delegraph.quantities import percent, plural
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import NOTHING
 

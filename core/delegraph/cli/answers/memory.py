@@ -7,15 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.arena_chart import arena_chart
-from delegraph.cli.answers.printing import (
-    heading,
-    plural,
-    print_paragraph,
-    print_table,
-    print_title,
-    size,
-)
-from delegraph.quantities import percent
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table, print_title, size
+from delegraph.quantities import percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

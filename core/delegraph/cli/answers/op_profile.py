@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_table, size
-from delegraph.quantities import duration, percent
+from delegraph.cli.answers.printing import heading, print_table, size
+from delegraph.quantities import duration, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

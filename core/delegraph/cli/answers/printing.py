@@ -269,15 +269,6 @@ def signature_text(shown: str, names: Iterable[str]) -> str:
     return f"signature {shown}" + (f"; others: {others}" if others else "")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural if necessary.
-
-    >>> plural(1, "node"), plural(2, "node")
-    ('1 node', '2 nodes')
-    """
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def finite(value: Any) -> Any:
     """Return *value* with None for NaN and infinities, which JSON lacks.
 

@@ -14,7 +14,6 @@ import click
 
 from delegraph.cli.answers.printing import (
     console,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -29,7 +28,7 @@ from delegraph.cli.options.arguments import (
     json_option,
 )
 from delegraph.cli.options.sections import SectionedCommand
-from delegraph.quantities import duration
+from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry

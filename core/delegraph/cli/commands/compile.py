@@ -12,7 +12,6 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -34,6 +33,7 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import printable
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from delegraph.tools.compiled_run import CompiledRun

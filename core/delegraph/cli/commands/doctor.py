@@ -11,7 +11,6 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -23,6 +22,7 @@ from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import (
     Evaluation,
     evaluation_options,
@@ -18,6 +18,7 @@ from delegraph.cli.commands.evaluation import (
 )
 from delegraph.cli.options.preprocessing import whole_picture_options
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,6 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -25,7 +24,7 @@ from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
-from delegraph.quantities import duration
+from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,6 @@ from delegraph.cli.answers.printing import (
     amount,
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -32,7 +31,7 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.json_records import to_json
-from delegraph.quantities import percent
+from delegraph.quantities import percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.memory import Applied, MemoryAnswer, print_memory
-from delegraph.cli.answers.printing import console, plural, print_json, progress
+from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     ByteCount,
@@ -24,6 +24,7 @@ from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.json_records import to_json
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from delegraph import Placement

@@ -10,7 +10,6 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -32,6 +31,7 @@ from delegraph.cli.options.delegate_help import (
     print_delegate,
 )
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

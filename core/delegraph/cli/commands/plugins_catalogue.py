@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from delegraph.cli.answers.printing import console, plural, print_json, print_paragraph
+from delegraph.cli.answers.printing import console, print_json, print_paragraph
 from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
+from delegraph.quantities import plural
 
 
 @click.command("catalogue")

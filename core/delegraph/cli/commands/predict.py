@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from delegraph.cli.answers.printing import (
-    console,
-    heading,
-    plural,
-    print_json,
-    print_paragraph,
-)
+from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -31,7 +25,7 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.errors import printable
-from delegraph.quantities import rate_text
+from delegraph.quantities import plural, rate_text
 
 if TYPE_CHECKING:
     from rich.console import Console

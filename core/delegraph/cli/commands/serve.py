@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import plural, print_json
+from delegraph.cli.answers.printing import print_json
 from delegraph.cli.options.arguments import (
     ModelPath,
     diagnosis_options,
@@ -24,6 +24,7 @@ from delegraph.cli.options.serving import (
 )
 from delegraph.cli.options.setup import setup_options
 from delegraph.errors import printable
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup

@@ -14,7 +14,6 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
@@ -24,6 +23,7 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from delegraph.cli.answers.printing import plural
+from delegraph.quantities import plural
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.quantities import plural
 from delegraph.tools.shrinking import TRIES
 
 
@@ -72,7 +73,7 @@ class Effort:
             return ""
         operators = {op for claim in capabilities.claims for op in claim.operators}
         return (
-            f"each claimed type of {len(operators)} operator{'s' * (len(operators) != 1)} once; "
+            f"each claimed type of {plural(len(operators), 'operator')} once; "
             f"{self.specimens} model for each check of the contract; "
             f"{self.examples} generated models"
         )

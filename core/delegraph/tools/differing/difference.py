@@ -13,6 +13,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.json_records import JsonRecord, to_json
+from delegraph.quantities import plural
 from delegraph.tools.differing.figures import Metrics
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
 from delegraph.tools.differing.matching import clipped, converted, matched, matched_inputs
@@ -172,7 +173,7 @@ class Difference:
             for o in self.outputs
         ]
         columns = ("output", "type", *SHOWN, "remark")
-        count = f"{len(self.runs)} run{'s' * (len(self.runs) != 1)}"
+        count = plural(len(self.runs), "run")
         title = f"{self.test} against {self.reference}: mean over {count}, worst of the others"
         return html_table(title, columns, rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 from delegraph.tools.differing.verdict import Verdict
@@ -77,7 +78,7 @@ def _setup(side: str, setup: str, placement: str) -> str:
 
 def _runs(runs: tuple[str, ...]) -> str:
     fed = runs[0] if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
-    return escape(f"{len(runs)} run{'s' * (len(runs) != 1)}: {fed}")
+    return escape(f"{plural(len(runs), 'run')}: {fed}")
 
 
 def _output(output: OutputDifference) -> str:

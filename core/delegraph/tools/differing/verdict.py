@@ -7,6 +7,7 @@ from typing import Literal
 
 from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
+from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 
@@ -50,7 +51,7 @@ def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Ver
         if found.outputs and not any(d.count for o in found.outputs for d in o.runs):
             text = "same, but all outputs are empty: other shapes or values of inputs may fill them"
             return Verdict("same", None, text)
-        text = f"same: no element of an output differs in {count} run{'s' * (count != 1)}"
+        text = f"same: no element of an output differs in {plural(count, 'run')}"
         return Verdict("same", None, text)
     has_tolerance = any(output.outside is not None for output in found.outputs)
     bound = "the tolerance" if has_tolerance else "the numerics profile"

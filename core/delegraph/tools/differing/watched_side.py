@@ -14,6 +14,7 @@ from delegraph.delegation.placement import PartitionPlacement, Placement
 from delegraph.graph import macs_of
 from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
+from delegraph.quantities import plural
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 from delegraph.tools.differing.huge_pages import advise_huge_pages
@@ -213,7 +214,7 @@ class Watched:
         nodes = [sorted(p.nodes for p in self.partitions(q)) for q in (asked, self.placement)]
         if nodes[0] != nodes[1]:
             self.notes.append(
-                f"{self._label}: {counts[1]} partition{'s' * (counts[1] != 1)} here, "
+                f"{self._label}: {plural(counts[1], 'partition')} here, "
                 f"{counts[0]} without looking inside"
             )
         for entry, values in outputs:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from delegraph.errors import ArgumentError
+from delegraph.quantities import plural
 from delegraph.tools.evaluation.picture_files import PictureFile, chosen, file_names
 
 
@@ -27,10 +28,9 @@ def labelled_pictures(
     """
     names, words = file_names(folder), read_words(truth)
     if len(names) != len(words):
-        lines = f"{len(words)} line{'s' * (len(words) != 1)}"
         raise ArgumentError(
-            f"{truth!r} has {lines}, and {folder!r} {len(names)} files (the first is "
-            f"{names[0]!r}, the last {names[-1]!r}); expected one line for each file"
+            f"{truth!r} has {plural(len(words), 'line')}, and {folder!r} {len(names)} files (the "
+            f"first is {names[0]!r}, the last {names[-1]!r}); expected one line for each file"
         )
     denied = set() if denylist is None else _read_numbers(denylist, len(names))
     positions = chosen(len(names), denied, num_images)
