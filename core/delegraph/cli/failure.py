@@ -104,6 +104,9 @@ _ADDRESS = re.compile(r"(?:https?|s3|gs):/")
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 """Pattern of a suggestion at the end of a message of click's."""
 
+_OTHER_NAMES = {"--against": "--reference", "--reference": "--against", "--num-runs": "--runs"}
+"""Mapping from an option of another command or tool to the one with the same purpose."""
+
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
 """Pattern of the folder in which packages are installed, at the start of a file's path."""
 
@@ -160,6 +163,10 @@ def _with_help(error: click.UsageError) -> str:
     message = error.format_message()
     if error.ctx is None:
         return message
+    if isinstance(error, click.NoSuchOption):
+        other = _OTHER_NAMES.get(error.option_name)
+        if other in _options(error.ctx.command):
+            message = f"No such option {error.option_name!r}. Did you mean {other!r}?"
     message = _SUGGESTION.sub(r" (did you mean \1?)", message)
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
     message = _OUTSIDE.sub(_limits, message)

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import re
 
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.tools import diff, diff_layers
+from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.html_page import difference_page, histogram_of
+from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.verdict import verdict_of
 from support.layer_models import WrongProduct, setup_of
 from support.seeded_faults import with_kernel
@@ -43,3 +46,14 @@ def test_names_of_a_model_are_no_markup(chain: str) -> None:
     (output,) = found.outputs
     object.__setattr__(output, "name", "<script>")
     assert "<script>" not in difference_page(found, verdict_of(found))
+
+
+def test_the_page_has_cause_tolerance_and_snr(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff(wrong, runs=1, tolerance={"": Tolerance(absolute=1e-4)})
+    cause = cause_of(found, inputs=OFFICIAL)
+    page = difference_page(found, verdict_of(found), cause=cause)
+    assert f"<p>Cause: {cause}".split("(")[0] in page
+    assert "is wrong" in page
+    assert "tolerance: 0.0001<" in page
+    assert "SNR dB " in page

@@ -217,7 +217,7 @@ def command(
     if seen is not None:
         _write_layers(seen, plot, node_data)
     if html is not None:
-        write_text(html, difference_page(found, verdict, seen), "--html")
+        write_text(html, difference_page(found, verdict, seen, cause), "--html")
         click.echo(f"page written to {printable(html)}", err=True)
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")

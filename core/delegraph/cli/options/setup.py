@@ -90,7 +90,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     try:
         context = command.make_context(option, shlex.split(words))
     except click.UsageError as error:
-        text = error.format_message().rstrip(".") + _missing_delegate_option(words, option)
+        text = error.format_message().rstrip(".") + _advice(words, option)
         raise click.UsageError(f"{option} {words!r}: {text}") from error
     except ValueError as error:  # a quotation mark is not closed
         raise click.UsageError(f"{option} {words!r}: {error}") from error
@@ -109,8 +109,8 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     return changed
 
 
-def _missing_delegate_option(words: str, option: str) -> str:
-    """Return advice where *words* begin with a delegate or a runtime; else an empty text."""
+def _advice(words: str, option: str) -> str:
+    """Advice on *words* that begin with no option and no model; else an empty text."""
     from delegraph.plugins import installed
     from delegraph.plugins.specs import DELEGATE_WORDS
     from delegraph.tools.setup import Runtime
@@ -119,8 +119,10 @@ def _missing_delegate_option(words: str, option: str) -> str:
     names = {offer.spec.name for offer in installed().offers()} | {*DELEGATE_WORDS}
     if first and first[0] in get_args(Runtime):
         return f'; a runtime needs --runtime: {option} "--runtime {words}"'
-    if not first or first[0].partition(":")[0] not in names:
+    if not first or first[0].startswith("-") or first[0].endswith(".tflite"):
         return ""
+    if first[0].partition(":")[0] not in names:
+        return f'; options go there as on the command line: {option} "--runtime litert"'
     return f'; a delegate needs -d: {option} "-d {words}"'
 
 

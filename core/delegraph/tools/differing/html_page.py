@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.quantities import plural
+from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.differing.verdict import Verdict
 
 _INFINITE = 1024  # exponent of a histogram
@@ -36,24 +39,30 @@ td svg { height: 18px; width: 220px; }
 
 _COLUMNS = ("node", "operator", "name", "runs on", "max", "drift", "max", "same inputs")
 
-_FIGURES = (("mean", "mean"), ("max", "max"), ("p999", "p99.9"))
+_FIGURES = (("mean", "mean"), ("max", "max"), ("p999", "p99.9"), ("snr_db", "SNR dB"))
 
 
 def difference_page(
-    found: Difference, verdict: Verdict, layers: LayersDifference | None = None
+    found: Difference,
+    verdict: Verdict,
+    layers: LayersDifference | None = None,
+    cause: Cause | None = None,
 ) -> str:
-    """Return the HTML page: verdict, set-ups, a histogram for each output, and the layers.
+    """HTML page: verdict, cause, set-ups, a histogram for each output, and the layers.
 
     Args:
         found: differences of the outputs.
         verdict: the verdict on them.
         layers: differences of all tensors; None leaves them out.
+        cause: reason why outputs are beyond the tolerance; None if it was not searched.
     """
     parts = [
         f"<h1>{escape(verdict.text)}</h1>",
+        *([] if cause is None else [f"<p>Cause: {escape(str(cause))}</p>"]),
         _setup("test", str(found.test), str(found.test_placement)),
         _setup("reference", str(found.reference), str(found.reference_placement)),
         f"<p class=dim>{_runs(found.runs)}</p>",
+        *(f"<p class=dim>{escape(text)}</p>" for text in _tolerances(found.tolerance)),
         *(f"<p>{escape(note)}</p>" for note in found.notes),
         "<h2>Outputs</h2>",
         *(_output(output) for output in found.outputs),
@@ -79,6 +88,14 @@ def _setup(side: str, setup: str, placement: str) -> str:
 def _runs(runs: tuple[str, ...]) -> str:
     fed = runs[0] if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
     return escape(f"{plural(len(runs), 'run')}: {fed}")
+
+
+def _tolerances(tolerance: Tolerances | None) -> Iterable[str]:
+    """Yield a text for each given tolerance, with the output's name if it is for one output."""
+    given = {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance or {}
+    for name, each in given.items():
+        relative = f" + {each.relative:g} of the reference" if each.relative else ""
+        yield f"tolerance{f' of {name}' if name else ''}: {each.absolute:g}{relative}"
 
 
 def _output(output: OutputDifference) -> str:
