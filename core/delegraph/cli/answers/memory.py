@@ -166,7 +166,7 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
             result.planner,
             *(found.get(result.planner, "") for found in sizes.values()),
             result.bound,
-            "least" if result.bytes == least else f"{result.ratio:.3f}",
+            "least" if result.is_optimal and result.bytes == least else f"{result.ratio:.3f}",
             f"{result.milliseconds:.2f}",
         )
         for result in answer.subject.results
@@ -175,7 +175,9 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     if out.width < _ROOM_FOR_TIMES:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_table(out, columns, rows, right=columns[1:])
-    print_paragraph(out, "bound: no plan is smaller; ratio: arena / bound; least: the smallest here")
+    print_paragraph(
+        out, "bound: no plan is smaller; ratio: arena / bound; least: equal, no row is smaller"
+    )
     in_place = [r.planner for r in answer.subject.results if r.planner in IN_PLACE]
     if in_place:
         compute, keep, have = ("s", "s", "has") if len(in_place) == 1 else ("", "", "have")
