@@ -27,7 +27,7 @@ def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     planners = [line.split()[0] for line in ran.lines[start + 1 : start + 13]]
     assert planners[:3] == ["delegraph", "tflite", "naive"]
     assert planners[-1] == "best"
-    assert ran.lines[start + 1].startswith("delegraph 3136 3136 least ")
+    assert ran.lines[start + 1].startswith("delegraph 3136 3136 1.000 ")
     assert ran.lines[start + 12].startswith("best 3072 3072 least ")
     in_place = (
         "delegraph and tflite compute in place and keep the model's inputs, so have another bound"
@@ -96,7 +96,7 @@ def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines:
     assert "planner as it runs core alone bound ratio ms" in ran.lines
     assert "bound, ratio and all below: as it runs" in ran.lines
     assert "needs an arena of 320 bytes (as it runs, planner naive)" in ran.lines
-    assert "tensors are aligned to 64 bytes; what delegates keep inside" in ran.out
+    assert "inside the partitions, not counted" in ran.out
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384

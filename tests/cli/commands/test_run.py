@@ -385,10 +385,19 @@ def test_a_signature_is_called_by_its_names(delegraph: Command, tmp_path: Path) 
     shown = delegraph("run", path, "--signature", "wave", "-i", "x=0", "--json").json
     assert (shown["signature"], shown["outputs"][0]["name"]) == ("wave", "y")
     assert shown["outputs"][0]["first"] == [0]
-    assert "signature: wave" in delegraph("run", path, "--signature", "wave", "-i", "0").lines
+    ran = delegraph("run", path, "--signature", "wave", "-i", "0")
+    assert "signature wave; others: negate" in ran.lines
     wrong = delegraph("run", path, "--signature", "wawe")
     assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
     assert "no signature 'wawe' (did you mean 'wave'?); it has 'negate', 'wave'" in wrong.err
+
+
+def test_the_signature_that_ran_is_named_where_none_was_asked_for(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    assert "signature negate; others: wave" in delegraph("run", path).lines
 
 
 def test_a_model_without_signatures_says_so(delegraph: Command, add: Path) -> None:

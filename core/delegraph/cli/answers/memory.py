@@ -132,9 +132,11 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         columns = ("", "tensors", "arena", "variables")
         heading(out, "Bytes, with delegates and without")
         print_table(out, columns, rows, right=columns[1:])
-        kept = "what delegates keep inside their partitions is not counted"
+        owners = " and ".join(answer.runs.placement.delegates)
+        kept = f"{_AS_IT_RUNS}: + memory of {owners} inside the partitions, not counted"
         aligned = f"tensors are aligned to {answer.subject.alignment} bytes"
-        print_paragraph(out, f"core alone: without delegates; {aligned}; {kept}")
+        print_paragraph(out, kept)
+        print_paragraph(out, f"{_CORE_ALONE}: without delegates; {aligned}")
     if not answer.subject.is_complete:
         text = "up to the first node whose output shape is known only while invoking"
         print_paragraph(out, text)
@@ -151,12 +153,13 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
         name: {} if report is None else {r.planner: r.bytes for r in report.results}
         for name, report in reports.items()
     }
+    least = min(result.bytes for result in answer.subject.results)
     rows = [
         (
             result.planner,
             *(found.get(result.planner, "") for found in sizes.values()),
             result.bound,
-            "least" if result.is_optimal else f"{result.ratio:.3f}",
+            "least" if result.is_optimal and result.bytes == least else f"{result.ratio:.3f}",
             f"{result.milliseconds:.2f}",
         )
         for result in answer.subject.results
@@ -165,7 +168,9 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     if out.width < _ROOM_FOR_TIMES:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_table(out, columns, rows, right=columns[1:])
-    print_paragraph(out, "bound: no plan is smaller; ratio: arena / bound, or least where equal")
+    print_paragraph(
+        out, "bound: no plan is smaller; ratio: arena / bound; least: equal, no row is smaller"
+    )
     in_place = [r.planner for r in answer.subject.results if r.planner in IN_PLACE]
     if in_place:
         compute, keep, have = ("s", "s", "has") if len(in_place) == 1 else ("", "", "have")

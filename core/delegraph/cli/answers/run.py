@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from delegraph.cli.answers.printing import (
     print_table,
     print_title,
     shortened,
+    signature_text,
 )
 from delegraph.cli.answers.run_findings import has_findings, print_findings
 from delegraph.errors import printable
@@ -41,7 +42,8 @@ class RunAnswer:
 
     Attributes:
         model: path of the model.
-        signature: name of the called signature; None means the whole model.
+        signature: name of the called signature; None means the first subgraph.
+        signatures: index of the subgraph of each signature of the model.
         numerics: whether kernels round like the official builtin or reference ones.
         inputs: values given to each input.
         outputs: summary of each output.
@@ -59,6 +61,7 @@ class RunAnswer:
 
     model: str
     signature: str | None
+    signatures: Mapping[str, int]
     numerics: Numerics
     inputs: list[GivenInput]
     outputs: list[OutputSummary]
@@ -110,8 +113,8 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     """Print inputs, outputs and times of a run."""
     print_title(out, answer.model)
     print_paragraph(out, str(answer.placement))
-    if answer.signature is not None:
-        out.print(f"  signature: {answer.signature}")
+    if called := _called(answer):
+        print_paragraph(out, called)
     if answer.numerics != "builtin":
         out.print(f"  numerics: {answer.numerics}")
     heading(out, "Inputs")
@@ -135,6 +138,17 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     if answer.drawn is not None:
         out.print(f"picture drawn to {answer.drawn}")
     out.print(_times(answer))
+
+
+def _called(answer: RunAnswer) -> str:
+    """Text that names the signature that ran, and the others; empty if there is no choice."""
+    if answer.signature is None and len(answer.signatures) < 2:
+        return ""
+    first = next((name for name, subgraph in answer.signatures.items() if subgraph == 0), None)
+    called = first if answer.signature is None else answer.signature
+    if called is None:
+        return f"the first subgraph; --signature runs one of: {', '.join(answer.signatures)}"
+    return signature_text(called, answer.signatures)
 
 
 def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:

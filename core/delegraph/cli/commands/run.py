@@ -182,6 +182,7 @@ def _run(request: RunRequest) -> RunAnswer:
         return RunAnswer(
             request.setup.model,
             request.signature,
+            {each.key: each.subgraph_index for each in model.signatures},
             request.setup.numerics,
             inputs,
             summaries,
