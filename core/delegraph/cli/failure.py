@@ -104,7 +104,12 @@ _ADDRESS = re.compile(r"(?:https?|s3|gs):/")
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 """Pattern of a suggestion at the end of a message of click's."""
 
-_OTHER_NAMES = {"--against": "--reference", "--reference": "--against", "--num-runs": "--runs"}
+_OTHER_NAMES = {
+    "--against": "--reference",
+    "--arena": "--budget",
+    "--num-runs": "--runs",
+    "--reference": "--against",
+}
 """Mapping from an option of another command or tool to the one with the same purpose."""
 
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")

@@ -30,7 +30,7 @@ class Refusal:
         nodes: indices of the nodes.
         ops: operator names of these nodes.
         runs_on: names of the delegates that finally run the nodes, or the host's name, or
-            ``nothing``.
+            ``nothing``, or ``NAME (plugin)`` where kernels of a plugin run them.
         macs: multiply-accumulates of the nodes.
         share: share of these multiply-accumulates in those of all explained nodes; None if there
             are none.
@@ -126,15 +126,22 @@ def _refusal(
         nodes[0].subgraph,
         tuple(node.index for node in nodes),
         tuple(node.op for node in nodes),
-        tuple(dict.fromkeys(_runner(placement, node) for node in nodes)),
+        tuple(dict.fromkeys(runner_of(node, placement.host) for node in nodes)),
         left,
         left / total if total else None,
         sum(cost.bytes for cost in work),
     )
 
 
-def _runner(placement: Placement, node: NodePlacement) -> str:
-    return NOTHING if node.is_unresolved else node.delegate or placement.host
+def runner_of(node: NodePlacement, host: str) -> str:
+    """Name of the delegate, plugin or *host* that runs a node.
+
+    >>> runner_of(NodePlacement(0, 0, "mine", plugin="odd"), "Delegraph")
+    'odd (plugin)'
+    """
+    if node.is_unresolved:
+        return NOTHING
+    return node.delegate or (f"{node.plugin} (plugin)" if node.plugin else host)
 
 
 def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:

@@ -61,6 +61,13 @@ def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[
         assert text in done.out
 
 
+def test_one_picture_has_no_interval(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--num-images", 1, "--against", "--threads 2")
+    assert done.code == 0, done.err
+    assert "1 picture: no interval" in done.out
+    assert "0 to 0" not in done.out
+
+
 def test_json_has_all_of_it(delegraph: Command, data: list[object]) -> None:
     done = delegraph("evaluate", "detection", *data, "--json", "--resamples", "7")
     assert done.code == 0, done.err

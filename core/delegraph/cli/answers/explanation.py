@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from delegraph.cli.failure import with_options
 from delegraph.delegation.placement import node_numbers
 from delegraph.quantities import percent, plural
 from delegraph.tools.explanation import operator_counts
-from delegraph.tools.refusals import NOTHING
+from delegraph.tools.refusals import runner_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,9 +102,9 @@ def print_stages(out: Console, explanation: Explanation) -> None:
     placement = explanation.placement
     columns = ["subgraph", "partition", "runs on", "count", "nodes", "in", "out", "operators"]
     rows = []
-    shown = ((_partition(placement, stage), stage) for stage in explanation.stages)
+    shown = _by_runner(placement, explanation.stages)
     for (subgraph, partition, runner), run in groupby(
-        shown, key=lambda pair: (pair[1].subgraph, pair[0], _runner(placement, pair[1]))
+        shown, key=lambda pair: (pair[1].subgraph, _partition(placement, pair[1]), pair[0])
     ):
         stages = [stage for _, stage in run]
         nodes = [node for stage in stages for node in stage.nodes]
@@ -132,16 +133,22 @@ def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
     return None if is_rest else found
 
 
-def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of the delegate or host that runs the nodes of *stage*.
+def _by_runner(placement: Placement, stages: Iterable[Stage]) -> Iterator[tuple[str, Stage]]:
+    """Yield the name of what runs the nodes of each stage, which is divided where that changes.
 
     Args:
         placement: which delegate or kernel computes each node.
-        stage: consecutive nodes that run on the same delegate.
+        stages: consecutive nodes, each time on the same delegate or the host.
     """
-    if stage.delegate is None:
-        return NOTHING if stage.is_unresolved else placement.host
-    return stage.delegate
+    runners = {(n.subgraph, n.index): runner_of(n, placement.host) for n in placement.nodes}
+    for stage in stages:
+        if stage.delegate is not None:
+            yield stage.delegate, stage
+            continue
+        pairs = zip(stage.nodes, stage.ops, strict=True)
+        for runner, run in groupby(pairs, key=lambda pair: runners[stage.subgraph, pair[0]]):
+            nodes, ops = zip(*run, strict=True)
+            yield runner, replace(stage, nodes=nodes, ops=ops)
 
 
 def _boundary(partition: PartitionPlacement | None) -> tuple[str, str]:

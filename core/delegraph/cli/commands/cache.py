@@ -45,7 +45,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """List, fill or clear the cache of compiled data.
+    """List, warm or clear the cache of compiled data.
 
     The cache is in $DELEGRAPH_CACHE, or else in this user's folder for caches.
     """

@@ -151,17 +151,20 @@ def _print_precisions(out: Console, result: Detection) -> None:
 
     heading(out, "Mean average precision (mAP)")
     columns: tuple[str, ...] = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
+    is_one = len(result.answers.keys) == 1
     rows: list[tuple[Any, ...]] = [
         (
             position,
             _figure(p.tflite.mean),
-            _between(p.interval),
+            "-" if is_one else _between(p.interval),
             "-" if p.coco is None else _figure(p.coco.figures["AP"]),
-            "-" if p.coco_interval is None else _between(p.coco_interval),
+            "-" if is_one or p.coco_interval is None else _between(p.coco_interval),
         )
         for position, p in enumerate(result.judgement.precisions, 1)
     ]
     print_table(out, columns, rows, right=columns[1:], names=())
+    if is_one:
+        out.print("  1 picture: no interval")
     for name, text in zip(("TFLite's", "COCO's"), DEFINITIONS.values(), strict=True):
         out.print(f"  {name}: {text}")
     if result.judgement.without_coco is not None:
@@ -176,12 +179,13 @@ def _print_precisions(out: Console, result: Detection) -> None:
 
 def _print_drops(out: Console, result: Detection) -> None:
     judgement = result.judgement
+    is_one = len(result.answers.keys) == 1
     changes = []
     for position, drop in enumerate(judgement.drops[1:], 1):
         coco = None if judgement.coco_drops is None else judgement.coco_drops[position]
         for name, each in (("TFLite's mAP", drop), ("COCO's mAP", coco)):
             if each is not None:
-                changes.append((position + 1, name, each.drop, each.interval))
+                changes.append((position + 1, name, each.drop, None if is_one else each.interval))
     print_changes(out, "figure", changes)
 
 

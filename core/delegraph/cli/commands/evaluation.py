@@ -189,14 +189,15 @@ def print_preprocessing(out: Console, preprocessing: Preprocessing) -> None:
 
 
 def print_changes(
-    out: Console, kind: str, changes: Iterable[tuple[object, str, float, Interval]]
+    out: Console, kind: str, changes: Iterable[tuple[object, str, float, Interval | None]]
 ) -> None:
     """Print how figures of other set-ups differ from those of set-up 1.
 
     Args:
         out: the console to print to.
         kind: heading of the column with the figures' names.
-        changes: number of a set-up, name of a figure, its drop and the interval of the drop.
+        changes: number of a set-up, name of a figure, its drop and the interval of the drop; None
+            if one sample gives no interval.
     """
     heading(out, "Change from set-up 1")
     columns = ("", kind, "change", "95 % interval", "verdict")
@@ -205,14 +206,21 @@ def print_changes(
             position,
             name,
             change(drop, "{:.3g}"),
-            change_interval(interval, "{:+.3g}"),
-            "clear" if interval.excludes(0) else "unclear" if drop else "",
+            *_judged(drop, interval),
         )
         for position, name, drop, interval in changes
     ]
     print_table(out, columns, rows, right=("95 % interval",), names=())
     if any("unclear" in row for row in rows):
         print_paragraph(out, "unclear: the interval has 0 in it, so it may be chance")
+
+
+def _judged(drop: float, interval: Interval | None) -> tuple[str, str]:
+    """Texts of the interval of a change, and of the verdict on it."""
+    if interval is None:
+        return "-", ""
+    verdict = "clear" if interval.excludes(0) else "unclear" if drop else ""
+    return change_interval(interval, "{:+.3g}"), verdict
 
 
 def change(drop: float, form: str) -> str:

@@ -107,8 +107,9 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
         )
         _print_misspelled(out, plugins)
         return
+    out.print("Plugins", style="bold")
     rows = [(p.name, p.distribution, p.version, p.state.value) for p in plugins.plugins]
-    print_table(out, ("plugin", "distribution", "version", "state"), rows, indent=0)
+    print_table(out, ("plugin", "distribution", "version", "state"), rows)
     for plugin in plugins.plugins:
         if plugin.missing_hook:
             out.print()

@@ -101,7 +101,13 @@ def _print_offer(out: Console, offer: Offer) -> None:
     print_table(out, ("option", "type", "meaning"), rows)
     first = options[0]
     out.print()
-    out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={first.default or '...'}")
+    out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={_other_value(first)}")
+
+
+def _other_value(option: Option) -> str:
+    """Value for an example: not the default where the option is a switch."""
+    switched = {"true": "false", "false": "true"}
+    return switched.get(option.default or "", option.default or "...")
 
 
 def _meaning(option: Option) -> str:

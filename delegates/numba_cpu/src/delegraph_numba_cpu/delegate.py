@@ -141,7 +141,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
-            return Rejection("op", f"there is no kernel for {registration.name}")
+            return Rejection("op", f"numba_cpu has no kernel for {registration.name}")
         call = Call.of(context, node, registration)
         rejection = check_quantization(call)
         if rejection is None:

@@ -226,7 +226,7 @@ def _are_alike(outer: Tensor, inner: Tensor) -> bool:
 def _check_inner(call: Call) -> Rejection | None:
     operator = OPERATORS.get(call.name)
     if operator is None or call.node.delegate is not None:
-        found: Rejection | None = Rejection("op", f"there is no kernel for {call.name}")
+        found: Rejection | None = Rejection("op", f"numba_cpu has no kernel for {call.name}")
     else:
         found = check_quantization(call)
         if found is None:
