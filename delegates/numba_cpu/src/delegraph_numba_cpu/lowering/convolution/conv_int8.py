@@ -247,7 +247,7 @@ def pack_windows_record(
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
         "line_bytes": line_bytes,
     }  # fmt: skip
-    return builder.record(("windows", *words.values()), instructions.WINDOWS, **words)
+    return builder.record(instructions.WINDOWS, **words)
 
 
 def pack_matrix(
@@ -283,8 +283,8 @@ def pack_matrices(
         key: see :func:`pack_matrix`.
         shift: see :func:`pack_matrix`.
     """
-    name = (call.node.outputs[0], key, shift, builder.exact)
     count, outputs, depth = stack.shape
+    name = (call.node.outputs[0], key, shift, builder.exact, depth)  # gaps between lines add to it
     values, sum_factor = signed_bytes(stack)
     weights = builder.packed(
         ("weights", *name),
@@ -314,4 +314,4 @@ def pack_matrices(
         }
         for i in range(count)
     ]
-    return builder.records(("matrix", *name), instructions.MATRIX, records)
+    return builder.records(instructions.MATRIX, records)
