@@ -121,7 +121,7 @@ class TfLiteNode(Structure):
 
 
 class TfLiteRegistration(Structure):
-    """An operator's implementation: function pointers of the ``REGISTRATION_FUNCTIONS``."""
+    """An operator's name, version, and pointers to functions of ``REGISTRATION_FUNCTIONS``."""
 
     _fields_ = [
         ("init", c_void_p),
@@ -139,7 +139,7 @@ class TfLiteRegistration(Structure):
 
 
 class TfLiteDelegate(Structure):
-    """A delegate: function pointers of the ``DELEGATE_FUNCTIONS``."""
+    """A delegate: its data, its flags, and pointers to functions of ``DELEGATE_FUNCTIONS``."""
 
     _fields_ = [
         ("data_", c_void_p),

@@ -24,9 +24,9 @@ FEW = 1 << 12
 
 
 def steps(*counts: int) -> int:
-    """Return the number of steps of nested loops; a loop without a step counts as one.
+    """Return an upper bound of the steps of nested loops: the product of the loops' steps.
 
-    The loops around it run even if it has no step.
+    A loop without steps counts as one step, because the loops around it still run.
 
     Args:
         counts: number of steps of each loop; a negative one counts as 0.

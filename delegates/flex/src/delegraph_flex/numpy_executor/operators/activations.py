@@ -141,14 +141,20 @@ def square_root_gradient(node: FlexNode) -> Step:
 
 @operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
-    """Function that computes -dy y y y / 2, with y the reciprocal root; complex y conjugated."""
+    """Return a function that computes ``-dy * y**3 / 2``.
+
+    Here y is the reciprocal of a square root; complex y are conjugated.
+    """
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
 
 @operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_gradient(node: FlexNode) -> Step:
-    """Return a function that computes -dy y y, with y the reciprocal; complex y conjugated."""
+    """Return a function that computes ``-dy * y**2``.
+
+    Here y is the reciprocal; complex y are conjugated.
+    """
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)
 
 
