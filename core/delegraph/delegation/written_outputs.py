@@ -23,13 +23,15 @@ _READ_EARLY = (
 )
 
 _MARK = (np.arange(64) ** 2 * 37 + np.arange(64) * 151 + 211).astype(np.uint8)
-"""Bytes that results hardly ever are; not a repeated one, since outputs have many equal values.
+"""Bytes that fill outputs before a run, to find outputs that the run does not write.
+
+They are all different: many outputs have equal elements, but hardly any has these bytes.
 
 ``[64], uint8``.
 """
 
 _LEAST = 4
-"""Bytes of the shortest output that is marked; a shorter one may well have such a value."""
+"""Bytes of the shortest output that is marked; a shorter result may equal the mark by chance."""
 
 
 def run_first(

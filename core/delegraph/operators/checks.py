@@ -111,7 +111,7 @@ def require_rank(tensor: Tensor, rank: int) -> None:
     """Check that *tensor* has *rank* dimensions.
 
     Raises:
-        OperatorError: it has another number.
+        OperatorError: it has another number of dimensions.
     """
     if len(tensor.shape) != rank:
         raise OperatorError(

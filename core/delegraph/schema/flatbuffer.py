@@ -33,9 +33,10 @@ Source: ``flatbuffers::Verifier::Options::max_tables``.
 """
 
 MAX_NUMBERS = 1 << 22
-"""Numbers that the short lists of that many tables may hold together; real models stay far below.
+"""Largest number of elements that a file's short lists of numbers may hold together.
 
-With more tables they are more in proportion.
+Real models stay far below. If the user allows more than ``MAX_TABLES`` tables, it grows in
+proportion.
 """
 
 

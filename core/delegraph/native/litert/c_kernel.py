@@ -43,7 +43,7 @@ from delegraph.operators.tensor import Tensor
 
 _MAX_RANK = 8
 _ALIGNMENT = 64
-"""LiteRT takes host memory only at a multiple of this many bytes."""
+"""Number of bytes of which the address of memory that LiteRT accepts must be a multiple."""
 
 
 class _Layout(Structure):

@@ -44,7 +44,7 @@ from delegraph.testing.conformance.trials import (
 )
 
 _MANY_SHAPES = (2, 3, 4, 5, 6)
-"""Lengths of an axis, in lengths of the first shape, that come one after the other."""
+"""Factors by which an axis is enlarged for the following invokes, relative to the first invoke."""
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:

@@ -15,7 +15,10 @@ from typing import Any
 from delegraph.testing.operator_case import OperatorCase
 
 Judge = Callable[[Any, OperatorCase], object]
-"""Function that returns whether a case has a wrong result for a ``Subject``, or its fault."""
+"""Function from a ``Subject`` and a case to a true value if the case has a wrong result.
+
+The value may be text that describes the fault.
+"""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class Witness:
 
 
 WITNESS = Witness()
-"""The receiver of this process; the code that runs the checks sets its attributes."""
+"""Receiver of this process's progress messages; the code that runs the checks configures it."""
 
 
 def check_begins(note: Mapping[str, Any]) -> None:

@@ -33,7 +33,7 @@ PIECE = 16_384
 """Number of activations that one tile measures or quantizes: some microseconds of work."""
 
 GROUP = 64
-"""Number of outputs whose weights are packed together."""
+"""Number of output columns whose weights are packed together."""
 
 ACTIVATION_ZERO = 128
 """Stored value of a quantized activation of 0."""

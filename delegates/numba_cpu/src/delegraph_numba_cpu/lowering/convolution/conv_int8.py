@@ -26,7 +26,7 @@ ROWS = 14
 """
 
 COLUMNS, LEAST_COLUMNS = 64, 32
-"""Columns of a part of a matrix: all that a micro-kernel takes, and for workers without a part."""
+"""Columns of a part of a matrix: as many as a micro-kernel takes, and the least for idle workers."""
 
 PRODUCTS_A_NANOSECOND = 200
 """Approximate number of products of two bytes that are computed in a nanosecond."""

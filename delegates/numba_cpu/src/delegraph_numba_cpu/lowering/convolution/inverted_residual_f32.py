@@ -42,8 +42,8 @@ CHUNK_PIXELS = 56
 HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 """Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
 
-Layers that are not fused write their images to memory, or where the other threads then read them.
-The larger the image is, the more this costs, beside computing rows twice.
+Without fusion, layers write and read whole images instead. The larger the image is, the more time
+that takes, and so the more rows may be computed twice.
 """
 
 CROWDED = 256
