@@ -70,7 +70,7 @@ class LoadedModel:
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
 
     def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Wait for calls of other threads, then call *work*, the call *name*; return its result.
+        """Wait for calls of other threads, then return ``work(*args)``; *name* names it in errors.
 
         Raises:
             StateError: a kernel of the running call makes another call.

@@ -92,7 +92,7 @@ def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
 
 
 def _versions(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """Yield what is in each version's folder, with the names of its namespace and version."""
+    """Yield the content of each version's folder, with the names of its namespace and version."""
     for namespace in _content(place):
         for version in _content(namespace.path):
             for found in _content(version.path):

@@ -246,7 +246,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Ask the delegate about a whole partition; return why it rejects it, or None.
+        """Return the delegate's rejection of a whole partition; None if the delegate accepts it.
 
         Args:
             params: the partition.

@@ -110,7 +110,7 @@ class _SimpleOperators:
         self._waiting: set[str] = set()  # names of tensors that exist in NCHW only
 
     def translate(self, operator: OperatorSpec) -> None:
-        """Add an operator, its activation as one of its own."""
+        """Add the engine's form of *operator*; its fused activation becomes a separate operator."""
         indices = list(operator.inputs)
         while indices and indices[-1] < 0:
             indices.pop()

@@ -70,7 +70,15 @@ def run_first(
 
 
 class _Marked(NamedTuple):
-    """An output with a byte pattern in it: number, tensor, array, bytes without and with it."""
+    """An output whose bytes were replaced by a pattern.
+
+    Attributes:
+        number: position of the output.
+        tensor: tensor of the output.
+        data: array of the tensor.
+        before: bytes of the array before the replacement.
+        given: bytes of the pattern.
+    """
 
     number: int
     tensor: Tensor

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Stack(Protocol):
-    """The delegates of a subgraph, as far as this module changes them."""
+    """Interface of a subgraph's ``DelegateStack``, with the members that this module uses."""
 
     @property
     def wanted(self) -> list[AppliedDelegate]:

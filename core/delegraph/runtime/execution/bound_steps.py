@@ -36,14 +36,14 @@ Failure = Callable[[int, Exception], Exception]
 
 @dataclass(frozen=True, slots=True)
 class BoundRun:
-    """A plan whose shapes are all known, bound to what it needs.
+    """Functions that run an execution plan whose shapes are all known.
 
     Attributes:
         run: function that runs the plan.
-        step: function that does the plan's work. That of a single node raises its own errors, and
-            does not read the stop request.
-        failed: function that is called with an error of ``step`` and raises the node's error, or
-            returns if the outputs were computed in another way; None if ``step`` is ``run``.
+        step: function that runs the plan without handling errors. For a single node, it also
+            ignores the stop request.
+        failed: function to call with an error of ``step``. It raises the node's error, or returns
+            if the outputs were computed in another way. None if ``step`` is ``run``.
     """
 
     run: Eval

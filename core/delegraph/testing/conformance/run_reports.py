@@ -114,7 +114,7 @@ class Witness:
 
 
 WITNESS = Witness()
-"""Receiver of this process's progress messages; the code that runs the checks configures it."""
+"""Receiver of this process's progress messages; the code that runs checks configures it."""
 
 
 def check_begins(note: Mapping[str, Any]) -> None:

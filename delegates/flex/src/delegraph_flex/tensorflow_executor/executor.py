@@ -315,11 +315,11 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, whose errors have a short text or are those of a function of the model.
+    """Return *call* with better errors: shorter texts, or the error of a function that it called.
 
     Args:
         call: function that computes a node.
-        state: state of the interpreter, which holds the error of a function.
+        state: state of the interpreter, which holds the error of a function of the model.
     """
 
     def run(*values: Any) -> Any:

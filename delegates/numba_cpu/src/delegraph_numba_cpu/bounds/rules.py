@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 1 << 12
-"""Largest number of loop steps of a call that is allowed whatever the size of its memory."""
+"""Number of loop steps that a call may always have, even if its memory is small."""
 
 
 def steps(*counts: int) -> int:

@@ -22,17 +22,16 @@ CACHED_BYTES = 24 * 1024
 """Number of bytes of matrix rows that are processed together."""
 
 ROWS = 14
-"""Number of matrix rows that are processed together is a multiple of this, for all micro-kernels.
-"""
+"""Divisor of the number of matrix rows processed together, which fits all micro-kernels."""
 
 COLUMNS, LEAST_COLUMNS = 64, 32
-"""Columns of a part of a matrix: as many as a micro-kernel takes, and the least for idle workers."""
+"""Columns of a part of a matrix: a micro-kernel's number, and the least to occupy more workers."""
 
 PRODUCTS_A_NANOSECOND = 200
 """Approximate number of products of two bytes that are computed in a nanosecond."""
 
 RESULT_PRODUCTS = 50
-"""Cost of a result beside its products, in products."""
+"""Number of products that take as long as scaling and storing one result."""
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:

@@ -47,10 +47,10 @@ that takes, and so the more rows may be computed twice.
 """
 
 CROWDED = 256
-"""Number of bytes at whose multiples pixels compete for few sets of the cache."""
+"""Number of bytes at whose multiples no pixels are stored, as they would share few cache sets."""
 
 SMALL_HALO = 0.15
-"""Largest share of rows computed twice with more tiles than workers."""
+"""Largest share of rows computed twice that allows more tiles than workers."""
 
 
 @dataclass(frozen=True, slots=True)
