@@ -232,7 +232,7 @@ def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
 
     Args:
         path: path of the folder or file.
-        kind: what *path* is.
+        kind: whether *path* is that of a folder or a file.
     """
     if not hasattr(os, "geteuid"):
         os.lstat(path)

@@ -57,7 +57,7 @@ class SimpleDelegate(Delegate):
         """Flags of the wrapped delegate.
 
         Raises:
-            DelegateError: what it returns are no flags.
+            DelegateError: the wrapped delegate returned something else.
         """
         flags: object = self.simple.flags()
         if not isinstance(flags, DelegateFlags):

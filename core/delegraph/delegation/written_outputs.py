@@ -192,7 +192,7 @@ def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> 
     A call such as ``np.negative(x, out=y)`` returns the output itself, which is allowed.
 
     Args:
-        returned: what the kernel returned.
+        returned: value that the kernel returned.
         outputs: tensors that the kernel should have written.
         what: subject of the error's sentence.
 

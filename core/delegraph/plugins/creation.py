@@ -59,7 +59,7 @@ def _options(spec: DelegateSpec, given: Given) -> object:
 
     Args:
         spec: spec of the delegate.
-        given: what the user gave: text, a mapping or an object; types are checked only then.
+        given: the user's options: text, a mapping or an object. Types are checked only then.
     """
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
@@ -236,7 +236,7 @@ def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> An
     """Return the object of a plugin's spec by calling its ``load``.
 
     Args:
-        what: what the object is, for errors.
+        what: kind of object, for errors.
         spec: spec of the object.
         provider: the plugin, for errors.
     """

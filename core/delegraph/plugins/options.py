@@ -110,7 +110,7 @@ def options_text(spec: DelegateSpec, options: object) -> str:
     """Return *options* as text ``key=value,key=value``, without options at their default.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         options: the options object, of the delegate's own class.
     """
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
@@ -187,7 +187,7 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
     """Return the error for the option *name*, which the delegate does not have.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         name: the name that the user gave.
     """
     options = describe_options(spec)
@@ -204,7 +204,7 @@ def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
     """Return the error for the option *name*, which the user gave without a value.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         name: name of the option.
     """
     for option in describe_options(spec):

@@ -227,7 +227,7 @@ class KeptStart:
 
     Args:
         request: the model file, and the user's settings.
-        stored: what was stored for them.
+        stored: the stored start.
         programs: the module ``stored.module``.
 
     Attributes:

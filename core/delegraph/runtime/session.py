@@ -51,7 +51,7 @@ class Session(SharedState):
     Attributes:
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
-        rest: the default delegate, which claims nodes that others rejected; None without one.
+        rest: the default delegate, which claims nodes that others rejected, or None.
         bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 

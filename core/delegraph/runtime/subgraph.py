@@ -62,7 +62,7 @@ class Subgraph:
         steps: runner that prepares and runs the nodes of the plan.
         session: state shared with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        shortcuts: what ``Interpreter`` needs to run the subgraph fast, if it is the first.
+        shortcuts: prepared data for ``Interpreter``, used if the subgraph is the first.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:

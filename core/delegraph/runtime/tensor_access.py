@@ -79,7 +79,7 @@ class Shortcuts:
         turn: the interpreter's lock, see ``Calls.turn``.
 
     Attributes:
-        turn: the same.
+        turn: the interpreter's lock.
         invoke: function that runs the subgraph while no other call can run; None if there is none,
             or if a profile is taken.
         small_targets: inputs that were set before, by index, and are copied without letting other

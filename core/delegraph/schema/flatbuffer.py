@@ -154,7 +154,7 @@ class Flatbuffer:
             good: whether each item is right.
             at: byte offset of each item.
             where: name of the items, for the error.
-            fault: what is wrong, for the error.
+            fault: text that describes the fault, for the error.
 
         Raises:
             MalformedModelError: some item of *good* is false.
