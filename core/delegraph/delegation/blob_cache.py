@@ -161,7 +161,7 @@ class BlobCache:
         """Write *content* to the cache under *key*, and return the file.
 
         Raises:
-            DelegateError: it can be written nowhere.
+            DelegateError: no folder can be written.
         """
         from pathlib import Path
 

@@ -110,7 +110,7 @@ def remove_entry(entry: CacheEntry) -> None:
     """Remove an entry, and its folders if they become empty; a missing file is no error.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: the entry cannot be removed.
     """
     entry.path.unlink(missing_ok=True)
     for folder in entry.path.parents[:3]:  # the shard, the version, the namespace

@@ -64,7 +64,7 @@ class CacheFolder:
 
         Raises:
             FileNotFoundError: the file does not exist.
-            OSError: others may write it, or replace it.
+            OSError: other users may write or replace the folder.
         """
         place = _resolved(os.fspath(self.path))
         _require_private(place, os.lstat(place))

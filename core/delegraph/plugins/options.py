@@ -310,7 +310,7 @@ def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
     """Annotations of the option fields of *spec*, by name.
 
     Raises:
-        PluginOptionError: one that cannot be evaluated.
+        PluginOptionError: an annotation cannot be evaluated.
     """
     try:
         hints = typing.get_type_hints(spec.options) if spec.options is not None else {}

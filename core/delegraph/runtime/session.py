@@ -262,7 +262,7 @@ class Session(SharedState):
         """Apply *delegates* in order, and check the placement afterwards.
 
         Raises:
-            DelegateError: one of them failed.
+            DelegateError: a delegate failed.
             PlacementError: the placement breaks rules or ``require``.
         """
         for delegate in delegates:

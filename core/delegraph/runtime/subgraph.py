@@ -284,7 +284,7 @@ class Subgraph:
         """Run the execution plan once.
 
         Raises:
-            StateError: not allocated.
+            StateError: the subgraph is not allocated.
             NodeError: an input of a node never gets a value, and no node has run; or a node failed,
                 and the nodes after it have not run.
         """

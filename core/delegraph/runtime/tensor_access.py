@@ -214,7 +214,7 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that *shape* differs from the declared shape of *tensor* only in dimensions of -1.
 
     Raises:
-        ResizeError: another rank, or another dimension than declared.
+        ResizeError: *shape* has another rank, or changes a declared dimension.
     """
     signature = signature_of(tensor)
     rule = (

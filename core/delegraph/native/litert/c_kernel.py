@@ -260,7 +260,7 @@ def _layout(tensor: Tensor) -> _Layout:
     """Return the layout of a tensor's present shape.
 
     Raises:
-        OperatorError: it has too many dimensions.
+        OperatorError: the tensor has too many dimensions.
     """
     if len(tensor.shape) > _MAX_RANK:
         raise OperatorError(f"{tensor!r} has more than {_MAX_RANK} dimensions")

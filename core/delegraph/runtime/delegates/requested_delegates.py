@@ -68,7 +68,7 @@ def load_delegate(
         NotADelegateError: (AttributeError) the library has no external delegate.
         DelegateLoadError: (ValueError) the library refuses its options; base class of the two
             errors above.
-        UnknownDelegateError: no installed plugin provides it.
+        UnknownDelegateError: no installed plugin provides the delegate.
         PluginLoadError: it is installed but broken, or the Python file defines no delegate.
         PluginOptionError: an unknown option or a bad value.
     """

@@ -60,7 +60,7 @@ def run_in_order(
     error to raise, given the failed node's plan position and error.
 
     Raises:
-        DelegraphError: what *failure* returned.
+        DelegraphError: the error that *failure* returned.
     """
     steps = iter(evals)
     try:

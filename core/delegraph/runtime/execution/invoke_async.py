@@ -37,7 +37,7 @@ class Background:
             keep: objects that must stay alive until the invoke has ended.
 
         Raises:
-            Exception: what *run* raises before it begins.
+            Exception: an error of *run* before the invoke has begun.
         """
         future, has_begun = AsyncInvoke(stop), Future[None]()
         work = [(future, has_begun, run, keep)]
