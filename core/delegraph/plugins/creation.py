@@ -186,7 +186,7 @@ def load_compiled(
     """Return the kernel that the compiler *spec* of a provider makes from the blob *blob*.
 
     Raises:
-        PartitionRejected: it does not take this one here.
+        PartitionRejected: the kernel cannot run the partition on this machine.
         PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface

@@ -318,7 +318,7 @@ class SubgraphContext(ModelContext):
         """Set the element type of a tensor that a delegate added.
 
         Raises:
-            ArgumentError: the tensor is the model's.
+            ArgumentError: the tensor belongs to the model.
             StateError: the graph is immutable: a static delegate relies on it.
         """
         if self._subgraph.state is SubgraphState.IMMUTABLE:

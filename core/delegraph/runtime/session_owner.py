@@ -85,7 +85,7 @@ class OwnsSession(ClosedByWith):
         resolver: OpResolverType,
         on_loaded: Callable[[], object] | None = None,
     ) -> Session:
-        """Make the session of *model* and apply its delegates; the arguments are the constructor's.
+        """Make the session of *model* and apply its delegates, by the constructor's arguments.
 
         Args:
             model: the model.

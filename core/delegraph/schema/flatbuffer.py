@@ -4,9 +4,9 @@ Positions are byte offsets from the start of the file, ``[N], int64``. Nothing i
 alignment: every primitive is read through a view whose stride is one byte.
 
 Source:
-    The encoding: https://flatbuffers.dev/internals/. What is checked follows the verifier that
-    flatc generates (``VerifyModelBuffer``), its limit on the number of tables included; alignment,
-    which files in the wild get wrong, is not.
+    The encoding: https://flatbuffers.dev/internals/. The checks are those of the verifier that
+    flatc generates (``VerifyModelBuffer``), with its limit on the number of tables. Alignment is
+    not checked, since many files have it wrong.
 """
 
 from __future__ import annotations

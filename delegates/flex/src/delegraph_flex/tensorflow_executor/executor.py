@@ -125,7 +125,8 @@ class TensorFlowExecutor(Executor):
     ) -> Callable[..., Any]:
         """Return the function of eager tensors that runs the model's function *name*.
 
-        *signature* gives the types of its inputs and outputs; *state* is the interpreter's.
+        *signature* gives the types of its inputs and outputs. *state* is the state of the
+        interpreter.
         """
         # TensorFlow keeps this function forever, so it must not keep the interpreter alive.
         reference = weakref.ref(state)
@@ -238,7 +239,7 @@ def _with_names(
 ) -> Mapping[str, AttrValue]:
     """Return *attrs* with the interpreter's container, and with names for unnamed resources.
 
-    *op_def* is the operator's definition; *state* is the interpreter's.
+    *op_def* is the operator's definition; *state* is the state of the interpreter.
 
     All variables without a name are the same one; any other unnamed resource belongs to its node
     only.
