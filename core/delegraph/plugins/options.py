@@ -2,8 +2,8 @@
 
 As text, options are ``key=value,key=value``. A part without ``=`` belongs to the value before it,
 so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` (``yes``, ``no``,
-``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, enums are given by member name, and
-``none`` means None where None is allowed. :mod:`delegraph.plugins.address` splits off the
+``on``, ``off``, ``1``, ``0``), and integers may be hexadecimal. Enums are given by member name.
+Where None is allowed, ``none`` means None. :mod:`delegraph.plugins.address` splits off the
 delegate's name before the options (``name:key=value``).
 
 A field's metadata documents it by ``help``, and limits numbers by ``minimum`` and ``maximum``, both

@@ -151,7 +151,7 @@ def as_delegates(
 
     Args:
         delegates: the delegates as users write them.
-        isolation: says which of the delegates run in a separate process.
+        isolation: choice of the delegates that run in separate processes.
 
     Raises:
         ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
