@@ -102,7 +102,8 @@ class Witness:
 
     Attributes:
         tell: function that is called with each progress message.
-        deaths: mapping from the key of each model that has killed a process to the description.
+        deaths: mapping from the key of a model that has killed a process to a description
+            of the process's end.
         key: key of the model that is being tried, if later processes should know it.
         case: the last model that a delegate got; None before the first.
     """

@@ -165,8 +165,6 @@ def emit_product(
 ) -> None:
     """Add kernel calls that quantize a node's float input, and multiply it by integer weights.
 
-    The product is that of the quantized input and integer weights.
-
     Args:
         call: the node that is turned into kernel calls.
         builder: builder of the program, to which the kernel calls are added.

@@ -61,8 +61,13 @@ def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
 def column_tiles_for(builder: ProgramBuilder, tiles: int, row_tiles: int, outputs: int) -> int:
     """Return the number of parts into which *outputs* columns of a matrix are divided.
 
-    It is a multiple of the number of workers if possible, unless its *row_tiles* already are.
-    *tiles* is the number of parts of the whole product.
+    It is a multiple of the number of workers if possible, unless *row_tiles* already is.
+
+    Args:
+        builder: builder of the program.
+        tiles: number of parts of the whole product.
+        row_tiles: number of parts into which the rows are divided.
+        outputs: number of columns.
     """
     workers, most = builder.workers, tiles // row_tiles
     if row_tiles % workers == 0 or outputs <= LEAST_COLUMNS:
