@@ -364,8 +364,7 @@ class Guard:
     def _different(self, after: SavedState | None) -> str | None:
         """Text about outputs or variables that differ beyond the tolerance; None if there are none.
 
-        When called, variables have the values that Delegraph's kernels computed. *after* has the
-        values that the delegate computed.
+        When called, variables have values of Delegraph's kernels; *after* has the delegate's values.
         """
         from delegraph.delegation.partition_tolerance import partition_tolerances
 
