@@ -364,7 +364,7 @@ class Guard:
     def _different(self, after: SavedState | None) -> str | None:
         """Text about outputs or variables that differ beyond the tolerance; None if there are none.
 
-        When called, variables have values of Delegraph's kernels; *after* has the delegate's values.
+        Variables then have values of Delegraph's kernels; *after* has values of the delegate.
         """
         from delegraph.delegation.partition_tolerance import partition_tolerances
 
