@@ -182,7 +182,7 @@ class FileRows(Source):
 
     Args:
         folder: path of the folder.
-        inputs: the single input of the model.
+        inputs: the input of the model, which must be the only one, by column.
         described: metadata of the input.
     """
 

@@ -110,7 +110,7 @@ class ServedSignature:
         """Return the outputs that a request asks for by *names*; all outputs without names.
 
         Raises:
-            ArgumentError: there is no such output.
+            ArgumentError: the model has no output of a given name.
         """
         known = sorted(self.outputs)
         for name in names:

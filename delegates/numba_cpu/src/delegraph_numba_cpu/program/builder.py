@@ -257,8 +257,8 @@ class ProgramBuilder:
 
         Args:
             instruction: the kernel that is called, with the names of its operands (words).
-            tiles: number of parts. The kernel is called with the number of each part, in any order,
-                and reads the number of parts from its operand ``tiles`` if it has one.
+            tiles: number of parts. The kernel is called with the number of each part, in any order.
+                It reads the number of parts from its operand ``tiles``, if it has one.
             replaceable: names of the operands whose memory the operand ``target`` may take over,
                 since the kernel reads each element before it writes to that place.
             words: a value for each operand, by name: an int, a float, a :class:`Memory`, an
