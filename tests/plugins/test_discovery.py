@@ -280,8 +280,24 @@ def test_unreadable_entry_points_make_one_broken_plugin(site: Path) -> None:
         PluginState.BROKEN,
         "1.0",
     )
-    assert found["fake-damaged"].error.startswith("its entry_points.txt cannot be read: ")
+    assert found["fake-damaged"].error == (
+        "its entry_points.txt cannot be read: ValueError: 'this line has no equals' of "
+        "[delegraph.plugins], expected NAME = MODULE"
+    )
     assert found["good"].state is PluginState.OK
+
+
+def test_an_entry_point_that_is_no_reference_hides_no_other_of_its_distribution(site: Path) -> None:
+    points = "[console_scripts]\nrun = not a reference\n[delegraph.plugins]\n# text\n"
+    points += "odd = also none\n good=fake_good \n[]\nno equals\n"
+    source = GOOD.format(module="fake_good", delegate="good")
+    write_distribution(site, "fake-both", {"fake_good": source}, points)
+    found = fakes(PluginSet())
+    assert {name: plugin.state for name, plugin in found.items()} == {
+        "good": PluginState.OK,
+        "odd": PluginState.BROKEN,
+    }
+    assert found["odd"].error.startswith("ModuleNotFoundError: ")
 
 
 def test_distributions_without_metadata_still_count(site: Path) -> None:
