@@ -345,6 +345,16 @@ def test_the_first_copy_on_the_path_counts(
     assert fakes(PluginSet()) == {}  # the newest copy is no plugin
 
 
+def test_a_damaged_copy_of_a_distribution_hides_no_plugin(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(site, "good")
+    write_distribution(tmp_path / "newer", "fake-good", {}, {"good": "fake_good"}, "2.0")
+    (tmp_path / "newer" / "fake_good-2.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\n")
+    monkeypatch.syspath_prepend(tmp_path / "newer")
+    assert fakes(PluginSet())["good"].state is PluginState.OK
+
+
 def test_a_distribution_whose_folder_bears_another_name_counts(site: Path) -> None:
     write_plugin(site, "good")
     (site / "fake_good-1.0.dist-info").rename(site / "renamed-1.0.dist-info")

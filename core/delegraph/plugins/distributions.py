@@ -136,6 +136,8 @@ def _first_on_path(name: str, dist: Distribution) -> Distribution:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
         return dist  # its metadata folder has another name
+    except (OSError, ValueError):
+        return dist  # another copy is damaged: importlib-metadata 9 reads all of it
 
 
 def _distribution_name(dist: Distribution) -> str:
