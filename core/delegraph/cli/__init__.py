@@ -18,10 +18,11 @@ from click.shell_completion import CompletionItem
 
 from delegraph.cli.answers.log_lines import shown_log
 from delegraph.cli.answers.printing import JsonAnswer, write_json
-from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
+from delegraph.cli.exit_codes import CODES, NOBODY_READS, OK, USAGE
 from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.options.official_flags import own_words
+from delegraph.cli.options.sections import SummarizedGroup
 from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
@@ -49,7 +50,7 @@ FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
 """Advice that is printed after an unexpected error."""
 
 
-class CommandGroup(click.Group):
+class CommandGroup(SummarizedGroup):
     """Command group that imports a subcommand's module on demand.
 
     Delegraph's own subcommands take precedence over those of plugins.
@@ -121,6 +122,11 @@ class CommandGroup(click.Group):
             with formatter.section("Commands of plugins"):
                 formatter.write_dl(rows)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in CODES.items()])
+
 
 def _own_command(name: str) -> click.Command:
     command: click.Command = import_module(
@@ -167,7 +173,6 @@ def _no_command(name: str) -> str:
 
 @click.group(
     cls=CommandGroup,
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(

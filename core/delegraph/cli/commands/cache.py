@@ -27,7 +27,7 @@ from delegraph.cli.options.arguments import (
     diagnosis_options,
     json_option,
 )
-from delegraph.cli.options.sections import SectionedCommand
+from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
 from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Mapping from a cache's name and version to its entries."""
 
 
-@click.group("cache")
+@click.group("cache", cls=SummarizedGroup)
 @diagnosis_options
 def command() -> None:
     """List, warm or clear the cache of compiled data.
