@@ -201,6 +201,18 @@ def _records(columns: Sequence[Column]) -> Table:
     return table
 
 
+def print_facts(out: Console, facts: Iterable[tuple[str, object]], *, indent: int = 2) -> None:
+    """Print a line for each fact: its name and its value, which is never shortened."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(printable(name), printable(str(value)))
+    _print_indented(out, table, indent)
+
+
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
     """Print a sentence indented by some blanks; lines after its first are indented further."""
     from rich.text import Text

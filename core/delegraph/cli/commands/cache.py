@@ -17,7 +17,6 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
-    print_title,
     size,
 )
 from delegraph.cli.answers.table_layout import shortened_path
@@ -71,7 +70,7 @@ def list_(as_json: bool) -> None:
     if not groups:
         out.print(f"{folder} is empty")
         return
-    print_title(out, folder)
+    out.print(folder, style="bold", soft_wrap=True)
     caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
     for (name, _), entries in groups.items():
         caches[name].append(entries)
@@ -162,7 +161,7 @@ def warm(
 
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
-    print_title(out, str(cache_folder()))
+    out.print(str(cache_folder()), style="bold", soft_wrap=True)
     print_table(
         out,
         ("model", "new files", "size", "files in use", "time"),
