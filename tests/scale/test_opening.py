@@ -111,7 +111,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.txt", b"1", "neither a folder nor a file of .npz, .parquet, .jsonl, .csv"),
+        ("data.txt", b"1", "neither a folder nor a file ending in .npz, .parquet, .jsonl, .csv"),
         ("data.csv", b"image,image\n", "has more than one column 'image'"),
         ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
         ("data.csv", b"image\n", "has no rows"),

@@ -38,8 +38,8 @@ def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_S
     kind = KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise ArgumentError(
-            f"{path!r} is neither a folder nor a file of {', '.join(KINDS)}; for a single picture "
-            "or array there is 'delegraph run'"
+            f"{path!r} is neither a folder nor a file ending in {', '.join(KINDS)}; for a single "
+            "picture or array there is 'delegraph run'"
         )
     if not os.path.getsize(path):
         raise ArgumentError(f"{path!r} is empty")

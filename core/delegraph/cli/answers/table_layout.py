@@ -243,10 +243,12 @@ def _best_cut(names: Sequence[str], limit: int) -> tuple[int, int]:
     The number of a node at a name's end, ``:7``, is no difference.
     """
     middle = _half(limit - 3)
+    shortest = min(map(len, names))
     same = len(os.path.commonprefix(names))  # noqa: RUF071 - names of tensors are no paths
     heads = [(0, head) for head in range(middle, middle + limit // _TAIL_SHARE)]
     room = _half(limit - 6)
-    parts = [(start, room) for start in range(max(1, same - room + 1), same + 1)]
+    last = min(same, shortest - limit + 6)  # the part ends before the end that is kept
+    parts = [(start, room) for start in range(max(1, same - room + 1), last + 1)]
     return max(
         [*heads, *parts],
         key=lambda cut: len({_PLACE.sub("", _cut(name, limit, *cut)) for name in names}),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +19,7 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
+    print_title,
     size,
 )
 from delegraph.cli.answers.table_layout import shortened_path
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 _SHORTEST_PATH = 20
+_FOLDER_ROOM = 8
+"""Number of characters of the folder that a path keeps besides the file's whole name."""
+
 _OTHER_COLUMNS = 48
 """Number of characters of all other columns in the table of warmed models."""
 
@@ -68,9 +74,9 @@ def list_(as_json: bool) -> None:
         return
     out = console()
     if not groups:
-        out.print(f"{folder} is empty")
+        out.print(f"{folder} is empty" if os.path.isdir(folder) else f"{folder} is not there yet")
         return
-    out.print(folder, style="bold", soft_wrap=True)
+    print_title(out, folder)
     caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
     for (name, _), entries in groups.items():
         caches[name].append(entries)
@@ -161,13 +167,13 @@ def warm(
 
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
-    out.print(str(cache_folder()), style="bold", soft_wrap=True)
+    print_title(out, str(cache_folder()))
     print_table(
         out,
         ("model", "new files", "size", "files in use", "time"),
         [
             (
-                shortened_path(m.model, room),
+                shortened_path(m.model, max(room, len(Path(m.model).name) + _FOLDER_ROOM)),
                 m.new_files,
                 size(m.new_bytes),
                 m.used_files,
