@@ -21,6 +21,7 @@ from delegraph.cli.answers.table_layout import (
     Layout,
     common_folder,
     fitted,
+    shortened_path,
     wrapped,
 )
 from delegraph.cli.answers.table_layout import shortened as shortened
@@ -233,8 +234,8 @@ def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:
 
 
 def print_title(out: Console, path: str) -> None:
-    """Print the path of a result's file, whole in one line, so that it can be copied."""
-    out.print(path, style="bold", soft_wrap=True)
+    """Print the path of a result's file; folders are omitted if it exceeds the width."""
+    out.print(shortened_path(path, out.width), style="bold")
 
 
 def heading(out: Console, text: str) -> None:

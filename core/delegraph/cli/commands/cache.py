@@ -19,7 +19,6 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
-    print_title,
     size,
 )
 from delegraph.cli.answers.table_layout import shortened_path
@@ -33,6 +32,8 @@ from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
 from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.tools.setup import Setup
 
@@ -76,7 +77,7 @@ def list_(as_json: bool) -> None:
     if not groups:
         out.print(f"{folder} is empty" if os.path.isdir(folder) else f"{folder} is not there yet")
         return
-    print_title(out, folder)
+    _print_folder(out)
     caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
     for (name, _), entries in groups.items():
         caches[name].append(entries)
@@ -163,11 +164,9 @@ def warm(
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
         return
-    from delegraph.delegation.configuration import cache_folder
-
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
-    print_title(out, str(cache_folder()))
+    _print_folder(out)
     print_table(
         out,
         ("model", "new files", "size", "files in use", "time"),
@@ -187,6 +186,13 @@ def warm(
     )
     if not any(m.used_files for m in found):
         print_paragraph(out, "the delegates of these models keep nothing in the cache")
+
+
+def _print_folder(out: Console) -> None:
+    """Print the path of the cache as a title, whole in one line, so that it can be copied."""
+    from delegraph.delegation.configuration import cache_folder
+
+    out.print(str(cache_folder()), style="bold", soft_wrap=True)
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
