@@ -119,7 +119,7 @@ def _other_value(option: Option) -> str:
     switched = {"true": "false", "false": "true"}
     if default in switched:
         return switched[default]
-    words = [word for word in re.findall(r"'(.+?)'", option.type) if word != default]
+    words: list[str] = [word for word in re.findall(r"'(.+?)'", option.type) if word != default]
     if words and option.type.startswith("one of"):
         return words[0]
     return _another_number(option) if default.isdecimal() else ""
