@@ -88,6 +88,19 @@ def test_bad_lines_are_told_and_the_others_are_read(tmp_path: Path) -> None:
     assert "holds float64, expected int32" in rows.unread[0]
 
 
+def test_lists_that_are_none_are_told(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, 'x\n[1\n"[[1], [2, 3]]"\n', inputs())
+    assert "line 2: the cell of 'x' is no list in JSON: Expecting" in rows.unread[0]
+    assert rows.unread[1] == "line 3: the cell of 'x' has lists of different lengths"
+
+
+def test_another_encoding_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,c\n1,2,3\n", encoding="utf-16")
+    with pytest.raises(ArgumentError, match="is UTF-16, expected UTF-8"):
+        CsvRows(str(path), inputs())
+
+
 def test_a_span_of_the_wrong_size_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"'a:b' are 2 columns of .*, expected 3, one for each"):
         rows_of(tmp_path, "a,b,c\n1,2,3\n", columns("a:b", inputs()))

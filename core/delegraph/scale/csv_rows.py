@@ -58,7 +58,10 @@ class CsvRows(Table):
         self._starts = array("q")  # offsets at which rows begin
         self._lines = array("q")  # numbers of lines before these offsets
         with open(path, "rb") as file:
-            first = file.readline().decode(errors="backslashreplace")
+            line = file.readline()
+            if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise ArgumentError(f"{path!r} is UTF-16, expected UTF-8")
+            first = line.decode(errors="backslashreplace")
             self._delimiter = max(_DELIMITERS, key=first.count)
             file.seek(0)
             reader = _Records(file, self._delimiter)
@@ -197,7 +200,7 @@ class CsvRows(Table):
         dtype = np.dtype(details["dtype"])
         values: NDArray[Any]
         if len(cells) == 1 and cells[0].lstrip().startswith("["):
-            values = np.asarray(json.loads(cells[0]))  # a ValueError where lists differ in length
+            values = _listed(next(iter(row)), cells[0])
         elif dtype.kind in "SOU":
             values = np.array(cells)
         else:
@@ -232,6 +235,22 @@ class CsvRows(Table):
         if dtype.kind in "iu" and not is_quantized and np.array_equal(values, np.rint(values)):
             return values.astype(np.int64)
         return values
+
+
+def _listed(column: str, cell: str) -> NDArray[Any]:
+    """Return the array in a cell, a JSON list.
+
+    Raises:
+        ValueError: the cell is no JSON list, or its lists differ in length.
+    """
+    try:
+        found = json.loads(cell)
+    except ValueError as error:
+        raise ValueError(f"the cell of {column!r} is no list in JSON: {error}") from error
+    try:
+        return np.asarray(found)
+    except ValueError as error:
+        raise ValueError(f"the cell of {column!r} has lists of different lengths") from error
 
 
 class _Records:
