@@ -40,7 +40,7 @@ MISTAKES = {
     "rum FLOAT": r"no command 'rum' \(did you mean 'run'\?\), expected one of: ",
     "predict FLOAT": "Missing argument 'DATA'",
     "predict gone.tflite a.npz": NO_FILE.format("predict"),
-    "predict FLOAT notes.txt -o out.npz": "'notes.txt' is neither a folder nor a file of ",
+    "predict FLOAT notes.txt -o out.npz": "'notes.txt' is neither a folder nor a file ending in ",
     "serve gone.tflite": NO_FILE.format("serve"),
     "serve FLOAT --prot 80": r"No such option '--prot'",
     "serve": "Missing argument 'MODEL",

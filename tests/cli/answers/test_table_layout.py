@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from delegraph.cli.answers.table_layout import Column, fitted
+from delegraph.cli.answers.table_layout import Column, fitted, shortened_names
 
 COLUMNS = [
     Column("partition", ("0", "1"), is_number=True),
@@ -50,3 +52,12 @@ def test_a_word_that_no_column_can_hold_is_shortened_in_the_middle() -> None:
 
 def test_numbers_that_no_line_holds_have_no_layout() -> None:
     assert fitted([Column(str(i), ("123456789",), is_number=True) for i in range(5)], 40) is None
+
+
+def test_long_names_keep_the_part_in_which_they_differ() -> None:
+    begin, end = "network/with/a/long/beginning/block_", "/project/convolution/Conv2D"
+    names = [f"{begin}{number}{end}:{number}" for number in range(1, 9)]
+    shown = shortened_names([*names, "input"], 24)
+    assert len({re.sub(":.*", "", name) for name in shown}) == 9
+    assert all(len(name) <= 24 and name.endswith(f"D:{i}") for i, name in enumerate(shown[:-1], 1))
+    assert shown[-1] == "input"

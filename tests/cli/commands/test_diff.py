@@ -236,4 +236,5 @@ def test_names_stay_longer_than_a_column_without_delegates(fresh_delegraph: Comm
     words = ("-d", "none", "--reference", str(models[1]), "--layers", "--runs", 1)
     ran = fresh_delegraph("diff", models[0], *words, COLUMNS="72")
     start = ran.lines.index("Layers")
-    assert ran.lines[start + 1] == "node operator name drift same inputs"
+    assert ran.lines[start + 1] == ".../ in names is digits_1/"
+    assert ran.lines[start + 2] == "node operator name drift same inputs"
