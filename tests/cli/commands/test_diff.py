@@ -47,7 +47,7 @@ def test_a_float_model_differs_from_its_quantized_one(delegraph: Command, tmp_pa
     assert ran.lines[0].startswith("differs: ")
     assert "note: image: 61 of 128 values are beyond the range of the reference's input" in ran.out
     mean = next(line.split()[5] for line in ran.lines if line.startswith("digit float32 / int8"))
-    assert f"mean {mean};" in page.read_text(encoding="utf-8")
+    assert f"<td class=number>{mean}</td>" in page.read_text(encoding="utf-8")
 
 
 def test_json_has_all_of_it(delegraph: Command, sines: Path) -> None:

@@ -27,7 +27,9 @@ def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
     verdict = verdict_of(found, layers)
     page = difference_page(found, verdict, layers)
     assert f"<h1>{verdict.text}</h1>".replace("'", "&#x27;") in page
-    assert page.count("<tr>") == 1 + 4  # the heading, and the nodes of the model
+    assert (
+        page[page.index("<h2>Layers") :].count("<tr>") == 1 + 4
+    )  # the heading, and the nodes of the model
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"<script|<link|src=|https?:", page)
     assert page.count("<figure>") == 1
@@ -56,4 +58,25 @@ def test_the_page_has_cause_tolerance_and_snr(chain: str) -> None:
     assert f"<p>Cause: {cause}".split("(")[0] in page
     assert "is wrong" in page
     assert "tolerance: 0.0001<" in page
-    assert "SNR dB " in page
+    assert ">SNR dB<" in page
+
+
+def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff(wrong, runs=2)
+    compared = found.outputs[0].worst.compared
+    assert compared is not None
+    page = difference_page(found, verdict_of(found))
+    assert f"greatest difference at {list(compared.index)}: {compared.found:.4g}, expected" in page
+    latency = page[page.index("<h2>Latency") :]
+    for side in ("test", "reference"):
+        assert f"<td>{side}</td><td class=number>2</td>" in latency
+    assert "times of one run" not in page
+
+
+def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    page = difference_page(found, verdict_of(found, layers), layers)
+    assert "times of one run" in page
+    assert ": inside partition 0 of" in page
