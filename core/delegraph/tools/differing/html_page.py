@@ -162,7 +162,8 @@ def _histogram(counts: Mapping[int, int]) -> str:
     bottom = _HEIGHT - 20
     labels = _labels(low, high, _WIDTH / (high - low + 1))
     axis = f'<path class=axis d="M0 {bottom}H{_WIDTH}"/>'
-    top = f'<text x="0" y="12">{plural(max(counts.values()), "element")} at the highest bar</text>'
+    most = plural(max(counts.values()), "element")
+    top = f'<text x="0" y="12">{most} at the highest bar</text>'
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role=img '
         f'aria-label="histogram of the absolute differences">{top}'
