@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from delegraph.delegation.tolerance import Tolerance
+from delegraph.testing import one_op_model, tensor
 from delegraph.tools import diff, diff_layers
 from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.html_page import difference_page, histogram_of
 from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.verdict import verdict_of
-from support.layer_models import WrongProduct, setup_of
+from support.faulty_delegate import Faulty, off_by
+from support.layer_models import WrongProduct, file, setup_of
 from support.seeded_faults import with_kernel
 
 
@@ -80,3 +83,13 @@ def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(cha
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "times of one run" in page
     assert ": inside partition 0 of" in page
+
+
+def test_nan_is_told_and_its_bar_is_labelled_infinite(tmp_path: Path) -> None:
+    model = file(tmp_path, one_op_model("SIN", [tensor((1,))], [tensor((1,), name="y")]))
+    wrong = setup_of(model, "delegraph", Faulty("SIN", fault=off_by(float("nan"))))
+    found = diff(wrong, runs=1)
+    page = difference_page(found, verdict_of(found))
+    assert "by up to inf, as one side has NaN or infinities</h1>" in page
+    assert "<p>1 NaN value, 0 in the reference</p>" in page
+    assert ">infinite</text>" in page

@@ -57,7 +57,7 @@ def output_facts(output: OutputDifference, runs: Sequence[str]) -> Iterator[str]
     for what, name in (("nan", "NaN"), ("infinite", "infinite")):
         test, reference = (sum(getattr(d, what)[side] for d in output.runs) for side in (0, 1))
         if test or reference:
-            yield f"{test} {name} values, {reference} in the reference"
+            yield f"{plural(test, f'{name} value')}, {reference} in the reference"
     yield from output.remarks
 
 

@@ -160,7 +160,7 @@ def _histogram(counts: Mapping[int, int]) -> str:
     """Return a drawing of *counts* with a bar for each exponent, as high as its count."""
     ends = low, high = _ends([counts])
     bottom = _HEIGHT - 20
-    labels = _labels(low, high, _WIDTH / (high - low + 1))
+    labels = _labels(low, high, has_infinite=_INFINITE in counts)
     axis = f'<path class=axis d="M0 {bottom}H{_WIDTH}"/>'
     most = plural(max(counts.values()), "element")
     top = f'<text x="0" y="12">{most} at the highest bar</text>'
@@ -209,13 +209,14 @@ def _bars(
     return "".join(bars)
 
 
-def _labels(low: int, high: int, step: float) -> str:
+def _labels(low: int, high: int, *, has_infinite: bool) -> str:
+    step = _WIDTH / (high - low + 1)
     every = max(1, round(90 / step))
     return "".join(
         f'<text x="{(exponent - low) * step:.1f}" y="{_HEIGHT - 5}">{_edge(exponent)}</text>'
-        for exponent in range(low, high + 1, every)
+        for exponent in range(low, high + 1 - has_infinite, every)
         if (exponent - low) * step < _WIDTH - 40
-    )
+    ) + (f'<text x="{_WIDTH - 40}" y="{_HEIGHT - 5}">infinite</text>' if has_infinite else "")
 
 
 def _edge(exponent: int) -> str:
@@ -245,9 +246,11 @@ def _layers(layers: LayersDifference) -> str:
     more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
     if any(each for pair in counts.values() for each in pair):
+        has_infinite = any(_INFINITE in each for pair in counts.values() for each in pair)
+        right = "infinite" if has_infinite else _edge(ends[1] + 1)
         drawn = (
             "Histograms of the absolute differences, all on one scale: "
-            f"{_edge(ends[0])} at the left end, {_edge(ends[1] + 1)} at the right. "
+            f"{_edge(ends[0])} at the left end, {right} at the right. "
             "The figures are the greatest differences, coloured beyond the numerics profile."
         )
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +100,8 @@ def _distance(output: OutputDifference) -> float:
 
 def _extent(output: OutputDifference) -> str:
     distance = _distance(output)
+    if math.isinf(distance):
+        return "inf, as one side has NaN or infinities"
     if output.worst.raw is None or output.worst.unit != "step":
         return f"{distance:.4g}"
     return f"{distance:.4g} step{'s' * (distance != 1)}"
