@@ -8,6 +8,7 @@ from delegraph.errors import (
     DelegraphError,
     PlacementError,
     PluginError,
+    PluginOptionError,
     TimeLimitError,
     blamed,
 )
@@ -24,8 +25,8 @@ EPILOG = """\b
 Exit codes:
   0  all is well
   1  a check failed: bad model, failed node, nodes not placed as requested
-  2  usage: a wrong argument, or a missing file
-  3  plugin trouble: a delegate is missing, broken, misused or failed
+  2  usage: a wrong argument or option, or a missing file
+  3  plugin trouble: a delegate is missing, broken or failed
   4  --time-limit was exceeded
 """
 
@@ -36,6 +37,8 @@ def exit_code_of(error: Exception) -> int | None:
         return TIME_IS_UP
     if isinstance(error, PlacementError):
         return CHECK_FAILED
+    if isinstance(error, PluginOptionError):  # what the user has written after the name
+        return USAGE
     if isinstance(error, PluginError | DelegateError) or blamed(error):
         return PLUGIN_TROUBLE
     if isinstance(error, ArgumentError):
