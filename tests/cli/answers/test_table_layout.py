@@ -50,3 +50,19 @@ def test_a_word_that_no_column_can_hold_is_shortened_in_the_middle() -> None:
 
 def test_numbers_that_no_line_holds_have_no_layout() -> None:
     assert fitted([Column(str(i), ("123456789",), is_number=True) for i in range(5)], 40) is None
+
+
+REASONS = [
+    Column("count", ("17",), is_number=True),
+    Column("out", ("546.4 kB",), is_number=True),
+    Column("operators", ("RESHAPE x13, CONCATENATION x2, TFLite_Detection_PostProcess",)),
+    Column("reason", ("it is not compiled for the accelerator",), is_sentence=True),
+]
+
+
+@pytest.mark.parametrize("width", [54, 58, 64, 78])
+def test_a_sentence_keeps_its_width_where_other_columns_shrink_or_go(width: int) -> None:
+    layout = fitted(REASONS, width, (("out",),))
+    assert layout is not None
+    assert layout.widths[-1] >= 23  # of 24, what its longest line needs
+    assert sum(layout.widths) + layout.gap * (len(layout.widths) - 1) <= width

@@ -201,14 +201,17 @@ def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:
     assert "2 8 B ADD x2 min-nodes-per-partition: is 2, needs 3 1, 4 Delegraph" in ran.lines
 
 
-def test_plugin_trouble_exits_with_3(delegraph: Command, sines: Path) -> None:
-    for delegate, message in (
-        ("nosuch", "no installed plugin provides delegate 'nosuch'"),
-        ("sin:x=1", "delegate 'sin' has no options"),
-        ("a:b:c", "delegate 'a:b:c' cannot be read"),
+def test_plugin_trouble_exits_with_3_and_a_wrong_option_with_2(
+    delegraph: Command, sines: Path
+) -> None:
+    for delegate, code, message in (
+        ("nosuch", 3, "no installed plugin provides delegate 'nosuch'"),
+        ("sin:x=1", 2, "delegate 'sin' has no options"),
+        ("a:b:c", 2, "delegate 'a:b:c' cannot be read"),
+        ("", 2, "or 'name:key=value,key=value'; it is empty"),
     ):
         ran = delegraph("explain", sines, "-d", delegate)
-        assert ran.code == 3
+        assert ran.code == code
         assert message in ran.err
         assert len(ran.err.splitlines()) == 1
 

@@ -195,7 +195,7 @@ def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[R
         kept,
         zip(*(columns[name] for name in kept), strict=True),
         right=("subgraph", "count", "share", "MACs", "out"),
-        optional=(("runs on",), ("MACs",), ("nodes",)),
+        optional=(("runs on",), ("MACs",), ("nodes",), ("share",), ("out",)),
     )
 
 

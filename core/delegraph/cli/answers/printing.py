@@ -67,6 +67,7 @@ def print_table(
     *,
     right: Sequence[str] = (),
     names: Sequence[str] = ("name",),
+    sentences: Sequence[str] = ("reason",),
     optional: Sequence[Sequence[str]] = (),
     indent: int = 2,
 ) -> None:
@@ -80,6 +81,7 @@ def print_table(
         rows: cells of each row, converted to text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
         names: headings of the columns whose cells are shortened to fit the width.
+        sentences: headings of the columns whose cells are sentences, which keep 24 characters.
         optional: groups of headings whose columns are omitted, the first group first, if other
             columns would be too narrow.
         indent: number of blanks before each row.
@@ -88,7 +90,7 @@ def print_table(
     if not texts:
         return
     found = [
-        Column(heading, cells, heading in names, heading in right)
+        Column(heading, cells, heading in names, heading in right, heading in sentences)
         for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
     ]
     layout = fitted(found, out.width - indent, optional)

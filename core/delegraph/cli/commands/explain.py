@@ -275,4 +275,5 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
             for (subgraph, op, before, after, reason), nodes in groups.items()
         ],
         right=("subgraph", "count"),
+        optional=(("nodes",), ("count",)),
     )
