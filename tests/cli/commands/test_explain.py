@@ -78,7 +78,7 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
     ran = delegraph("explain", sines, "-d", "sin")
     rest = "the rest: 2 on taker (by default), 1 on Delegraph's kernels"
     assert f"5 nodes: sin takes 2 in 2 partitions; {rest}" in ran.lines
-    assert "4 tensors cross to or from a delegate, 16 B an invoke" in ran.lines
+    assert "4 tensors cross to or from a named delegate, 16 B an invoke" in ran.lines
     start = ran.lines.index("In execution order")
     assert ran.lines[start + 2 : start + 6] == [
         "0 sin 1 0 4 B 4 B SIN",
@@ -87,7 +87,11 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
         "- taker 2 1, 4 - - ADD x2",
     ]
     assert "Left by taker" not in ran.lines
-    totals = delegraph("explain", sines, "-d", "sin", "--json").json["totals"]
+    shown = delegraph("explain", sines, "-d", "sin", "--json").json
+    totals, others = shown["totals"], shown["default_totals"]
+    for name in ("partitions", "crossings"):
+        assert totals[name] + others[name] == len(shown[name])
+    assert others["partitions"] == 1
     assert (totals["delegated"], totals["by_default"], totals["partitions"]) == (2, 2, 2)
     assert totals["crossing_bytes"] == 16
     ran = delegraph("explain", sines, "-d", "sin", "-d", "add_sub", "--require", "full")

@@ -86,7 +86,8 @@ def _crossings(placement: Placement) -> str:
         return ""
     known, unknown = size(sum(count or 0 for count in sizes)), sizes.count(None)
     verb = "crosses" if len(sizes) == 1 else "cross"
-    sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a delegate"
+    named = "" if len(sizes) == len(placement.crossings) else "named "
+    sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a {named}delegate"
     if unknown:
         return f"{sentence}, {known} and {unknown} of a size known only while invoking"
     several = len({node.subgraph for node in placement.nodes}) > 1
