@@ -56,7 +56,7 @@ EXAMPLES: dict[str, list[list[object]]] = {
     "cache-clear": [["cache", "clear"]],
     "doctor": [["doctor"]],
     "new": [["new", "my_delegate"]],
-    "test-operators": [["test-operators", "add_sub", "--cases", "1", "--jobs", "1"]],
+    "test-operators": [["test-operators", "add_sub", "--cases", "20", "--jobs", "1"]],
     "edgetpu-compile": [["edgetpu", "compile", INT8, "-o", "."]],
     "flex-flexify": [["flex", "flexify", SINES, "-o", "flex.tflite"]],
     "numba-info": [["numba", "info"]],
