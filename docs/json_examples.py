@@ -43,7 +43,11 @@ EXAMPLES: dict[str, list[list[object]]] = {
         *(["inspect", model] for model in (FLOAT, INT8, SINES)),
         *(["inspect", model, "--nodes", "--tensors"] for model in (FLOAT, INT8, SINES)),
     ],
-    "explain": [["explain", SINES, "-d", "sin"], ["explain", INT8, "-d", "add_sub"]],
+    "explain": [
+        ["explain", SINES, "-d", "sin"],
+        ["explain", INT8, "-d", "add_sub"],
+        ["explain", SINES, "-d", "sin", "--memory-limit", "1"],
+    ],
     "compile": [["compile", INT8, "-d", "edgetpu", "-o", "compiled.tflite"]],
     "memory": [["memory", FLOAT], ["memory", INT8, "--micro", "--budget", "1M"]],
     "report": [["report", model, "-d", "sin", "-o", "report.html"] for model in (SINES, INT8)],

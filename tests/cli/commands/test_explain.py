@@ -189,7 +189,11 @@ def test_the_nodes_around_an_unresolved_one_are_told_apart(
 def test_a_reason_names_the_option_that_sets_a_limit(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1")
     assert "the limit of 1 bytes; --memory-limit sets another" in " ".join(ran.out.split())
+    assert any(line.startswith("allocation fails: Node number 0 (SIN)") for line in ran.lines)
+    shown = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1", "--json").json
+    assert shown["allocation_error"].endswith("1 bytes; --memory-limit sets another")
     assert "--memory-limit" not in delegraph("explain", sines, "-d", "sin").out
+    assert delegraph("explain", sines, "-d", "sin", "--json").json["allocation_error"] is None
 
 
 def test_a_lock_of_a_model_that_cannot_run_is_no_success(

@@ -38,7 +38,7 @@ _MOST_HINTS = 3
 
 
 def print_explanation(
-    out: Console, model: str, explanation: Explanation, advice: Sequence[str]
+    out: Console, model: str, explanation: Explanation, advice: Sequence[str], fault: str = ""
 ) -> None:
     """Print the placement of a model.
 
@@ -47,6 +47,7 @@ def print_explanation(
         model: path of the model.
         explanation: the placement.
         advice: sentences that tell the user what to do.
+        fault: the error of allocating tensors; empty if there is none.
     """
     placement = explanation.placement
     print_title(out, model)
@@ -56,6 +57,8 @@ def print_explanation(
     print_paragraph(out, str(placement))
     if crossings := _crossings(placement):
         print_paragraph(out, crossings)
+    if fault:
+        print_paragraph(out, f"allocation fails: {' '.join(fault.split())}")
     print_stages(out, explanation)
     print_refusals(out, explanation)
     if advice:
