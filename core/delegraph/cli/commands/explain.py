@@ -276,13 +276,16 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
     for change in difference.nodes:
         key = (change.subgraph, change.op, change.before, change.after, change.reason)
         groups.setdefault(key, []).append(change.index)
+    columns = ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason")
+    rows = [
+        (subgraph, op, len(nodes), node_numbers(nodes), before or REST, after or REST, reason)
+        for (subgraph, op, before, after, reason), nodes in groups.items()
+    ]
+    first = 0 if any(row[0] for row in rows) else 1  # the main subgraph needs no column
     print_table(
         out,
-        ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason"),
-        [
-            (subgraph, op, len(nodes), node_numbers(nodes), before or REST, after or REST, reason)
-            for (subgraph, op, before, after, reason), nodes in groups.items()
-        ],
+        columns[first:],
+        [row[first:] for row in rows],
         right=("subgraph", "count"),
-        optional=(("nodes",), ("count",)),
+        optional=(("count",),),
     )
