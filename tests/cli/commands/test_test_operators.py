@@ -110,6 +110,19 @@ def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path)
     assert "the delegate declares no claims, so all operators are tried" in result.out
 
 
+def test_in_litert_models_of_which_the_delegate_takes_nothing_are_not_equal(
+    delegraph: Command,
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    given = ("add_sub", "--operator", "ADD", "--cases", 30, "--jobs", 1, "--json")
+    here, there = (
+        delegraph("test-operators", *given, "--runtime", runtime).json["operators"]["ADD"]
+        for runtime in ("delegraph", "litert")
+    )
+    assert there["not taken"] > 0
+    assert there["not taken"] <= here["not taken"] + here["not judged"] + here["refused"]
+
+
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
