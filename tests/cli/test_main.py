@@ -259,7 +259,7 @@ def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     ("error", "code"),
     [
         (UnknownDelegateError("x"), 3),
-        (PluginOptionError("x"), 3),
+        (PluginOptionError("x"), 2),
         (DelegateError("x"), 3),
         (ArgumentError("x"), 2),
         (MalformedModelError("x"), 1),

@@ -136,6 +136,15 @@ def test_a_mistake_is_told_in_one_line_that_helps(delegraph: Command, words: str
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize("delegate", ["", "sin:a", "sin:a=1"])
+@pytest.mark.parametrize("words", ["explain", "run", "memory", "diff", "benchmark", "report"])
+def test_a_wrong_delegate_option_is_a_usage_error(
+    delegraph: Command, words: str, delegate: str
+) -> None:
+    ran = delegraph(words, MODELS / "sines.tflite", "-d", delegate)
+    assert ran.code == 2
+
+
 def test_the_folder_of_installed_packages_is_no_part_of_a_message(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,7 +234,7 @@ def test_long_lists_are_cut_short() -> None:
     claims = [Claim([f"Custom{i}" for i in range(90)], "FLOAT32")]
     rejection = answers(Capabilities(claims))[0]
     assert isinstance(rejection, Rejection)
-    assert str(rejection.expected).endswith("or Custom7 or 82 others")
+    assert str(rejection.expected).endswith(", Custom7 or 82 others")
 
 
 BROADCAST_5D = one_op_model(

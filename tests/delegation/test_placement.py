@@ -117,6 +117,8 @@ def test_the_default_delegate_takes_nothing_in_sums_and_tables() -> None:
     told = placement.to_json()["totals"]
     assert (told["delegated"], told["by_default"], told["partitions"]) == (1, 1, 1)
     assert (told["crossings"], told["crossing_bytes"]) == (1, 4)
+    others = placement.to_json()["default_totals"]
+    assert (others["partitions"], others["crossings"], others["crossing_bytes"]) == (1, 1, 8)
     assert [row["is_delegated"] for row in placement.rows()] == [False, True]
     assert '<td style="text-align:left">cpu, by default</td>' in placement._repr_html_()
 

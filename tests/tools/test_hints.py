@@ -77,40 +77,68 @@ def test_one_constraint_of_the_claims_is_lifted(claim: Claim, expected: list[str
     assert [str(hint) for hint in hints(Claiming(Capabilities([claim])))] == expected
 
 
+INTEGERS = graph_model(
+    [
+        ("ABS", "i", "j"),
+        ("FULLY_CONNECTED", "j w bias", "k", FC(fused_activation_function=RELU6)),
+    ],
+    inputs="i",
+    outputs="k",
+    tensors={
+        **{name: tensor((1, 4), "INT8", scale=0.5) for name in "ijk"},
+        "w": constant(np.ones((4, 4), np.int8), scale=0.5),
+        "bias": constant(np.ones(4, np.int32), scale=0.25),
+    },
+)
+
+
 def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
-    """INT32, for the bias, does not help: the delegate does not fuse the activation."""
-    model = graph_model(
-        [
-            ("ABS", "i", "j"),
-            ("FULLY_CONNECTED", "j w bias", "k", FC(fused_activation_function=RELU6)),
-        ],
-        inputs="i",
-        outputs="k",
-        tensors={
-            **{name: tensor((1, 4), "INT8", scale=0.5) for name in "ijk"},
-            "w": constant(np.ones((4, 4), np.int8), scale=0.5),
-            "bias": constant(np.ones(4, np.int32), scale=0.25),
-        },
-    )
+    """INT32, for the bias, does not help: the delegate does not name what else it lacks."""
     claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
-    found = hints(Claiming(Capabilities([claim])), model)
+    found = hints(Unfused(Capabilities([claim])), INTEGERS)
     assert [str(hint) for hint in found] == ["answering could claim types INT8: 1 more node"]
 
 
-class Ranks(Answering):
-    """Takes operators on four dimensions."""
+def test_two_constraints_of_a_node_give_one_hint_and_most_arithmetic_comes_first() -> None:
+    claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
+    assert [str(hint) for hint in hints(Claiming(Capabilities([claim])), INTEGERS)] == [
+        "answering could claim types INT32, INT8 and activations RELU6: 2 more nodes, "
+        "100.0 % of the arithmetic",
+        "answering could claim types INT8: 1 more node",
+    ]
+
+
+def test_an_operator_is_not_added_together_with_its_types() -> None:
+    assert hints(Claiming(Capabilities([Claim("ABS", "INT8")])), INTEGERS) == ()
+
+
+class Unfused(Claiming):
+    """Rejects fused activations without naming the constraint."""
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
+        answer = super().is_node_supported_by_delegate(registration, node, context)
+        return answer if registration.name == "ABS" else answer and False
+
+
+class Shallow(Claiming):
+    """Takes what it claims, on four dimensions."""
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        answer = super().is_node_supported_by_delegate(registration, node, context)
         rank = len(context.tensors[node.outputs[0]].shape)
-        return True if rank == 4 else Rejection("rank", actual=rank, expected=4)
+        return answer and (rank == 4 or Rejection("rank", actual=rank, expected=4))
 
 
-def test_ranks_are_padded() -> None:
-    assert [str(hint) for hint in hints(Ranks())] == [
-        "answering could pad ranks to 4: 5 more nodes, 100.0 % of the arithmetic"
-    ]
+def test_a_rank_is_padded_together_with_a_wider_claim() -> None:
+    claim = Claim(["FULLY_CONNECTED"], "FLOAT32")
+    assert (
+        "answering could claim activations RELU6 and pad ranks to 4: 1 more node, "
+        "100.0 % of the arithmetic"
+    ) in map(str, hints(Shallow(Capabilities([claim]))))
 
 
 class Raising(Claiming):
@@ -139,6 +167,16 @@ def test_nodes_left_for_another_reason_are_not_counted() -> None:
     ) as interpreter:
         explanation = explain(interpreter)
         assert hints_for(interpreter, explanation.placement, explanation.costs) == ()
+
+
+def test_a_change_does_not_count_nodes_that_a_rule_keeps_off() -> None:
+    claim = Claim(["ADD", "FULLY_CONNECTED", "ABS"], ["FLOAT32", "INT32"], "broadcast")
+    delegate = Claiming(Capabilities([claim]))
+    policy = PlacementPolicy(rules=[PlacementRule("exclude", nodes="1-4")])
+    with Interpreter(model_content=MODEL, delegates=[delegate], placement=policy) as interpreter:
+        explanation = explain(interpreter)
+        found = hints_for(interpreter, explanation.placement, explanation.costs)
+    assert [hint.nodes for hint in found] == [1]
 
 
 def test_answers_that_no_lift_changes_give_no_hint() -> None:

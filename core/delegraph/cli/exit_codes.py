@@ -8,6 +8,7 @@ from delegraph.errors import (
     DelegraphError,
     PlacementError,
     PluginError,
+    PluginOptionError,
     TimeLimitError,
     blamed,
 )
@@ -23,8 +24,8 @@ NOBODY_READS = 141  # the same as for a process that SIGPIPE ends
 CODES = {
     OK: "all is well",
     CHECK_FAILED: "a check failed: bad model, failed node, nodes not placed as requested",
-    USAGE: "usage: a wrong argument, or a missing file",
-    PLUGIN_TROUBLE: "plugin trouble: a delegate is missing, broken, misused or failed",
+    USAGE: "usage: a wrong argument or option, or a missing file",
+    PLUGIN_TROUBLE: "plugin trouble: a delegate is missing, broken or failed",
     TIME_IS_UP: "--time-limit was exceeded",
 }
 """What the exit codes mean, for the help."""
@@ -36,6 +37,8 @@ def exit_code_of(error: Exception) -> int | None:
         return TIME_IS_UP
     if isinstance(error, PlacementError):
         return CHECK_FAILED
+    if isinstance(error, PluginOptionError):  # what the user has written after the name
+        return USAGE
     if isinstance(error, PluginError | DelegateError) or blamed(error):
         return PLUGIN_TROUBLE
     if isinstance(error, ArgumentError):

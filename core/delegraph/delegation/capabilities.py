@@ -328,7 +328,8 @@ class Capabilities(JsonRecord):
         return self.claims if by is None else [claim.widened(by) for claim in self.claims]
 
     def _operators(self) -> str:
-        return " or ".join(_different(op for claim in self.claims for op in claim.operators))
+        *names, last = _different(op for claim in self.claims for op in claim.operators) or [""]
+        return f"{', '.join(names)} or {last}" if names else last
 
 
 def _refusal(

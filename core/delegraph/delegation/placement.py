@@ -13,6 +13,7 @@ from typing import Any
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
+from delegraph.graph.dtypes import total_bytes
 from delegraph.graph.model import VALIDATION
 from delegraph.json_records import to_json
 from delegraph.lazy_dataclass import dataclass, field
@@ -249,8 +250,11 @@ class Placement:
     @property
     def requested_crossings(self) -> tuple[Crossing, ...]:
         """The crossings into and out of partitions of requested delegates."""
-        asked = {None: False} | {p.index: not p.is_by_default for p in self.partitions}
-        return tuple(c for c in self.crossings if asked[c.source] or asked[c.target])
+        return tuple(c for c in self.crossings if self._is_requested(c))
+
+    def _is_requested(self, crossing: Crossing) -> bool:
+        ends = (crossing.source, crossing.target)
+        return any(i is not None and not self.partitions[i].is_by_default for i in ends)
 
     @property
     def shown_crossings(self) -> tuple[Crossing, ...]:
@@ -306,10 +310,11 @@ class Placement:
     def to_json(self) -> dict[str, Any]:
         """Return the placement as JSON-ready dictionaries and lists.
 
-        The totals count nodes of requested delegates; ``by_default`` counts nodes of the default
-        delegate. ``nodes`` counts nodes computed at each invoke, ``constants`` all others.
+        ``totals`` counts partitions and crossings of requested delegates, ``default_totals`` all
+        others. ``nodes`` counts nodes computed at each invoke, ``constants`` all others.
         """
         computed = self.computed_nodes()
+        others = [crossing for crossing in self.crossings if not self._is_requested(crossing)]
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
@@ -323,16 +328,25 @@ class Placement:
                 "delegated": sum(n.delegate is not None and not n.is_by_default for n in computed),
                 "by_default": sum(node.is_by_default for node in computed),
                 "unresolved": len(self.unresolved()),
-                "partitions": len(self.requested_partitions),
-                "crossings": len(self.requested_crossings),
-                "crossing_bytes": self.crossing_bytes,
-                "copies": sum(crossing.is_copied for crossing in self.requested_crossings),
+                **_totals(self.requested_partitions, self.requested_crossings),
             },
+            "default_totals": _totals([p for p in self.partitions if p.is_by_default], others),
             "subgraphs": list(self.subgraph_names),
             "partitions": to_json(self.partitions),
             "crossings": to_json(self.crossings),
             "nodes": [_node_json(node, self.delegates) for node in self.nodes],
         }
+
+
+def _totals(
+    partitions: Sequence[PartitionPlacement], crossings: Sequence[Crossing]
+) -> dict[str, int | None]:
+    return {
+        "partitions": len(partitions),
+        "crossings": len(crossings),
+        "crossing_bytes": total_bytes(crossing.bytes for crossing in crossings),
+        "copies": sum(crossing.is_copied for crossing in crossings),
+    }
 
 
 def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
@@ -353,20 +367,6 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 def is_never_delegated(subgraph_name: str) -> bool:
     """Whether a subgraph's name marks it for validation, so that no delegate is applied to it."""
     return subgraph_name.startswith(VALIDATION)
-
-
-def total_bytes(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum of *sizes*; None if any size is None.
-
-    >>> total_bytes([4, 8]), total_bytes([4, None])
-    (12, None)
-    """
-    total = 0
-    for size in sizes:
-        if size is None:
-            return None
-        total += size
-    return total
 
 
 def reason_in_words(node: NodePlacement, delegate: str) -> str:

@@ -15,6 +15,8 @@ class Widening:
 
     >>> print(Widening(activations=("RELU6",)))
     activations RELU6
+    >>> print(Widening(types=("INT8", "INT32")).joined(Widening(activations=("RELU6",))))
+    types INT8, INT32 and activations RELU6
 
     Attributes:
         operators: names of further operators.
@@ -38,8 +40,18 @@ class Widening:
             "activations ": self.activations,
             "features ": self.features,
         }
-        return "; ".join(
+        return " and ".join(
             f"{kind}{', '.join(map(str, names))}" for kind, names in parts.items() if names
+        )
+
+    def joined(self, other: Widening) -> Widening:
+        """Return these additions together with *other* ones."""
+        return Widening(
+            self.operators + other.operators,
+            self.types + other.types,
+            self.versions + other.versions,
+            self.activations + other.activations,
+            self.features + other.features,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -155,3 +155,17 @@ def has_nan(dtype: np.dtype[Any]) -> bool:
     (True, False)
     """
     return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def total_bytes(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum of *sizes*; None if any size is None.
+
+    >>> total_bytes([4, 8]), total_bytes([4, None])
+    (12, None)
+    """
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total

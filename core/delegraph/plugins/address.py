@@ -58,7 +58,9 @@ class DelegateAddress:
         match = re.fullmatch(_GRAMMAR, text.strip(), re.DOTALL)
         if match is None:
             why = "an option without '=' has no value"
-            if "," in text and ":" not in text:
+            if not text.strip():
+                why = "it is empty"
+            elif "," in text and ":" not in text:
                 why = "several delegates are named one by one, not with ','"
             raise PluginOptionError(
                 f"delegate {text!r} cannot be read, expected 'name', 'dist:name' or "

@@ -1,8 +1,8 @@
-"""Hints how a delegate would claim more nodes, found by asking it with a constraint removed.
+"""Hints how a delegate would claim more nodes, found by asking it with constraints removed.
 
 A delegate that uses its ``Capabilities`` is asked again with more claims. For a rejected rank, the
-delegate sees the node with shapes padded by dimensions of 1. Limits on partitions are not
-considered.
+delegate sees the node with shapes padded by dimensions of 1. If it then names another constraint,
+this one is removed as well, and the hint names both. Limits on partitions are not considered.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.delegation.node_features import node_features
 from delegraph.delegation.node_traits import NodeTraits
-from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.delegation.widening import Widening, widened
 from delegraph.operators.registration import Node, Registration
@@ -25,7 +27,6 @@ from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.tools.refusals import Costs
 
 if TYPE_CHECKING:
-    from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.delegate import DelegateContext
     from delegraph.delegation.placement import Placement
     from delegraph.operators.tensor import Tensor
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 16
 """Largest number of changes that are tried for a delegate, those of most nodes first."""
+
+MOST_LIFTED = 3
+"""Largest number of constraints that one change removes."""
+
+Claimed: TypeAlias = Callable[[Widening], Capabilities]
+"""Function that returns the claims of a delegate with additions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,7 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
         for change, accepted in _changes(delegate.simple, questions):
             work = sum(costs[q.subgraph, q.node.index].macs for q in accepted)
             share = work / total if total else None
-            hints.append(Hint(name, change, len(accepted), work, share))
+            hints.append(Hint(name, str(change), len(accepted), work, share))
         found += sorted(hints, key=lambda hint: (-hint.macs, -hint.nodes, hint.change))
     return tuple(found)
 
@@ -112,49 +119,111 @@ def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Ite
         yield _Question(placed.subgraph, node, registration, context, rejection)
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change after which a delegate may claim a node.
+
+    Attributes:
+        by: additions to the claims.
+        rank: rank to which shapes are padded; None means that they are not.
+    """
+
+    by: Widening
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        claims = [f"claim {self.by}"] if self.by != Widening() else []
+        padding = [f"pad ranks to {self.rank}"] if self.rank is not None else []
+        return " and ".join([*claims, *padding])
+
+
 def _changes(
     delegate: SimpleDelegateInterface, questions: Sequence[_Question]
-) -> Iterator[tuple[str, list[_Question]]]:
-    """Yield text for each change, with the nodes of *questions* that the delegate then accepts.
+) -> Iterator[tuple[_Change, list[_Question]]]:
+    """Yield each change, with the nodes of *questions* that the delegate then accepts.
 
-    Of several additions to the claims with the same effect, only the shortest is yielded.
+    Of several changes with the same effect, only the one with the shortest text is yielded.
     """
     try:
-        claimed = delegate.capabilities()
+        claims = delegate.capabilities().claims
     except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
         return
-    about_claims = [q for q in questions if q.rejection.constraint in _LIFTS]
-    lifts = Counter(lift for q in about_claims if (lift := _widening(q, claimed)) is not None)
-    tried = [by for by, _ in lifts.most_common(MOST_TRIED)]
+    liftable = [q for q in questions if _is_liftable(q.rejection)]
+    claimed = cache(lambda by: Capabilities(claim.widened(by) for claim in claims))
+    found = (_change_for(delegate, question, claimed) for question in liftable)
+    needed = Counter(change for change in found if change is not None)
+    tried = [change for change, _ in needed.most_common(MOST_TRIED)]
     effects = set[tuple[int, ...]]()
-    for by in sorted(tried, key=lambda by: len(str(by))):
-        with widened(by):
-            accepted = [q for q in about_claims if _is_accepted(delegate, q, q.context)]
+    for change in sorted(tried, key=lambda change: (len(str(change)), str(change))):
+        accepted = [q for q in liftable if _answer(delegate, q, change) is None]
         effect = tuple(map(id, accepted))
-        if effect and effect not in effects:
+        if effect not in effects:
             effects.add(effect)
-            yield f"claim {by}", accepted
-    ranks = Counter(rank for q in questions if (rank := _missing_rank(q.rejection)) is not None)
-    for rank, _ in ranks.most_common(MOST_TRIED):
-        short = [q for q in questions if _missing_rank(q.rejection) == rank]
-        accepted = [q for q in short if _is_accepted(delegate, q, _padded(q, rank))]
-        if accepted:
-            yield f"pad ranks to {rank}", accepted
+            yield change, accepted
 
 
-def _is_accepted(
+def _change_for(
+    delegate: SimpleDelegateInterface, question: _Question, claimed: Claimed
+) -> _Change | None:
+    """Return the change after which the delegate accepts the node in *question*, or None.
+
+    The constraints that the delegate names are removed one after the other. An operator is only
+    added alone: types and activations of an unclaimed operator are the choice of its author.
+    """
+    change, rejection = _Change(Widening()), question.rejection
+    for _ in range(MOST_LIFTED):
+        further = _lifted(change, rejection, question, claimed)
+        if further == change:
+            return None  # no change removes the constraint
+        change = further
+        answer = _answer(delegate, question, change)
+        if answer is None:
+            return change
+        if change.by.operators:
+            return None
+        rejection = answer
+    return None
+
+
+def _lifted(
+    change: _Change, rejection: Rejection, question: _Question, claimed: Claimed
+) -> _Change:
+    """Return *change* with the constraint of *rejection* removed as well, if there is a way."""
+    rank = _missing_rank(rejection)
+    if rank is not None and change.rank is None:
+        return replace(change, rank=rank)
+    find = _LIFTS.get(rejection.constraint)
+    by = None if find is None else find(question, claimed(change.by))
+    return change if by is None else replace(change, by=change.by.joined(by))
+
+
+def _is_liftable(rejection: Rejection) -> bool:
+    """Whether a change may remove the constraint of *rejection*; rules and limits stay."""
+    return rejection.constraint in _LIFTS or _missing_rank(rejection) is not None
+
+
+def _answer(
+    delegate: SimpleDelegateInterface, question: _Question, change: _Change
+) -> Rejection | None:
+    """Return the delegate's rejection of a node after a change; None if it accepts the node."""
+    with widened(change.by):
+        answer = _asked(delegate, question, question.context)
+        if answer is not None and change.rank is not None and _missing_rank(answer) == change.rank:
+            answer = _asked(delegate, question, _padded(question, answer))
+    return answer
+
+
+def _asked(
     delegate: SimpleDelegateInterface, question: _Question, context: DelegateContext
-) -> bool:
+) -> Rejection | None:
     ask = delegate.is_node_supported_by_delegate
     try:
-        return bool(ask(question.registration, question.node, context))
+        answer = ask(question.registration, question.node, context)
     except Exception:  # noqa: BLE001 - a plugin's code, asked about what it does not claim
-        return False
-
-
-def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
-    """Return the addition to the claims that would cover the node in *question*, or None."""
-    return _LIFTS[question.rejection.constraint](question, claimed)
+        return NO_REASON
+    if isinstance(answer, Rejection):
+        return answer
+    return None if answer else NO_REASON
 
 
 def _types(question: _Question, claimed: Capabilities) -> Widening | None:
@@ -207,12 +276,15 @@ class _PaddedContext:
         return getattr(self._context, name)
 
 
-def _padded(question: _Question, rank: int) -> DelegateContext:
-    """Return the context of *question* with its node's tensors padded by 1s to rank *rank*."""
+def _padded(question: _Question, rejection: Rejection) -> DelegateContext:
+    """Return the context of *question*, in which tensors of the rejected rank are padded by 1s."""
+    actual, expected = rejection.actual, rejection.expected
+    assert isinstance(actual, int)
+    assert isinstance(expected, int)
     tensors = list(question.context.tensors)
     for i in {*question.node.inputs, *question.node.outputs}:
-        if i >= 0 and len(tensors[i].shape) == question.rejection.actual:
+        if i >= 0 and len(tensors[i].shape) == actual:
             shape = tensors[i].shape
             tensors[i] = copy(tensors[i])
-            tensors[i].shape = (1,) * (rank - len(shape)) + tuple(shape)
+            tensors[i].shape = (1,) * (expected - actual) + tuple(shape)
     return cast("DelegateContext", _PaddedContext(question.context, tensors))

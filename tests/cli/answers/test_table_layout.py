@@ -61,3 +61,19 @@ def test_long_names_keep_the_part_in_which_they_differ() -> None:
     assert len({re.sub(":.*", "", name) for name in shown}) == 9
     assert all(len(name) <= 24 and name.endswith(f"D:{i}") for i, name in enumerate(shown[:-1], 1))
     assert shown[-1] == "input"
+
+
+REASONS = [
+    Column("count", ("17",), is_number=True),
+    Column("out", ("546.4 kB",), is_number=True),
+    Column("operators", ("RESHAPE x13, CONCATENATION x2, TFLite_Detection_PostProcess",)),
+    Column("reason", ("it is not compiled for the accelerator",), is_sentence=True),
+]
+
+
+@pytest.mark.parametrize("width", [54, 58, 64, 78])
+def test_a_sentence_keeps_its_width_where_other_columns_shrink_or_go(width: int) -> None:
+    layout = fitted(REASONS, width, (("out",),))
+    assert layout is not None
+    assert layout.widths[-1] >= 23  # of 24, what its longest line needs
+    assert sum(layout.widths) + layout.gap * (len(layout.widths) - 1) <= width

@@ -150,7 +150,7 @@ def test_a_delegate_that_cannot_says_what_else_there_is(
         (("-d", "engine"), 2, "Missing option '-o'"),
         (("-d", "engine", "-o", "missing/out.tflite"), 2, "there is no folder"),
         (("-d", "nothing-like-it", "-o", "out.tflite"), 3, "no installed plugin provides"),
-        (("-d", "engine:speed=1", "-o", "out.tflite"), 3, "has no option 'speed'"),
+        (("-d", "engine:speed=1", "-o", "out.tflite"), 2, "has no option 'speed'"),
         (("-d", "engine", "-o", "out.tflite", "--require", "full"), 1, "SIN"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
     ran = delegraph("explain", sines, "-d", "sin")
     rest = "the rest: 2 on taker (by default), 1 on Delegraph's kernels"
     assert f"5 nodes: sin takes 2 in 2 partitions; {rest}" in ran.lines
-    assert "4 tensors cross to or from a delegate, 16 B an invoke" in ran.lines
+    assert "4 tensors cross to or from a named delegate, 16 B an invoke" in ran.lines
     start = ran.lines.index("In execution order")
     assert ran.lines[start + 2 : start + 6] == [
         "0 sin 1 0 4 B 4 B SIN",
@@ -87,7 +87,11 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
         "- taker 2 1, 4 - - ADD x2",
     ]
     assert "Left by taker" not in ran.lines
-    totals = delegraph("explain", sines, "-d", "sin", "--json").json["totals"]
+    shown = delegraph("explain", sines, "-d", "sin", "--json").json
+    totals, others = shown["totals"], shown["default_totals"]
+    for name in ("partitions", "crossings"):
+        assert totals[name] + others[name] == len(shown[name])
+    assert others["partitions"] == 1
     assert (totals["delegated"], totals["by_default"], totals["partitions"]) == (2, 2, 2)
     assert totals["crossing_bytes"] == 16
     ran = delegraph("explain", sines, "-d", "sin", "-d", "add_sub", "--require", "full")
@@ -185,7 +189,11 @@ def test_the_nodes_around_an_unresolved_one_are_told_apart(
 def test_a_reason_names_the_option_that_sets_a_limit(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1")
     assert "the limit of 1 bytes; --memory-limit sets another" in " ".join(ran.out.split())
+    assert any(line.startswith("allocation fails: Node number 0 (SIN)") for line in ran.lines)
+    shown = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1", "--json").json
+    assert shown["allocation_error"].endswith("1 bytes; --memory-limit sets another")
     assert "--memory-limit" not in delegraph("explain", sines, "-d", "sin").out
+    assert delegraph("explain", sines, "-d", "sin", "--json").json["allocation_error"] is None
 
 
 def test_a_lock_of_a_model_that_cannot_run_is_no_success(
@@ -201,14 +209,17 @@ def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:
     assert "2 8 B ADD x2 min-nodes-per-partition: is 2, needs 3 1, 4 Delegraph" in ran.lines
 
 
-def test_plugin_trouble_exits_with_3(delegraph: Command, sines: Path) -> None:
-    for delegate, message in (
-        ("nosuch", "no installed plugin provides delegate 'nosuch'"),
-        ("sin:x=1", "delegate 'sin' has no options"),
-        ("a:b:c", "delegate 'a:b:c' cannot be read"),
+def test_plugin_trouble_exits_with_3_and_a_wrong_option_with_2(
+    delegraph: Command, sines: Path
+) -> None:
+    for delegate, code, message in (
+        ("nosuch", 3, "no installed plugin provides delegate 'nosuch'"),
+        ("sin:x=1", 2, "delegate 'sin' has no options"),
+        ("a:b:c", 2, "delegate 'a:b:c' cannot be read"),
+        ("", 2, "or 'name:key=value,key=value'; it is empty"),
     ):
         ran = delegraph("explain", sines, "-d", delegate)
-        assert ran.code == 3
+        assert ran.code == code
         assert message in ran.err
         assert len(ran.err.splitlines()) == 1
 
@@ -302,7 +313,7 @@ def test_a_difference_from_the_lock_exits_with_1(
     assert ran.code == 1
     assert ran.err == f"error: the placement is not as {lock} says: 2 nodes left sin\n"
     reason = "rule 1 of rules.toml: exclude operators SIN from every delegate"
-    assert f"0 SIN 2 0, 3 sin the rest {reason}" in ran.lines
+    assert f"SIN 2 0, 3 sin the rest {reason}" in ran.lines
     found = delegraph("explain", sines, "--check", lock, "--rules", rules, "--json")
     assert found.code == 1
     assert found.json["ok"] is False

@@ -76,11 +76,11 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
         *("--badge", badge),
     )
     assert result.code == 0
-    assert "no finding in 60 models" in badge.read_text()
     assert result.lines[0].startswith("60 models, seed 0, ")
     outcomes = {line.split()[1]: int(line.split()[0]) for line in result.lines[2:5]}
     assert list(outcomes) == ["equal", "not", "refused"]
     assert sum(outcomes.values()) == 60
+    assert f"no finding in {outcomes['equal']} models" in badge.read_text()
     assert [line.split()[0] for line in result.lines[-2:]] == ["ABS", "SUB"]
     assert "Findings" not in result.out
 
@@ -108,6 +108,19 @@ def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path)
     assert "error: the delegate takes no node of 2 models: nothing of it is tested" in result.err
     result = delegraph("test-operators", idle, "--cases", 2, "--jobs", 1)
     assert "the delegate declares no claims, so all operators are tried" in result.out
+
+
+def test_in_litert_models_of_which_the_delegate_takes_nothing_are_not_equal(
+    delegraph: Command,
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    given = ("add_sub", "--operator", "ADD", "--cases", 30, "--jobs", 1, "--json")
+    here, there = (
+        delegraph("test-operators", *given, "--runtime", runtime).json["operators"]["ADD"]
+        for runtime in ("delegraph", "litert")
+    )
+    assert there["not taken"] > 0
+    assert there["not taken"] <= here["not taken"] + here["not judged"] + here["refused"]
 
 
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:

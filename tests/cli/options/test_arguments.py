@@ -138,7 +138,7 @@ def test_a_file_comes_behind_installed_delegates(
 
 @pytest.mark.parametrize(
     ("suffix", "code", "message"),
-    [(":speed=1", 3, "delegate 'mine' has no option 'speed'"), (".old", 2, "no delegate file")],
+    [(":speed=1", 2, "delegate 'mine' has no option 'speed'"), (".old", 2, "no delegate file")],
 )
 def test_a_file_that_cannot_be_used_is_an_error(
     delegraph: Command, sines: Path, mine: Path, suffix: str, code: int, message: str

@@ -416,6 +416,7 @@ def test_json_names_everything() -> None:
         "crossing_bytes": 4 * FLOATS,
         "copies": 0,
     }
+    assert set(found["default_totals"].values()) == {0}
     assert found["crossings"][0] == {
         "subgraph": 0,
         "tensor": 0,

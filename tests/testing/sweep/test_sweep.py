@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,9 +87,30 @@ def test_a_sound_delegate_is_equal_everywhere() -> None:
     result = swept()
     assert not result.findings
     assert result.cases == CASES
-    assert result.counts["ADD"]["left to the core"] < result.counts["ADD"]["equal"]
-    mul = result.counts["MUL"]  # chains that begin with MUL may have an ADD, too
-    assert 0 < mul["left to the core"] <= mul["equal"]
+    assert result.counts["ADD"]["equal"] > 0
+    assert result.counts["MUL"]["not taken"] > 0
+    assert result.computed == sum(row["equal"] for row in result.counts.values())
+
+
+def counted(**counts: Counter[str]) -> SweepResult:
+    return SweepResult(Plan(Comparison("chip")), counts, (), 1.0)
+
+
+def test_a_sweep_of_which_little_was_computed_has_cautions() -> None:
+    add = Counter({"cases": 250, "equal": 1, "not taken": 200, "refused": 49})
+    idle = counted(ADD=add, MUL=Counter({"cases": 50, "not taken": 50}))
+    assert (idle.computed, idle.untested) == (1, ("MUL",))
+    assert idle.cautions == (
+        "the delegate computed only 1 of 300 models",
+        "the delegate computed no model of MUL",
+    )
+    assert idle.to_json()["cautions"] == list(idle.cautions)
+    assert counted(ADD=Counter({"cases": 10, "equal": 1, "refused": 9})).cautions == ()
+
+
+def test_a_caution_names_few_operators() -> None:
+    rows = {f"OP_{i}": Counter({"cases": 1, "refused": 1}) for i in range(10)}
+    assert counted(**rows).cautions[-1].endswith("OP_6, OP_7 and 2 more")
 
 
 def test_one_wrong_element_of_one_type_is_one_finding(wrong_int16: SweepResult) -> None:

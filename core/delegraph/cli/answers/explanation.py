@@ -38,7 +38,7 @@ _MOST_HINTS = 3
 
 
 def print_explanation(
-    out: Console, model: str, explanation: Explanation, advice: Sequence[str]
+    out: Console, model: str, explanation: Explanation, advice: Sequence[str], fault: str = ""
 ) -> None:
     """Print the placement of a model.
 
@@ -47,6 +47,7 @@ def print_explanation(
         model: path of the model.
         explanation: the placement.
         advice: sentences that tell the user what to do.
+        fault: the error of allocating tensors; empty if there is none.
     """
     placement = explanation.placement
     print_title(out, model)
@@ -56,6 +57,8 @@ def print_explanation(
     print_paragraph(out, str(placement))
     if crossings := _crossings(placement):
         print_paragraph(out, crossings)
+    if fault:
+        print_paragraph(out, f"allocation fails: {' '.join(fault.split())}")
     print_stages(out, explanation)
     print_refusals(out, explanation)
     if advice:
@@ -86,7 +89,8 @@ def _crossings(placement: Placement) -> str:
         return ""
     known, unknown = size(sum(count or 0 for count in sizes)), sizes.count(None)
     verb = "crosses" if len(sizes) == 1 else "cross"
-    sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a delegate"
+    named = "" if len(sizes) == len(placement.crossings) else "named "
+    sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a {named}delegate"
     if unknown:
         return f"{sentence}, {known} and {unknown} of a size known only while invoking"
     several = len({node.subgraph for node in placement.nodes}) > 1
@@ -195,7 +199,7 @@ def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[R
         kept,
         zip(*(columns[name] for name in kept), strict=True),
         right=("subgraph", "count", "share", "MACs", "out"),
-        optional=(("runs on",), ("MACs",), ("nodes",)),
+        optional=(("runs on",), ("MACs",), ("nodes",), ("share",), ("out",)),
     )
 
 

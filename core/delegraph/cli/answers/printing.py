@@ -76,6 +76,7 @@ def print_table(
     *,
     right: Sequence[str] = (),
     names: Sequence[str] = ("name",),
+    sentences: Sequence[str] = ("reason",),
     optional: Sequence[Sequence[str]] = (),
     below: str = "",
     indent: int = 2,
@@ -90,6 +91,7 @@ def print_table(
         rows: cells of each row, converted to text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
         names: headings of the columns whose cells are shortened to fit the width.
+        sentences: headings of the columns whose cells are sentences, which keep 24 characters.
         optional: groups of headings whose columns are omitted, the first group first, if other
             columns would be too narrow.
         below: heading of an optional column whose cells are lines below the rows, where it is
@@ -100,7 +102,7 @@ def print_table(
     if not texts:
         return
     found = [
-        Column(heading, cells, heading in names, heading in right)
+        Column(heading, cells, heading in names, heading in right, heading in sentences)
         for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
     ]
     width = out.width - indent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 GAP = 2
@@ -33,6 +33,7 @@ _SHORTEST_WORD = 16
 _COMFORTABLE = 18
 _FEW_NAMES = 2
 _SHORT_FOLDER = 6
+_SHORTEST_SENTENCE = 24
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,14 @@ class Column:
         cells: the texts below it.
         is_name: whether the cells are names, which are shortened before other columns wrap.
         is_number: whether the cells are numbers, which are never shortened nor wrapped.
+        is_sentence: whether the cells are sentences, which wrap at 24 characters or more.
     """
 
     heading: str
     cells: tuple[str, ...]
     is_name: bool = False
     is_number: bool = False
+    is_sentence: bool = False
 
     @property
     def widest(self) -> int:
@@ -61,13 +64,24 @@ class Column:
     def narrowest(self) -> int:
         """Smallest width, in characters, at which no word of the column is broken.
 
-        Of names, it is the width that most of them have.
+        Of names, it is the width that most of them have; of sentences, at least 24 characters.
         """
         words = joined_units(self.heading).split(" ")
         for text in self.cells:
             words += [text] if self.is_number else joined_units(text).split(" ")
         longest = max(map(len, words), default=0)
+        if self.is_sentence:
+            return max(longest, min(self.widest, _SHORTEST_SENTENCE))
         return min(self.widest, _USUAL_NAME) if self.is_name else longest
+
+    @property
+    def broken(self) -> int:
+        """Smallest width, in characters, where long names and words are shortened to fit."""
+        if self.is_number:
+            return self.narrowest
+        if self.is_sentence:
+            return min(self.narrowest, _SHORTEST_SENTENCE)
+        return min(self.narrowest, _SHORTEST_NAME if self.is_name else _SHORTEST_WORD)
 
     def used(self, width: int) -> int:
         """Number of characters of the longest line when the cells are wrapped at *width*."""
@@ -82,7 +96,7 @@ class Column:
             cells = shortened_names(self.cells, width)
         else:
             cells = tuple(self._fitted(text, width) for text in self.cells)
-        return Column(self.heading, cells, self.is_name, self.is_number)
+        return replace(self, cells=cells)
 
     def _fitted(self, text: str, width: int) -> str:
         if self.is_number or all(len(word) <= width for word in text.split()):
@@ -169,11 +183,7 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
     widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
     if not breaks_words:
         return _tightened(columns, widest, width, gap)
-    broken = [
-        w if c.is_number else min(w, _SHORTEST_NAME if c.is_name else _SHORTEST_WORD)
-        for c, w in zip(columns, least, strict=True)
-    ]
-    return _reduced(widest, broken, width, gap)
+    return _reduced(widest, [column.broken for column in columns], width, gap)
 
 
 def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:

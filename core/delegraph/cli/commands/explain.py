@@ -99,14 +99,18 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
     return replace(request, setup=setup)
 
 
-def _interpreter(request: ExplainRequest) -> Interpreter:
-    """Return an interpreter with the delegates applied, allocated if possible."""
+def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
+    """Return an interpreter with the delegates applied, allocated if possible.
+
+    The text is the error of the allocation; empty if there is none, or an operator is unresolved.
+    """
     from delegraph import DelegraphError, Interpreter
+    from delegraph.cli.failure import with_options
     from delegraph.delegation.dry_run import dry_run
-    from delegraph.errors import TimeLimitError
+    from delegraph.errors import TimeLimitError, UnresolvedOpError
     from delegraph.tools.model_call import allocate, require_signature
 
-    setup = request.setup
+    setup, fault = request.setup, ""
     names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
     with progress(f"applying {names}"), dry_run():
         interpreter = setup.interpreter()
@@ -125,12 +129,14 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             allocate(interpreter, request.signature)
         except TimeLimitError:
             raise
-        except DelegraphError:  # then the declared sizes are printed
+        except DelegraphError as error:  # then the declared sizes are printed
+            if not isinstance(error, UnresolvedOpError):
+                fault = with_options(str(error), click.get_current_context().command)
             if any(subgraph.plan.undone for subgraph in session.subgraphs):
                 interpreter.close()
                 interpreter = setup.interpreter()  # with the delegates that a resize removed
                 assert isinstance(interpreter, Interpreter)
-    return interpreter
+    return interpreter, fault
 
 
 def _explain(request: ExplainRequest) -> int:
@@ -143,7 +149,8 @@ def _explain(request: ExplainRequest) -> int:
     from delegraph.tools.placement_lock import lock_of, write_lock
 
     unresolved: UnresolvedOpError | None = None
-    with _interpreter(request) as interpreter:
+    interpreter, fault = _interpreter(request)
+    with interpreter:
         explanation = explain(interpreter, request.signature)
         hints = hints_for(interpreter, explanation.placement, explanation.costs)
         lock = lock_of(interpreter, request.setup.model, *_typed(request.setup))
@@ -153,10 +160,11 @@ def _explain(request: ExplainRequest) -> int:
             unresolved = error
     if request.as_json:
         head = {"model": request.setup.model, "numerics": request.setup.numerics}
-        print_json({**head, **explanation.to_json(), "hints": to_json(hints)})
+        tail = {"hints": to_json(hints), "allocation_error": fault or None}
+        print_json({**head, **explanation.to_json(), **tail})
     else:
         advice = [*_remedies(unresolved), *hints_in_words(hints)]
-        print_explanation(console(), request.setup.model, explanation, advice)
+        print_explanation(console(), request.setup.model, explanation, advice, fault)
     _require(request, explanation.placement)
     if request.lock is not None:
         if unresolved is not None:
@@ -176,7 +184,8 @@ def _check(request: ExplainRequest, file: str) -> int:
     from delegraph.tools.placement_lock import compare, lock_of, read_lock
 
     locked = read_lock(file)
-    with _interpreter(request) as interpreter:
+    interpreter, _ = _interpreter(request)
+    with interpreter:
         placement = interpreter.placement
         present = lock_of(interpreter, request.setup.model, *_typed(request.setup))
         difference = compare(locked, present, placement)
@@ -267,12 +276,16 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
     for change in difference.nodes:
         key = (change.subgraph, change.op, change.before, change.after, change.reason)
         groups.setdefault(key, []).append(change.index)
+    columns = ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason")
+    rows = [
+        (subgraph, op, len(nodes), node_numbers(nodes), before or REST, after or REST, reason)
+        for (subgraph, op, before, after, reason), nodes in groups.items()
+    ]
+    first = 0 if any(row[0] for row in rows) else 1  # the main subgraph needs no column
     print_table(
         out,
-        ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason"),
-        [
-            (subgraph, op, len(nodes), node_numbers(nodes), before or REST, after or REST, reason)
-            for (subgraph, op, before, after, reason), nodes in groups.items()
-        ],
+        columns[first:],
+        [row[first:] for row in rows],
         right=("subgraph", "count"),
+        optional=(("count",),),
     )

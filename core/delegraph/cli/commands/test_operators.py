@@ -188,12 +188,12 @@ def _only(*given: str | None) -> str:
 def _badge(result: SweepResult) -> Badge:
     from delegraph.testing.badge import Badge
 
-    found = len(result.differences)
+    found, models = len(result.differences), plural(result.computed, "model")
     if found:
-        return Badge(
-            f"{plural(found, 'finding')} in {plural(result.cases, 'model')}", "failed", _SWEEP
-        )
-    return Badge(f"no finding in {plural(result.cases, 'model')}", "passed", _SWEEP)
+        return Badge(f"{plural(found, 'finding')} in {models}", "failed", _SWEEP)
+    if result.is_idle:
+        return Badge("nothing tested", "failed", _SWEEP)
+    return Badge(f"no finding in {models}", "passed", _SWEEP)
 
 
 def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
@@ -222,7 +222,7 @@ def print_sweep(out: Console, result: SweepResult) -> None:
     rate = result.cases / max(result.seconds, 1e-9)
     title = f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
     out.print(title, style="bold")
-    rows = {op: _outcomes(row) for op, row in sorted(result.counts.items())}
+    rows = dict(sorted(result.counts.items()))
     total = Counter[str]()
     for row in rows.values():
         total += row
@@ -230,28 +230,16 @@ def print_sweep(out: Console, result: SweepResult) -> None:
     meanings = [(total[name], name, _MEANINGS[name]) for name in outcomes]
     print_table(out, ("models", "outcome", "meaning"), meanings, right=("models",))
     if result.is_of_all_operators:
-        text = (
-            "the delegate declares no claims, so all operators are tried; --operator OP: only one"
-        )
-        print_paragraph(out, text)
+        text = "the delegate declares no claims, so all operators are tried"
+        print_paragraph(out, f"{text}; --operator OP tries one alone")
+    for caution in result.cautions:
+        print_paragraph(out, f"caution: {caution}")
     if len(tested := _tested(rows)) > 1:
         heading(out, "By operator")
         cells = [(op, *(row[name] for name in outcomes)) for op, row in tested.items()]
         print_table(out, ("operator", *outcomes), cells, right=outcomes)
     if result.findings:
         _print_findings(out, result)
-
-
-def _outcomes(row: Mapping[str, int]) -> Counter[str]:
-    """Number of models by outcome, each counted once, from a row of the result's counts."""
-    left = row["left to the core"]
-    return Counter({
-        "different": row["different"],
-        "equal": row["equal"] - left,
-        "not taken": left,
-        "refused": row["refused by both"],
-        "not judged": row["not judged"],
-    })  # fmt: skip
 
 
 def _tested(rows: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:

@@ -15,12 +15,11 @@ from delegraph.delegation.placement import (
     NodePlacement,
     PartitionPlacement,
     Placement,
-    total_bytes,
 )
 from delegraph.delegation.rules import shortened
 from delegraph.errors import PlacementError
 from delegraph.graph.constant_nodes import constant_nodes
-from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
+from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size, total_bytes
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.litert.delegate import NO_CLAIMS, Claims, LiteRtDelegate
 from delegraph.runtime.delegates.placement import notes_of

@@ -15,13 +15,13 @@ from delegraph.delegation.placement import (
     PartitionPlacement,
     Placement,
     is_never_delegated,
-    total_bytes,
 )
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import is_asynchronous
 from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.constant_nodes import constant_nodes
+from delegraph.graph.dtypes import total_bytes
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name

@@ -148,7 +148,8 @@ def _is_delegated(interpreter: Any) -> bool:
     if isinstance(interpreter, Interpreter):
         plan = interpreter.session.subgraphs[0].plan
         return any(node.delegate is not None for node, _ in plan.nodes)
-    return hasattr(type(interpreter), "placement")  # a LiteRtInterpreter was given a delegate
+    placement = getattr(interpreter, "placement", None)  # only a LiteRtInterpreter has one
+    return placement is not None and bool(placement.requested_partitions)
 
 
 def operator_names(content: bytes) -> Sequence[str]:

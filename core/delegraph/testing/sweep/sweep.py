@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.quantities import plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
 from delegraph.testing.sweep.generator import base_cases, sweep_case, sweep_operators
@@ -68,7 +69,8 @@ class SweepResult:
 
     Attributes:
         plan: settings of the sweep.
-        counts: mapping from an operator to its number of cases by outcome.
+        counts: mapping from an operator to its number of cases, also by outcome: ``different``,
+            ``equal``, ``not taken`` by the delegate, ``refused`` by both sides, ``not judged``.
         findings: the findings, with all their faults.
         seconds: duration of all cases, in seconds.
     """
@@ -89,11 +91,34 @@ class SweepResult:
         return tuple(f for f in self.findings if f.state != "not repeated")
 
     @property
+    def computed(self) -> int:
+        """Number of valid models of which the delegate computed at least one node."""
+        return sum(map(_computed, self.counts.values()))
+
+    @property
     def is_idle(self) -> bool:
         """Whether the delegate took no node of any model, so that nothing of it was tried."""
-        rows = self.counts.values()
-        taken = sum(row["equal"] - row["left to the core"] for row in rows)
-        return not (taken or self.findings or self.plan.comparison.is_core)
+        return not (self.computed or self.findings or self.plan.comparison.is_core)
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """Operators without a model of which the delegate computed a node; sorted by name."""
+        if self.plan.comparison.is_core:
+            return ()
+        return tuple(sorted(op for op, row in self.counts.items() if not _computed(row)))
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Sentences about how little was tried; empty for Delegraph's own kernels."""
+        found = []
+        if not self.plan.comparison.is_core and self.computed * FEW_COMPUTED < self.cases:
+            models = plural(self.cases, "model")
+            found.append(f"the delegate computed only {self.computed} of {models}")
+        if untested := self.untested:
+            more = len(untested) - MOST_NAMED
+            names = ", ".join(untested[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            found.append(f"the delegate computed no model of {names}")
+        return tuple(found)
 
     @property
     def is_of_all_operators(self) -> bool:
@@ -117,10 +142,23 @@ class SweepResult:
             "seed": plan.seed,
             "first": plan.first,
             "cases": self.cases,
+            "computed": self.computed,
+            "cautions": list(self.cautions),
             "seconds": self.seconds,
             "operators": {op: dict(row) for op, row in self.counts.items()},
             "findings": [finding.described(self.command) for finding in self.findings],
         }
+
+
+FEW_COMPUTED = 10
+"""One of how many models the delegate must compute, so that a sweep gives no caution."""
+
+MOST_NAMED = 8
+"""Largest number of operators that a caution names."""
+
+
+def _computed(row: Counter[str]) -> int:
+    return row["different"] + row["equal"]
 
 
 FEW = 1000
@@ -270,9 +308,9 @@ def _row(found: Counter[str], is_core: bool) -> Counter[str]:
     left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),
-        "equal": found["equal"],
-        "refused by both": found["refused"],
-        "left to the core": left,
         "different": found["fault"],
+        "equal": found["equal"] - left,
+        "not taken": left,
+        "refused": found["refused"],
         "not judged": found["not judged"],
     })  # fmt: skip
