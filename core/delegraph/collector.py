@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 2000
-"""Number of lasting objects from which they are moved to the oldest generation unscanned."""
+"""Number of long-lived objects from which on they move to the oldest generation without a scan."""
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class JsonRecord:
 
     @classmethod
     def from_json(cls: type[R], content: object) -> R:
-        """Return the object that :meth:`to_json` described by *content*; see :func:`from_json`."""
+        """Return the object whose :meth:`to_json` gives *content*; see :func:`from_json`."""
         return from_json(cls, content)
 
 

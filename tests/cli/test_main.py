@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -286,7 +287,9 @@ def test_an_unexpected_error_is_one_line_that_names_traceback(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
-@pytest.mark.parametrize("words", [["inspect", DIGITS], ["inspect", DIGITS, "--json"]])
+@pytest.mark.parametrize(
+    "words", [["inspect", DIGITS], ["inspect", DIGITS, "--json"], ["memory", DIGITS]]
+)
 def test_a_reader_that_leaves_ends_the_command_without_a_word(words: list[object]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -294,6 +297,18 @@ def test_a_reader_that_leaves_ends_the_command_without_a_word(words: list[object
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+@pytest.mark.parametrize("words", [["inspect", DIGITS], ["memory", DIGITS], ["--version"]])
+def test_output_that_cannot_be_written_is_no_fault(words: list[object]) -> None:
+    command = [sys.executable, "-m", "delegraph", *map(str, words)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"error: .*output cannot be written: No space left on device\n", done.stderr
+    )
 
 
 def test_ctrl_c_exits_with_130(

@@ -280,8 +280,24 @@ def test_unreadable_entry_points_make_one_broken_plugin(site: Path) -> None:
         PluginState.BROKEN,
         "1.0",
     )
-    assert found["fake-damaged"].error.startswith("its entry_points.txt cannot be read: ")
+    assert found["fake-damaged"].error == (
+        "its entry_points.txt cannot be read: ValueError: 'this line has no equals' of "
+        "[delegraph.plugins], expected NAME = MODULE"
+    )
     assert found["good"].state is PluginState.OK
+
+
+def test_an_entry_point_that_is_no_reference_hides_no_other_of_its_distribution(site: Path) -> None:
+    points = "[console_scripts]\nrun = not a reference\n[delegraph.plugins]\n# text\n"
+    points += "odd = also none\n good=fake_good \n[]\nno equals\n"
+    source = GOOD.format(module="fake_good", delegate="good")
+    write_distribution(site, "fake-both", {"fake_good": source}, points)
+    found = fakes(PluginSet())
+    assert {name: plugin.state for name, plugin in found.items()} == {
+        "good": PluginState.OK,
+        "odd": PluginState.BROKEN,
+    }
+    assert found["odd"].error.startswith("ModuleNotFoundError: ")
 
 
 def test_distributions_without_metadata_still_count(site: Path) -> None:
@@ -327,6 +343,16 @@ def test_the_first_copy_on_the_path_counts(
     write_distribution(tmp_path / "newest", "Fake.Twice", {}, "", "3.0")
     monkeypatch.syspath_prepend(tmp_path / "newest")
     assert fakes(PluginSet()) == {}  # the newest copy is no plugin
+
+
+def test_a_damaged_copy_of_a_distribution_hides_no_plugin(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(site, "good")
+    write_distribution(tmp_path / "newer", "fake-good", {}, {"good": "fake_good"}, "2.0")
+    (tmp_path / "newer" / "fake_good-2.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\n")
+    monkeypatch.syspath_prepend(tmp_path / "newer")
+    assert fakes(PluginSet())["good"].state is PluginState.OK
 
 
 def test_a_distribution_whose_folder_bears_another_name_counts(site: Path) -> None:

@@ -165,6 +165,16 @@ def test_bad_rows_are_left_out(moody: Setup, tmp_path: Path) -> None:
     assert (result.written, list(result.bad)) == (2, [1])
 
 
+def test_columns_of_the_data_hide_neither_row_numbers_nor_reasons(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("row,x,error\n7,0,old\n8,?,old\n")
+    with Predictor(MODELS / "sines.tflite", on_error="column") as predictor:
+        source = open_source(str(tmp_path / "data.csv"), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    good, bad = lines(tmp_path / "out.jsonl")
+    assert (good["row"], good["data_row"], good["data_error"], good["error"]) == (0, 7, "old", "")
+    assert "expected a number" in bad["error"]
+
+
 def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
     folder = tmp_path / "arrays"
     folder.mkdir()

@@ -32,6 +32,11 @@ def written(path: Path) -> str:
             for image, name in zip(IMAGES, NAMES, strict=True)
         ]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".csv":
+        lines = [
+            f'"{image.tolist()}",{name}\r\n' for image, name in zip(IMAGES, NAMES, strict=True)
+        ]
+        path.write_text("\ufeffimage,name\r\n" + "".join(lines), newline="")
     elif path.suffix == ".parquet":
         pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +53,7 @@ def all_rows(source: Source, step: int) -> list[Rows]:
     return [source.read(start, start + step) for start in range(0, len(source), step)]
 
 
-@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet", "folder"])
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet", "folder"])
 @pytest.mark.parametrize("step", [2, 5])
 def test_every_source_gives_the_same_rows(name: str, step: int, tmp_path: Path) -> None:
     import pickle
@@ -106,7 +111,12 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.csv", b"1", "neither a folder nor a file of .npz, .parquet, .jsonl"),
+        ("data.txt", b"1", "neither a folder nor a file ending in .npz, .parquet, .jsonl, .csv"),
+        ("data.csv", b"image,image\n", "has more than one column 'image'"),
+        ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
+        ("data.csv", b"image\n", "has no rows"),
+        ("data.csv", b"a,b\n1,2\n", "its 2 columns: a, b;.*INPUT=FIRST:LAST 64 consecutive ones"),
+        ("data.csv", b"0.5," * 63 + b"2\n", "the first line has numbers, expected names of col"),
         ("data.jsonl", b"", "is empty"),
         ("data.jsonl", b"{}\n", "has no 'image'"),
         ("data.npz", b"1", "cannot be read"),

@@ -139,7 +139,7 @@ def test_strings_come_from_an_array_of_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "shape", "message"),
     [
-        ("one", (3,), "one text is given for several; give a .txt file"),
+        ("one", (3,), "takes 3 texts, and one is given: give a .txt file"),
         ("gone.txt", (1,), r"input 'text' .*'gone.txt' cannot be read: No such file"),
     ],
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.cache_entries import cache_entries
 from delegraph.tools.machine_report import Cache, MachineReport, check_machine, machine_report
 from delegraph.tools.plugin_check import Level
 from support.fake_distributions import write_distribution
@@ -34,11 +36,12 @@ def test_a_sound_machine_has_no_findings(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_cache_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "kept").mkdir(mode=0o755)
-    (tmp_path / "kept" / "a").write_bytes(b"123")
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
+    BlobCache("kept", "1").put("key", b"123")
+    (tmp_path / "kept" / "a.lock").write_bytes(b"")
     cache = machine_report().caches[0]
-    assert cache == Cache("DELEGRAPH_CACHE", str(tmp_path), 1, 3)
+    [entry] = cache_entries()
+    assert cache == Cache("DELEGRAPH_CACHE", str(tmp_path), 1, entry.size)
     assert "DELEGRAPH_CACHE" in machine_report().variables
 
 
@@ -58,10 +61,10 @@ def test_a_cache_that_others_may_write_is_a_finding(
 def test_a_cache_whose_content_may_not_be_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(folder: Path, pattern: str) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", str(folder / "delegate"))
+    def refuses(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(Path(folder) / "delegate"))
 
-    monkeypatch.setattr(Path, "rglob", refuses)
+    monkeypatch.setattr(os, "scandir", refuses)
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
     assert machine_report().caches[0].error == f"{tmp_path / 'delegate'} Permission denied"
 

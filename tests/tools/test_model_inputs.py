@@ -78,13 +78,17 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
         ("300", details("u1", [1]), r"'300' does not fit uint8"),
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),
         ("nan", details("i1", [1]), r"'nan' does not fit int8"),
-        ("nano", details("f4", [1]), r"'nano' is not 'random', 'zeros', a number, nan, inf, or"),
-        ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\): '1,x' is not 'random'"),
+        (
+            "nano",
+            details("f4", [1]),
+            r"takes numbers, not 'nano': give 'random', 'zeros', a number, nan",
+        ),
+        ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\) takes numbers, not '1,x': give"),
         ("1.2.3", details("f4", [2]), r"'1.2.3' holds no numbers"),
         (
             "y.txt",
             details("f4", [2]),
-            r"is not 'random', 'zeros', a number, nan, inf, or a file: .npy",
+            r"one number for all 2, all of them with commas, nan, inf, or a file: .npy",
         ),
     ],
 )

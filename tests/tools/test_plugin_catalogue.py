@@ -9,7 +9,13 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.tools import plugin_catalogue
-from delegraph.tools.plugin_catalogue import html_page, markdown_page, packages_of_wheels
+from delegraph.tools.plugin_catalogue import (
+    html_page,
+    installed_packages,
+    markdown_page,
+    packages_of_wheels,
+)
+from support.fake_distributions import write_distribution
 
 METADATA = """\
 Metadata-Version: 2.4
@@ -49,6 +55,17 @@ def test_a_wheel_is_listed_without_an_import(tmp_path: Path) -> None:
     assert found.badge == "https://example.org/badge.svg"
 
 
+def test_a_damaged_installed_package_is_named_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    write_distribution(tmp_path, "fake-damaged", {}, "[delegraph.plugins]\nno equals\n")
+    write_distribution(tmp_path, "fake-odd", {}, {"odd": "no reference"})
+    packages, unreadable = installed_packages()
+    assert list(unreadable) == ["fake-damaged"]
+    assert "fake-odd" in [package.distribution for package in packages]
+
+
 def test_pages_show_metadata_as_text(tmp_path: Path) -> None:
     wheel(tmp_path / "chip.whl")
     packages, _ = packages_of_wheels(tmp_path)
@@ -66,9 +83,19 @@ def test_wheels_that_cannot_be_read_are_named(
     (tmp_path / "damaged.whl").write_bytes(b"PK")
     wheel(tmp_path / "empty.whl", metadata=None)
     wheel(tmp_path / "large.whl", metadata=METADATA + "\n" + "x" * 2000)
+    wheel(tmp_path / "list.whl", points="[delegraph.plugins]\nchip\n")
+    wheel(tmp_path / "nameless.whl", metadata="Metadata-Version: 2.4\n")
     packages, unreadable = packages_of_wheels(tmp_path)
     assert packages == []
-    assert sorted(unreadable) == ["damaged.whl", "empty.whl", "large.whl"]
+    assert sorted(unreadable) == [
+        "damaged.whl",
+        "empty.whl",
+        "large.whl",
+        "list.whl",
+        "nameless.whl",
+    ]
+    assert "'chip' of [delegraph.plugins], expected NAME = MODULE" in unreadable["list.whl"]
+    assert "no name" in unreadable["nameless.whl"]
     assert "no METADATA" in unreadable["empty.whl"]
     assert "more than 1,000 bytes" in unreadable["large.whl"]
 

@@ -79,7 +79,10 @@ def fixed_point_scaling(
 
 @lru_cache(_MOST_SCALINGS)
 def _fixed_point_scaling(reals: bytes, halves_away: bytes) -> Scaling:
-    """Return :func:`fixed_point_scaling` of the arrays with these bytes; its arrays are shared."""
+    """Return the result of :func:`fixed_point_scaling` for arrays that are given as their bytes.
+
+    Callers share the result and must not change its arrays.
+    """
     mantissa, shift = quantize_multipliers(np.frombuffer(reals))
     away = np.frombuffer(halves_away, np.bool_)
     right = np.maximum(-shift, 0)

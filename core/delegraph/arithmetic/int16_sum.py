@@ -27,7 +27,7 @@ class ScaledSum:
         scale_a: function from stored integers of a to the common scale.
         scale_b: function from stored integers of b to the common scale.
         sign: 1 or -1.
-        multiplier: Q31 mantissa from the common scale to the output's.
+        multiplier: Q31 mantissa from the common scale to the scale of the output.
         shift: left shift of the mantissa.
         zero_point: zero point of the output.
         low: smallest stored result.

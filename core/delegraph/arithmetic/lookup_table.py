@@ -118,9 +118,9 @@ def binary_lookup(
 
 
 _COMPUTED_FIRST = 32_768
-"""Number of results that a node computes before it fills a table of twice as many.
+"""Number of results that a node computes without a table before it fills a table for all pairs.
 
-A program that runs a small model once gets its answer sooner.
+A table has twice as many results. So a program that runs a small model once gets its answer sooner.
 """
 
 

@@ -32,7 +32,7 @@ _LOOPS = ("ADD", "MUL")
 class PairTables:
     """Results of an operator for all pairs of 8-bit integers: ``[65536]``, index 256 * a + b.
 
-    They are the results of some pairs, ``[K]``, where :func:`pair_tables` was given these.
+    If :func:`pair_tables` was given some pairs only, the tables have a result for each: ``[K]``.
 
     Attributes:
         vector: results as in the official kernel's vector loop; indices use the integers' bits.

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MANY_ROWS = 32
-"""Number of rows of a product from which the time to make its matrices is negligible."""
+"""Number of rows of a product from which on the time to convert its weights is negligible."""
 
 _MANY_WEIGHTS = 1 << 18
-"""Number of weights from which their matrices take a megabyte, worth saving."""
+"""Number of weights from which on converted weights take a megabyte or more, worth saving."""
 
 Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
 """One matrix ``[K, O / groups]`` per group, and the requantisation of the products."""

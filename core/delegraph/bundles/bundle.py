@@ -132,7 +132,7 @@ class Bundle:
             word: a member's name, the ``model_type`` of a model, or a number.
 
         Raises:
-            SectionError: it means several.
+            SectionError: *word* names several sections.
         """
         found = [section for section in self.sections if section.name and section.name == word]
         if not found:

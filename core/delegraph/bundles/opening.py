@@ -32,7 +32,7 @@ Chain = tuple[tuple[Bundle, Section], ...]
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address ``FILE#SECTION``, and its section or sections; None without.
+    """Return the file of an address ``FILE#SECTION``, and its section or sections (None if absent).
 
     The file is *path* if that exists. Otherwise it is the longest part before a ``#`` that is a
     file, since names may contain ``#``. If there is none, it is *path*.

@@ -18,10 +18,11 @@ from click.shell_completion import CompletionItem
 
 from delegraph.cli.answers.log_lines import shown_log
 from delegraph.cli.answers.printing import JsonAnswer, write_json
-from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
+from delegraph.cli.exit_codes import CHECK_FAILED, CODES, NOBODY_READS, OK, USAGE
 from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.options.official_flags import own_words
+from delegraph.cli.options.sections import SummarizedGroup
 from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
@@ -45,11 +46,19 @@ COMMANDS = (
 )
 """Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
+
+class ReaderGone(Exception):
+    """Error: the reader of standard output has closed it, like ``head``.
+
+    It stands for a BrokenPipeError, for which click would end the process by itself.
+    """
+
+
 FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
 """Advice that is printed after an unexpected error."""
 
 
-class CommandGroup(click.Group):
+class CommandGroup(SummarizedGroup):
     """Command group that imports a subcommand's module on demand.
 
     Delegraph's own subcommands take precedence over those of plugins.
@@ -102,6 +111,8 @@ class CommandGroup(click.Group):
         """Run the subcommand; its errors name command-line options, not Python arguments."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
         except DelegraphError as error:
             if ctx.invoked_subcommand in COMMANDS:
                 speak_of_options(error, _own_command(ctx.invoked_subcommand))
@@ -120,6 +131,11 @@ class CommandGroup(click.Group):
         if rows:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in CODES.items()])
 
 
 def _own_command(name: str) -> click.Command:
@@ -167,7 +183,6 @@ def _no_command(name: str) -> str:
 
 @click.group(
     cls=CommandGroup,
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
@@ -196,10 +211,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _main(words)
-    except BrokenPipeError:  # the reader of standard output has closed it, like head
-        with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), 1)  # otherwise Python complains when it flushes at exit
+    except (BrokenPipeError, ReaderGone):
+        _discard_output()
         return NOBODY_READS
+    except OSError as error:
+        click.echo(f"error: standard output cannot be written: {error.strerror}", err=True)
+        _discard_output()
+        return CHECK_FAILED
+
+
+def _discard_output() -> None:
+    """Discard what is not yet written to standard output; Python would complain at exit."""
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
 
 
 def _main(words: list[str]) -> int:
@@ -236,7 +260,7 @@ def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
             return Failure("UsageError", "a subcommand is missing", USAGE)
         click.echo(error.format_message(), err=True)
         return USAGE
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop before the user
         if TRACEBACK in words and not isinstance(error, click.ClickException):

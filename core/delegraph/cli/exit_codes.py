@@ -21,14 +21,14 @@ TIME_IS_UP = 4
 INTERRUPTED = 130
 NOBODY_READS = 141  # the same as for a process that SIGPIPE ends
 
-EPILOG = """\b
-Exit codes:
-  0  all is well
-  1  a check failed: bad model, failed node, nodes not placed as requested
-  2  usage: a wrong argument or option, or a missing file
-  3  plugin trouble: a delegate is missing, broken or failed
-  4  --time-limit was exceeded
-"""
+CODES = {
+    OK: "all is well",
+    CHECK_FAILED: "a check failed: bad model, failed node, nodes not placed as requested",
+    USAGE: "usage: a wrong argument or option, or a missing file",
+    PLUGIN_TROUBLE: "plugin trouble: a delegate is missing, broken or failed",
+    TIME_IS_UP: "--time-limit was exceeded",
+}
+"""What the exit codes mean, for the help."""
 
 
 def exit_code_of(error: Exception) -> int | None:

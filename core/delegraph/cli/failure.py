@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,8 +75,13 @@ class Failure(JsonRecord):
             advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
             text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
             return cls(kind, f"{text}{advice}", CHECK_FAILED)
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            return cls(kind, f"the output cannot be written: {error.strerror}", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Codes of systems' errors that mean that there is no room for what is written."""
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
 """Pattern of click's message for a word in place of a number."""

@@ -326,7 +326,7 @@ def _require_buffers(
     """Check that *memories* has a buffer for each tensor; *kind* is ``"input"`` or ``"output"``.
 
     Raises:
-        CompiledModelError: another number of them, or something that is no buffer's memory.
+        CompiledModelError: the number of buffers is wrong, or a value is no buffer's memory.
     """
     if count != len(tensors):
         numbers = f"number of {kind}s:{len(tensors)} vs buffers:{count}"
@@ -337,7 +337,7 @@ def _require_buffers(
 
 
 def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:
-    """Text why a strict resize of *tensor* to *shape* is rejected; empty if it is allowed."""
+    """Return the reason why a strict resize of *tensor* to *shape* is rejected, or empty text."""
     if not shape:
         return "New shape must not be empty."
     if min(shape) <= 0:

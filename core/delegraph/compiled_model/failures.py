@@ -37,7 +37,7 @@ def checked_text(what: str, value: object) -> str:
     """Return *value* as text; bytes count as UTF-8. *what* names the value in the error.
 
     Raises:
-        ArgumentTypeError: neither text nor bytes.
+        ArgumentTypeError: the value is neither text nor bytes.
     """
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
@@ -50,7 +50,7 @@ def checked_c_int(what: str, value: object) -> int:
     """Return *value* as an int that fits a C ``int``; *what* names it in the error.
 
     Raises:
-        ArgumentTypeError: no integer, or a larger one.
+        ArgumentTypeError: the value is no integer, or too large.
     """
     number = as_index(what, value)
     require_c_int(what, number)

@@ -70,7 +70,7 @@ class LoadedModel:
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
 
     def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Wait for calls of other threads, then call *work*, the call *name*; return its result.
+        """Wait for calls of other threads, then return ``work(*args)``; *name* names it in errors.
 
         Raises:
             StateError: a kernel of the running call makes another call.
@@ -127,7 +127,7 @@ def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
 
     Raises:
         ArgumentTypeError: the value is no int.
-        CompiledModelError: there are fewer.
+        CompiledModelError: there is no tensor at this position.
     """
     position = checked_c_int(f"an {kind.lower()} index", index)
     if not 0 <= position < len(tensors):
@@ -141,7 +141,7 @@ def position_of(kind: str, names: Sequence[str], name: Any) -> int:
 
     Raises:
         ArgumentTypeError: the value is no text.
-        CompiledModelError: none has it.
+        CompiledModelError: no tensor has the name.
     """
     text = checked_text(f"an {kind.lower()} name", name)
     if text not in names:

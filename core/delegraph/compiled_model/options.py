@@ -203,7 +203,7 @@ def checked_accelerators(bits: int) -> HardwareAccelerator:
 
     Raises:
         ArgumentTypeError: more than a C ``int`` holds.
-        CompiledModelError: none, unknown ones, or a GPU.
+        CompiledModelError: *bits* has no accelerator, an unknown one, or a GPU.
     """
     checked_c_int("hardware_accelerators", bits)
     if bits == 0:

@@ -100,8 +100,8 @@ class BlobCache:
             entries, and never write to it.
 
         Raises:
-            Exception: what *make* raises.
-            DelegateError: *make* returned no bytes, or the content can be written nowhere.
+            Exception: an error of *make*.
+            DelegateError: *make* returned no bytes, or no folder can be written.
         """
         found = self.get(key)
         if found is not None:
@@ -120,7 +120,7 @@ class BlobCache:
             make: as for :meth:`get_or_make`.
 
         Raises:
-            Exception: what *make* raises.
+            Exception: an error of *make*.
             DelegateError: *make* returned no bytes.
         """
         found = self.read(key)
@@ -161,7 +161,7 @@ class BlobCache:
         """Write *content* to the cache under *key*, and return the file.
 
         Raises:
-            DelegateError: it can be written nowhere.
+            DelegateError: no folder can be written.
         """
         from pathlib import Path
 

@@ -92,7 +92,7 @@ def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
 
 
 def _versions(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """Yield what is in each version's folder, with the names of its namespace and version."""
+    """Yield the content of each version's folder, with the names of its namespace and version."""
     for namespace in _content(place):
         for version in _content(namespace.path):
             for found in _content(version.path):
@@ -110,7 +110,7 @@ def remove_entry(entry: CacheEntry) -> None:
     """Remove an entry, and its folders if they become empty; a missing file is no error.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: the entry cannot be removed.
     """
     entry.path.unlink(missing_ok=True)
     for folder in entry.path.parents[:3]:  # the shard, the version, the namespace

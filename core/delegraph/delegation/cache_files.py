@@ -64,7 +64,7 @@ class CacheFolder:
 
         Raises:
             FileNotFoundError: the file does not exist.
-            OSError: others may write it, or replace it.
+            OSError: other users may write or replace the folder.
         """
         place = _resolved(os.fspath(self.path))
         _require_private(place, os.lstat(place))
@@ -232,7 +232,7 @@ def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
 
     Args:
         path: path of the folder or file.
-        kind: what *path* is.
+        kind: whether *path* is that of a folder or a file.
     """
     if not hasattr(os, "geteuid"):
         os.lstat(path)

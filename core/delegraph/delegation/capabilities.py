@@ -360,7 +360,7 @@ def _reason(
     """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``.
 
     Args:
-        constraint: what the claim limits, such as ``dtype`` or ``version``.
+        constraint: property that the claim limits, such as ``dtype`` or ``version``.
         what: the thing that was compared, such as ``weights``.
         actual: its value in the model.
         claimed: the values that the delegate claims.

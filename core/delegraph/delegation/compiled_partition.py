@@ -151,7 +151,7 @@ def compiled_partition(operator: OperatorSpec) -> CompiledPartition:
     """Return the compiled partition that an operator of the file holds.
 
     Raises:
-        MalformedModelError: it is damaged.
+        MalformedModelError: the compiled partition is damaged.
     """
     found = read_custom_options(_bytes(operator.custom_options))
     if min((*operator.inputs, *operator.outputs), default=-1) < 0:

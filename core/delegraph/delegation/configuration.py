@@ -81,9 +81,9 @@ def configuration() -> Configuration:
 
 
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
-    """Delegates of interpreters created without delegates, and text that names their source.
+    """Return the delegates of interpreters that name none, and the setting that chose them.
 
-    The environment overrides the file. None means that neither names delegates.
+    The environment variable overrides the configuration file. Delegates are None if both are unset.
 
     Raises:
         ConfigurationError: as of :func:`configuration`.

@@ -57,7 +57,7 @@ class SimpleDelegate(Delegate):
         """Flags of the wrapped delegate.
 
         Raises:
-            DelegateError: what it returns are no flags.
+            DelegateError: the wrapped delegate returned something else.
         """
         flags: object = self.simple.flags()
         if not isinstance(flags, DelegateFlags):
@@ -246,7 +246,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Ask the delegate about a whole partition; return why it rejects it, or None.
+        """Return the delegate's rejection of a whole partition; None if the delegate accepts it.
 
         Args:
             params: the partition.

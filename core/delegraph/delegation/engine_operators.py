@@ -34,10 +34,10 @@ _FUSING = frozenset({
     *WEIGHTS, *POOLS, "ADD", "CONCATENATION", "CONV_3D", "CONV_3D_TRANSPOSE", "DIV",
     "FULLY_CONNECTED", "MUL", "SUB", "TRANSPOSE_CONV",
 })  # fmt: skip
-"""Operators that apply a fused activation to their result; others have it inside."""
+"""Operators that apply their fused activation last, so that it can be an operator after them."""
 
 _ACTIVATIONS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1", "TANH"})
-"""Activations that are operators as well."""
+"""Fused activations for which there is an operator of the same name."""
 
 _UNARY = frozenset({
     "ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG",
@@ -110,7 +110,7 @@ class _SimpleOperators:
         self._waiting: set[str] = set()  # names of tensors that exist in NCHW only
 
     def translate(self, operator: OperatorSpec) -> None:
-        """Add an operator, its activation as one of its own."""
+        """Add the engine's form of *operator*; its fused activation becomes a separate operator."""
         indices = list(operator.inputs)
         while indices and indices[-1] < 0:
             indices.pop()

@@ -100,7 +100,7 @@ class ModelEntries:
             version: text of everything that the content depends on besides *key*, such as the
                 versions of the delegate and its engine. It must be the same on every machine: up to
                 100 letters, digits, ``.``, ``_``, ``-``.
-            key: text of what the content depends on, including ``DelegateContext.model_digest``.
+            key: text of all that the content depends on, with ``DelegateContext.model_digest``.
             content: the content.
         """
         if self._written is None:

@@ -78,7 +78,7 @@ class PartitionModel:
         return parse_model(self.content).subgraphs[0]
 
     def operators(self, layout: Literal["NHWC", "NCHW"] = "NHWC") -> list[EngineOperator]:
-        """Return the partition's operators in a simple form, for engines that get one by one.
+        """Return the partition's operators in a simple form, for engines that take them one by one.
 
         - Fused activations are operators of their own: RELU, RELU6, RELU_N1_TO_1 or TANH.
         - Convolutions and pools have their windows, with the zeros around the input.

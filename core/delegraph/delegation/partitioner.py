@@ -1,9 +1,9 @@
 """Splits an execution plan into node subsets: partitions for a delegate, and the other nodes.
 
 Source:
-    PartitionGraphIntoIndependentNodeSubsets, tflite/graph_info.cc. The result is the same; the
-    way there is not: TFLite sweeps over the whole plan again and again, here a node is queued at
-    the moment it becomes ready, which takes O((nodes + edges) log nodes) for every plan and mode.
+    PartitionGraphIntoIndependentNodeSubsets, tflite/graph_info.cc. The results are the
+    same. TFLite sweeps over the whole plan again and again. Here, a node is queued when it becomes
+    ready, which takes O((nodes + edges) log nodes) for every plan and mode.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def answered(
 
     Args:
         ask: function that calls the delegate.
-        where: function that returns text for errors: what the delegate was asked about.
+        where: function that returns text for errors, which names the nodes in question.
         delegate: name of the delegate, for errors.
         node_index: index of the node, for errors.
 

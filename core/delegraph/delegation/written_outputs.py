@@ -23,13 +23,15 @@ _READ_EARLY = (
 )
 
 _MARK = (np.arange(64) ** 2 * 37 + np.arange(64) * 151 + 211).astype(np.uint8)
-"""Bytes that results hardly ever are; not a repeated one, since outputs have many equal values.
+"""Bytes that fill outputs before a run, to find outputs that the run does not write.
+
+They are all different: many outputs have equal elements, but hardly any has these bytes.
 
 ``[64], uint8``.
 """
 
 _LEAST = 4
-"""Bytes of the shortest output that is marked; a shorter one may well have such a value."""
+"""Bytes of the shortest output that is marked; a shorter result may equal the mark by chance."""
 
 
 def run_first(
@@ -68,7 +70,15 @@ def run_first(
 
 
 class _Marked(NamedTuple):
-    """An output with a byte pattern in it: number, tensor, array, bytes without and with it."""
+    """An output whose bytes were replaced by a pattern.
+
+    Attributes:
+        number: position of the output.
+        tensor: tensor of the output.
+        data: array of the tensor.
+        before: bytes of the array before the replacement.
+        given: bytes of the pattern.
+    """
 
     number: int
     tensor: Tensor
@@ -182,7 +192,7 @@ def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> 
     A call such as ``np.negative(x, out=y)`` returns the output itself, which is allowed.
 
     Args:
-        returned: what the kernel returned.
+        returned: value that the kernel returned.
         outputs: tensors that the kernel should have written.
         what: subject of the error's sentence.
 

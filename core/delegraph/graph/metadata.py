@@ -328,7 +328,7 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of a tensor's first process unit of one type; None without one.
+    """Return the options of a tensor's first process unit of one type; None if it has none.
 
     Args:
         record: metadata of the tensor.

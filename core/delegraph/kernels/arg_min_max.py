@@ -64,7 +64,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the first position of the best element along *axis* but NaN; 0 without one."""
+        """Return the position of the first best number along *axis*; 0 if all are NaN."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 

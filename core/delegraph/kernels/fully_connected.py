@@ -91,8 +91,8 @@ class _FullyConnected:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare FULLY_CONNECTED: rows of input times weights, plus bias.
 
-    Supported are float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per
-    tensor or channel) and hybrid (float input, integer weights, also with scales per block) nodes.
+    Supported are float nodes; quantized nodes (uint8; int8 and int16 with weights of 8, 4, 2 or 16
+    bits, per tensor or channel); and hybrid nodes, also with scales per block.
     Weights may be sparse, or uint8 that the converter shuffled for one processor.
 
     Raises:

@@ -25,8 +25,8 @@ def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
     Types are float32, uint8 and int8.
 
     Raises:
-        OperatorError: the input is a scalar, there is a fused activation, or a quantized output has
-            not the scale 1/128 and the type's middle as zero point.
+        OperatorError: the input is a scalar, or there is a fused activation. Or a quantized output
+            has another scale than 1/128, or a zero point that is not the middle of the type.
 
     Source:
         tflite/kernels/l2norm.cc.

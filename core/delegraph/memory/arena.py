@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST_TIGHTENED = 1000
-"""Largest number of blocks of a plan that is tightened; with more it takes too long."""
+"""Largest number of blocks in a plan that hill climbing improves; more would take too long."""
 
 TOLERATED = 1.01
 """Largest size of a good plan, as a multiple of the bytes that any plan needs."""

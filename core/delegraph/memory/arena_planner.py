@@ -60,7 +60,7 @@ class ArenaPlanner:
             clearly too large.
 
     Attributes:
-        allocations: block of each tensor that does not share another's, by tensor index.
+        allocations: block of each tensor that does not share the block of another, by tensor index.
     """
 
     def __init__(

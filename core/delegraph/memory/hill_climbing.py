@@ -53,7 +53,7 @@ def _critical(
         packing: sizes and lifetimes of the tensors.
         offsets: the plan, in units.
         units: sizes of the tensors, in units.
-        neighbours: for each tensor, the tensors in use at one of its tasks.
+        neighbours: for each tensor, the tensors in use at the same time.
     """
     sizes, unit = packing.sizes.tolist(), packing.alignment
     ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]
@@ -71,10 +71,16 @@ def _critical(
 def _moved_ahead(
     order: Sequence[int], record: int, neighbours: list[list[int]], rng: random.Random
 ) -> list[int]:
-    """Return *order* with *record* moved before an earlier neighbour, or else anywhere.
+    """Return *order* with the tensor *record* moved forward.
 
-    *rng* chooses the position. *neighbours* lists, for each record, the records that are in use at
-    one of its tasks.
+    It comes directly before a random tensor that is in use at the same time and preceded it. If
+    there is none, its new position is random.
+
+    Args:
+        order: the tensors in the order in which they are placed.
+        record: the tensor to move.
+        neighbours: for each tensor, the tensors in use at the same time.
+        rng: generator that chooses the position.
     """
     place = {other: position for position, other in enumerate(order)}
     ahead = [other for other in neighbours[record] if place[other] < place[record]]

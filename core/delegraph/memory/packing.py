@@ -44,7 +44,7 @@ class Packing:
         return len(self.sizes)
 
     def neighbours(self) -> list[list[int]]:
-        """For each record, the other records that are in use at one of its tasks."""
+        """Return, for each record, the other records whose tensors are in use at the same time."""
         some = self.units > 0
         return [
             [

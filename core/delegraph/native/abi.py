@@ -1,8 +1,8 @@
 """C structs and function types of TFLite as ctypes, for both directions of ``native``.
 
-The definitions hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14,
-TensorFlow 2.14 to 2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In
-these versions no field has another offset. On Windows, newer versions have two more functions at
+The definitions hold for tflite-runtime 2.14, TensorFlow 2.14 to 2.21 and ai-edge-litert 1.0 to 2.3,
+on 64-bit little-endian Linux and macOS. In these versions no field has another offset. The runtime
+for microcontrollers has other definitions. On Windows, newer versions have two more functions at
 the end of the context. :mod:`delegraph.native.litert.guard` checks a runtime against these
 definitions before it gets a delegate of Delegraph.
 
@@ -121,7 +121,7 @@ class TfLiteNode(Structure):
 
 
 class TfLiteRegistration(Structure):
-    """An operator's implementation: function pointers of the ``REGISTRATION_FUNCTIONS``."""
+    """An operator's name, version, and pointers to functions of ``REGISTRATION_FUNCTIONS``."""
 
     _fields_ = [
         ("init", c_void_p),
@@ -139,7 +139,7 @@ class TfLiteRegistration(Structure):
 
 
 class TfLiteDelegate(Structure):
-    """A delegate: function pointers of the ``DELEGATE_FUNCTIONS``."""
+    """A delegate: its data, its flags, and pointers to functions of ``DELEGATE_FUNCTIONS``."""
 
     _fields_ = [
         ("data_", c_void_p),

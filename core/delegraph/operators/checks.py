@@ -111,7 +111,7 @@ def require_rank(tensor: Tensor, rank: int) -> None:
     """Check that *tensor* has *rank* dimensions.
 
     Raises:
-        OperatorError: it has another number.
+        OperatorError: it has another number of dimensions.
     """
     if len(tensor.shape) != rank:
         raise OperatorError(
@@ -180,7 +180,7 @@ def require_zero_points(*tensors: Tensor) -> None:
     """Check that the zero point of each of *tensors* is 0.
 
     Raises:
-        OperatorError: a zero point is another number.
+        OperatorError: a zero point is not 0.
     """
     for tensor in tensors:
         if tensor.zero_point:

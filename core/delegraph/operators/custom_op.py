@@ -295,7 +295,7 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
     Args:
         answer: the result.
         count: number of outputs.
-        what: what an item is, for errors.
+        what: name of the items in errors.
     """
     if count == 0 and answer is None:
         return ()

@@ -47,7 +47,7 @@ class CustomOptions:
         """Return the option with the name or position *key*.
 
         Raises:
-            OperatorError: the model does not give it.
+            OperatorError: the model does not give the option.
         """
         if key not in self:
             what = ", ".join(map(repr, self.keys())) or "none"

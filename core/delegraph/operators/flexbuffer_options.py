@@ -11,7 +11,7 @@ def flexbuffer_value(data: bytes) -> Any:
     """Return the content of the FlexBuffer *data*: a dict, a list, a number, text or bytes.
 
     Raises:
-        OperatorError: it is no FlexBuffer.
+        OperatorError: *data* is no FlexBuffer.
     """
     from flatbuffers import flexbuffers  # lazy import: few models have such options
 
@@ -25,7 +25,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
     """Return the options encoded in *data*; an empty dict if *data* is empty.
 
     Raises:
-        OperatorError: it is no FlexBuffer map.
+        OperatorError: *data* is no FlexBuffer map.
     """
     if not data:
         return {}

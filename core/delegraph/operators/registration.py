@@ -273,7 +273,7 @@ class OpContext(Protocol):
         """Return subgraph *index* of the model, for the node to call.
 
         Raises:
-            OperatorError: no such subgraph, or the node's own.
+            OperatorError: the subgraph does not exist, or contains the node.
         """
 
 

@@ -59,7 +59,7 @@ def _options(spec: DelegateSpec, given: Given) -> object:
 
     Args:
         spec: spec of the delegate.
-        given: what the user gave: text, a mapping or an object; types are checked only then.
+        given: the user's options: text, a mapping or an object. Types are checked only then.
     """
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
@@ -186,7 +186,7 @@ def load_compiled(
     """Return the kernel that the compiler *spec* of a provider makes from the blob *blob*.
 
     Raises:
-        PartitionRejected: it does not take this one here.
+        PartitionRejected: the kernel cannot run the partition on this machine.
         PluginLoadError: the provider's own code failed, or returned the wrong type.
     """
     from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
@@ -236,7 +236,7 @@ def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> An
     """Return the object of a plugin's spec by calling its ``load``.
 
     Args:
-        what: what the object is, for errors.
+        what: kind of object, for errors.
         spec: spec of the object.
         provider: the plugin, for errors.
     """

@@ -139,7 +139,7 @@ def import_plugin(plugin: Plugin) -> Plugin:
     Text that the plugin prints goes to standard error.
 
     Raises:
-        KeyboardInterrupt: the user's.
+        KeyboardInterrupt: the user interrupts the import.
     """
     with warnings.catch_warnings(record=True) as caught, printed_to_stderr():
         # A warning must not disable a plugin, even with -W error.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import importlib_metadata
@@ -34,6 +34,21 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]
     """
     points: list[DeclaredPlugin] = []
     unreadable: list[UnreadableList] = []
+    for name, dist in distributions_with_plugins():
+        version = _version(dist)
+        try:
+            points += [DeclaredPlugin(*pair, name, version) for pair in entry_points_of(dist)]
+        except Exception as error:  # noqa: BLE001 - one damaged file must not stop the others
+            unreadable.append(UnreadableList(name, version, error))
+    return points, unreadable
+
+
+def distributions_with_plugins() -> Iterator[tuple[str, Distribution]]:
+    """Name and distribution of each installed one that mentions our group in its list.
+
+    If it is installed several times, the first copy on ``sys.path`` is yielded, even if that one
+    has no plugins.
+    """
     seen: set[str] = set()
     for dist in importlib_metadata.distributions():
         if not _mentions_our_group(dist):
@@ -44,11 +59,34 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]
                 continue
             seen.add(canonical_name(name))
             dist = _first_on_path(name, dist)
-        try:
-            points += described(dist.entry_points.select(group=GROUP))
-        except Exception as error:  # noqa: BLE001 - one damaged file must not stop the others
-            unreadable.append(UnreadableList(name, _version(dist), error))
-    return points, unreadable
+        yield name, dist
+
+
+def entry_points_of(dist: Distribution) -> list[tuple[str, str]]:
+    """Name and value of each entry point of our group in the list of *dist*.
+
+    A value that is no reference to an object stays as it is, and other groups are not looked at.
+    ``dist.entry_points`` of importlib-metadata 9 raises an error for the whole list if one value
+    of any group is no reference.
+
+    Raises:
+        OSError: the list cannot be read.
+        ValueError: it is no text, or one of its lines in our group has no ``=``.
+
+    Source:
+        importlib-metadata, ``Sectioned``: spaces round a line, a name and a value do not count.
+    """
+    found = []
+    group = ""
+    for line in map(str.strip, (dist.read_text(LIST) or "").splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line.strip("[]")
+        elif group == GROUP and line and not line.startswith("#"):
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise ValueError(f"{line[:100]!r} of [{GROUP}], expected NAME = MODULE")
+            found.append((name.strip(), value.strip()))
+    return found
 
 
 def misspelled_groups() -> list[str]:
@@ -98,6 +136,8 @@ def _first_on_path(name: str, dist: Distribution) -> Distribution:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
         return dist  # its metadata folder has another name
+    except (OSError, ValueError):
+        return dist  # another copy is damaged: importlib-metadata 9 reads all of it
 
 
 def _distribution_name(dist: Distribution) -> str:

@@ -2,8 +2,8 @@
 
 As text, options are ``key=value,key=value``. A part without ``=`` belongs to the value before it,
 so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` (``yes``, ``no``,
-``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, enums are given by member name, and
-``none`` means None where None is allowed. :mod:`delegraph.plugins.address` splits off the
+``on``, ``off``, ``1``, ``0``), and integers may be hexadecimal. Enums are given by member name.
+Where None is allowed, ``none`` means None. :mod:`delegraph.plugins.address` splits off the
 delegate's name before the options (``name:key=value``).
 
 A field's metadata documents it by ``help``, and limits numbers by ``minimum`` and ``maximum``, both
@@ -110,7 +110,7 @@ def options_text(spec: DelegateSpec, options: object) -> str:
     """Return *options* as text ``key=value,key=value``, without options at their default.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         options: the options object, of the delegate's own class.
     """
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
@@ -187,7 +187,7 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
     """Return the error for the option *name*, which the delegate does not have.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         name: the name that the user gave.
     """
     options = describe_options(spec)
@@ -204,7 +204,7 @@ def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
     """Return the error for the option *name*, which the user gave without a value.
 
     Args:
-        spec: what the plugin tells about the delegate.
+        spec: spec of the delegate.
         name: name of the option.
     """
     for option in describe_options(spec):
@@ -310,7 +310,7 @@ def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
     """Annotations of the option fields of *spec*, by name.
 
     Raises:
-        PluginOptionError: one that cannot be evaluated.
+        PluginOptionError: an annotation cannot be evaluated.
     """
     try:
         hints = typing.get_type_hints(spec.options) if spec.options is not None else {}

@@ -134,7 +134,7 @@ class PluginSet:
 
         Raises:
             PluginOptionError: the text is no address.
-            AmbiguousDelegateError: several plugins offer it.
+            AmbiguousDelegateError: several plugins offer the delegate.
             PluginLoadError: the plugin of that name is broken, disabled or incompatible.
             UnknownDelegateError: nothing installed is known to offer it.
         """
@@ -206,7 +206,7 @@ class PluginSet:
         """Return the command that a plugin offers under *name*; None if no plugin does.
 
         Raises:
-            PluginError: several plugins offer it.
+            PluginError: several plugins offer the command.
             PluginLoadError: the plugin's own code failed, or returned the wrong type.
         """
         providers = self.commands().get(name, [])

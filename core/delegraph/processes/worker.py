@@ -173,7 +173,10 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served* unchanged; the ``make`` of a :class:`Worker` whose object is its argument."""
+    """Return *served* unchanged.
+
+    It serves as ``make`` of a :class:`Worker` whose served object exists already.
+    """
     return served
 
 

@@ -39,7 +39,7 @@ def model_of(
     *weights_dir* is a folder that may hold external buffers, besides the folder of *path*.
 
     Raises:
-        ArgumentError: both or neither, no such file, or a wrong limit.
+        ArgumentError: both or neither are given, the file does not exist, or a limit is wrong.
         MalformedModelError: a damaged model.
         SectionError, ExternalBufferError: as of :func:`~delegraph.graph.loader.load_model`.
     """
@@ -83,7 +83,7 @@ def checked_num_threads(num_threads: int | None) -> int | None:
     A number that is too large is replaced by the largest sensible one, with a warning.
 
     Raises:
-        ArgumentError: no int, or less than 1.
+        ArgumentError: the value is no int, or less than 1.
         ArgumentTypeError: more than a C ``int`` holds.
     """
     if num_threads is None:
@@ -149,7 +149,7 @@ def require_c_int(what: str, value: int) -> None:
     """Raise an error if *value* does not fit a C ``int``; *what* names the value in the error.
 
     Raises:
-        ArgumentTypeError: it takes more than 32 bits.
+        ArgumentTypeError: the value takes more than 32 bits.
     """
     if not -_INT_MAX - 1 <= value <= _INT_MAX:
         raise ArgumentTypeError(f"{what} is an int of 32 bits, not {value}")
@@ -160,7 +160,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
 
     Raises:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.
-        ArgumentError: no subgraph has it.
+        ArgumentError: no subgraph has this index.
     """
     position = index if type(index) is int else as_index("a subgraph index", index)
     if not 0 <= position < len(subgraphs):
@@ -178,7 +178,7 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
 
     Raises:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.
-        ArgumentError: no tensor has it.
+        ArgumentError: no tensor has this index.
     """
     position = index if type(index) is int else as_index("a tensor index", index)
     if not 0 <= position < len(tensors):

@@ -185,7 +185,7 @@ class ModelContext:
         """Raise an error if a kernel cannot call the subgraph with *index*.
 
         Raises:
-            OperatorError: none of the *count* subgraphs, or the kernel's own.
+            OperatorError: the subgraph does not exist, or contains the kernel's node.
         """
         if not 0 <= index < count:
             raise OperatorError(f"no subgraph {index}; the model has {count}")
@@ -318,7 +318,7 @@ class SubgraphContext(ModelContext):
         """Set the element type of a tensor that a delegate added.
 
         Raises:
-            ArgumentError: the tensor is the model's.
+            ArgumentError: the tensor belongs to the model.
             StateError: the graph is immutable: a static delegate relies on it.
         """
         if self._subgraph.state is SubgraphState.IMMUTABLE:

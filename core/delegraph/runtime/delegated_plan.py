@@ -1,8 +1,8 @@
 """Nodes and execution order of a subgraph, and the changes that delegates make to them.
 
 Delegate nodes come after the model's own nodes, and the execution plan has nodes of both kinds. A
-snapshot of a plan can be restored at any time. What only delegates need is imported where they are
-applied.
+snapshot of a plan can be restored at any time. Modules that only delegates need are imported when
+delegates are applied.
 
 Source:
     ReplaceNodeSubsetsWithDelegateKernels, tflite/core/subgraph.cc.

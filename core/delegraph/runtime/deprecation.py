@@ -13,8 +13,8 @@ def warn_deprecated(old: str, new: str, stacklevel: int = 3) -> None:
 
     Args:
         old: the name or argument, as users write it.
-        new: what to write instead.
-        stacklevel: of the user's call; 3 where the deprecated function itself calls this.
+        new: name or argument to use instead.
+        stacklevel: stack level of the user's call; 3 if the deprecated function calls this one.
     """
     text = f"{old} is deprecated and goes in {GOES_IN}; use {new}"
     warnings.warn(text, DeprecationWarning, stacklevel)

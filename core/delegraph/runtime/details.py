@@ -77,7 +77,7 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
 
     Raises:
         ArgumentTypeError: no integer.
-        ArgumentError: no such node.
+        ArgumentError: no node has this index.
     """
     position = as_index("a node index", index)
     if not 0 <= position < len(subgraph.plan.nodes):

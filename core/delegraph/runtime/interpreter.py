@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 
 _FIRST = 0
-"""Index of the first subgraph; small integers are one object each."""
+"""Index of the first subgraph; compared by ``is``, as Python has one object per small int."""
 
 _USUAL = (None, None, OpResolverType.AUTO, *[False] * 6, *[None] * 8)
-"""Values of the constructor's arguments other than path and threads where they are left out."""
+"""Default values of the constructor's arguments, without path and number of threads."""
 
 
 class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, InvokesAsync):

@@ -53,7 +53,10 @@ FORM = 1
 """Number that changes with the format of stored starts."""
 
 _IN_USE = ("delegraph.runtime.session", "delegraph.plugins.plugin_set")
-"""Modules of a process that has read a model, or looked at the plugins, which may have changed."""
+"""Modules whose import shows that this process has read a model or loaded plugins.
+
+Then the set of plugins may be another than in the process that stored the start.
+"""
 
 _MOST_DIMENSION = 1 << 31
 
@@ -224,7 +227,7 @@ class KeptStart:
 
     Args:
         request: the model file, and the user's settings.
-        stored: what was stored for them.
+        stored: the stored start.
         programs: the module ``stored.module``.
 
     Attributes:

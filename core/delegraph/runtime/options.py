@@ -234,7 +234,7 @@ def require_official(groups: Mapping[str, Any]) -> None:
     """Reject options in *groups*, by group name, that an official interpreter cannot have.
 
     Raises:
-        ArgumentError: such an option is given.
+        ArgumentError: an official interpreter lacks one of the options.
     """
     for option in OWN_RUNTIME_ONLY:
         group, name = PLACES[option]

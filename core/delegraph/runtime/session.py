@@ -51,7 +51,7 @@ class Session(SharedState):
     Attributes:
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
-        rest: the default delegate, which claims nodes that others rejected; None without one.
+        rest: the default delegate, which claims nodes that others rejected, or None.
         bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 
@@ -262,7 +262,7 @@ class Session(SharedState):
         """Apply *delegates* in order, and check the placement afterwards.
 
         Raises:
-            DelegateError: one of them failed.
+            DelegateError: a delegate failed.
             PlacementError: the placement breaks rules or ``require``.
         """
         for delegate in delegates:

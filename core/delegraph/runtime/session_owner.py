@@ -85,7 +85,7 @@ class OwnsSession(ClosedByWith):
         resolver: OpResolverType,
         on_loaded: Callable[[], object] | None = None,
     ) -> Session:
-        """Make the session of *model* and apply its delegates; the arguments are the constructor's.
+        """Make the session of *model* and apply its delegates, by the constructor's arguments.
 
         Args:
             model: the model.
@@ -156,7 +156,7 @@ class OwnsSession(ClosedByWith):
         return self.session.subgraphs[0]
 
     def _border(self, side: Literal["inputs", "outputs"]) -> list[Tensor]:
-        """Return the tensors of one side of the model, for which it need not be read."""
+        """Return the model's inputs or outputs; a kept start has them without reading the model."""
         start = self._kept_start
         if start is not None:
             return [start.known[index] for index in getattr(start, side)]
@@ -209,7 +209,7 @@ def import_session() -> None:
 
 
 def _lasting(module: str) -> int:
-    """Number of lasting objects that importing a module of the runtime creates; 0 if it is done."""
+    """Number of long-lived objects that importing a module creates; 0 if it is imported already."""
     return 0 if f"{__package__}.{module}" in sys.modules else MANY
 
 

@@ -51,7 +51,7 @@ class SharedState:
         callees: each subgraph as control flow calls it; empty until all subgraphs are created.
         contexts: context of each subgraph for kernels and delegates; empty until all subgraphs are
             created.
-        has_other_constants: whether a constant has a value other than the file's.
+        has_other_constants: whether a constant has another value than in the file.
     """
 
     def __init__(

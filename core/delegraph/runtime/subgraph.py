@@ -62,7 +62,7 @@ class Subgraph:
         steps: runner that prepares and runs the nodes of the plan.
         session: state shared with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        shortcuts: what ``Interpreter`` needs to run the subgraph fast, if it is the first.
+        shortcuts: prepared data for ``Interpreter``, used if the subgraph is the first.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -284,7 +284,7 @@ class Subgraph:
         """Run the execution plan once.
 
         Raises:
-            StateError: not allocated.
+            StateError: the subgraph is not allocated.
             NodeError: an input of a node never gets a value, and no node has run; or a node failed,
                 and the nodes after it have not run.
         """

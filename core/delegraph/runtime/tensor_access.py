@@ -69,7 +69,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
 
 
 class Shortcuts:
-    """What ``Interpreter`` needs to run a subgraph and to copy its inputs and outputs.
+    """Prepared data by which ``Interpreter`` runs a subgraph and copies inputs and outputs fast.
 
     A model of one small operator runs in a microsecond, of which each attribute and each Python
     call takes a few percent. Python looks up an attribute of a session, which has many, in 20 ns,
@@ -79,7 +79,7 @@ class Shortcuts:
         turn: the interpreter's lock, see ``Calls.turn``.
 
     Attributes:
-        turn: the same.
+        turn: the interpreter's lock.
         invoke: function that runs the subgraph while no other call can run; None if there is none,
             or if a profile is taken.
         small_targets: inputs that were set before, by index, and are copied without letting other
@@ -214,7 +214,7 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that *shape* differs from the declared shape of *tensor* only in dimensions of -1.
 
     Raises:
-        ResizeError: another rank, or another dimension than declared.
+        ResizeError: *shape* has another rank, or changes a declared dimension.
     """
     signature = signature_of(tensor)
     rule = (

@@ -134,7 +134,7 @@ def predict(
     Args:
         predictor: the predictor; each process makes one with the same arguments.
         source: source of the rows, see :func:`~delegraph.scale.opening.open_source`.
-        output: a ``.jsonl``, ``.npz`` or ``.parquet`` file.
+        output: a ``.jsonl``, ``.csv``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
         resume: whether to continue an interrupted job.
         resumed_from: function that is called with *resume*, before any row is computed. Its

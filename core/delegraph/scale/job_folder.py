@@ -73,7 +73,10 @@ class JobFolder:
         try:
             self.path.mkdir(exist_ok=True)
         except OSError as error:
-            raise ArgumentError(f"{str(self.path)!r}: {error.strerror or error}") from error
+            raise ArgumentError(
+                f"{str(self.path)!r}, the folder of finished rows, cannot be made: "
+                f"{error.strerror or error}"
+            ) from error
         self._lock = FileLock(self.path / _LOCK)
         try:
             self._lock.acquire(timeout=0)

@@ -82,8 +82,12 @@ class Work:
             reasons[place] = reason
         if self.classes is not None:
             outputs = self.classes.replaced(outputs, errors)
-        require_no_clash(rows.passed, outputs)
-        columns: Columns = {ROW: np.arange(start, stop), **rows.passed}
+        passed = {
+            f"data_{name}" if name in (ROW, ERROR) else name: values
+            for name, values in rows.passed.items()
+        }
+        require_no_clash(passed, outputs)
+        columns: Columns = {ROW: np.arange(start, stop), **passed}
         columns |= {name: spread(v, read, stop - start) for name, v in outputs.items()}
         bad = {start + place: reason for place, reason in enumerate(reasons) if reason}
         if self.on_error == "raise" and bad:

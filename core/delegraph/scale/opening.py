@@ -7,17 +7,24 @@ from pathlib import Path
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.scale.csv_rows import CsvRows
 from delegraph.scale.json_lines import JsonRows
 from delegraph.scale.sources import FileRows, Inputs, NpzRows, ParquetRows, Source, Table
 
-KINDS: dict[str, type[Table]] = {".npz": NpzRows, ".parquet": ParquetRows, ".jsonl": JsonRows}
+KINDS: dict[str, type[Table]] = {
+    ".npz": NpzRows,
+    ".parquet": ParquetRows,
+    ".jsonl": JsonRows,
+    ".csv": CsvRows,
+}
 
 
 def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_SAID) -> Source:
     """Return the rows of a folder or a file as a source.
 
     Args:
-        path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl`` file.
+        path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl``
+            or ``.csv`` file.
         inputs: inputs of the model.
         described: metadata of the model's first input, used to convert pictures.
 
@@ -31,8 +38,8 @@ def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_S
     kind = KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise ArgumentError(
-            f"{path!r} is neither a folder nor a file of {', '.join(KINDS)}; for a single picture "
-            "or array there is 'delegraph run'"
+            f"{path!r} is neither a folder nor a file ending in {', '.join(KINDS)}; for a single "
+            "picture or array there is 'delegraph run'"
         )
     if not os.path.getsize(path):
         raise ArgumentError(f"{path!r} is empty")

@@ -1,4 +1,4 @@
-"""Sources of a job's rows: a folder of files, ``.npz``, Parquet or JSON lines.
+"""Sources of a job's rows: a folder of files, ``.npz``, Parquet, JSON lines or CSV.
 
 A row that cannot be read is reported with the reason; the other rows are computed.
 """
@@ -182,7 +182,7 @@ class FileRows(Source):
 
     Args:
         folder: path of the folder.
-        inputs: the single input of the model.
+        inputs: the input of the model, which must be the only one, by column.
         described: metadata of the input.
     """
 
@@ -193,7 +193,7 @@ class FileRows(Source):
         if len(inputs) != 1:
             raise ArgumentError(
                 f"a folder has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
-                "put their columns into a .npz, .parquet or .jsonl file"
+                "put their columns into a .npz, .parquet, .jsonl or .csv file"
             )
         self._folder = folder
         self._described = described

@@ -4,9 +4,9 @@ Positions are byte offsets from the start of the file, ``[N], int64``. Nothing i
 alignment: every primitive is read through a view whose stride is one byte.
 
 Source:
-    The encoding: https://flatbuffers.dev/internals/. What is checked follows the verifier that
-    flatc generates (``VerifyModelBuffer``), its limit on the number of tables included; alignment,
-    which files in the wild get wrong, is not.
+    The encoding: https://flatbuffers.dev/internals/. The checks are those of the verifier that
+    flatc generates (``VerifyModelBuffer``), with its limit on the number of tables. Alignment is
+    not checked, since many files have it wrong.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Source: ``flatbuffers::Verifier::Options::max_tables``.
 """
 
 MAX_NUMBERS = 1 << 22
-"""Numbers that the short lists of that many tables may hold together; real models stay far below.
+"""Largest number of elements that a file's short lists of numbers may hold together.
 
-With more tables they are more in proportion.
+Real models stay far below. If the user allows more than ``MAX_TABLES`` tables, it grows in
+proportion.
 """
 
 
@@ -153,7 +154,7 @@ class Flatbuffer:
             good: whether each item is right.
             at: byte offset of each item.
             where: name of the items, for the error.
-            fault: what is wrong, for the error.
+            fault: text that describes the fault, for the error.
 
         Raises:
             MalformedModelError: some item of *good* is false.

@@ -12,7 +12,7 @@ TIMES_FILE = 64
 """Default ratio of the bytes of quantization, sparsity and options to the file's bytes."""
 
 MOST = 128 << 20
-"""Default largest number of these bytes, besides four times the file."""
+"""Default largest number of these bytes, to which four times the file's bytes are added."""
 
 LEAST = 1 << 20
 """Number of bytes that every file may use."""

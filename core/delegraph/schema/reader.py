@@ -53,10 +53,10 @@ FILE_IDENTIFIER = b"TFL3"
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 _NEAR = 256
-"""Bytes of the file for each text between which other things lie, where all are decoded at once."""
+"""Average distance in bytes between texts up to which they are decoded together and then cut."""
 
 _FEW = 8
-"""Average number of tables in a list from which on columns take less memory than records."""
+"""Average length of lists of tables from which on columns take less memory than records."""
 
 _BLOCK = 1 << 16
 """Number of tables read at once, so that a damaged count is noticed early."""

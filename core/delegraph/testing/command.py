@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from importlib_metadata import entry_points
+from importlib_metadata import distribution
 
 WIDTH = 160
 """Width of the output in columns, whatever the terminal is."""
@@ -69,7 +69,8 @@ def _main() -> Callable[[Sequence[str]], int]:
 
     The command line belongs to a higher layer, so it is found through its entry point.
     """
-    (script,) = entry_points(group="console_scripts", name="delegraph")
+    scripts = distribution("delegraph").entry_points
+    (script,) = scripts.select(group="console_scripts", name="delegraph")
     main: Callable[[Sequence[str]], int] = script.load()
     return main
 

@@ -111,7 +111,7 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return the quantization record for a tensor with the scale or scales *scale*; None without.
+    """Return the quantization record for a tensor with the scale or scales *scale*, if given.
 
     Args:
         scale: one scale, or one per channel.

@@ -29,7 +29,7 @@ from delegraph.graph.model_files import bundles_of
 from delegraph.json_records import to_json
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import make_options
-from delegraph.plugins.plugin_set import installed, only_one
+from delegraph.plugins.plugin_set import Offer, installed, only_one
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.delegates.custom_op_delegates import called_for
@@ -201,22 +201,32 @@ def _chosen(
     keeping: list[Keeper] = []
     for address, options in delegates.items():
         parsed = DelegateAddress.parse(address)
-        offer = installed().find(parsed)
+        offer = compilable_offer(parsed)
         spec = offer.compiler
-        if spec is None and offer.spec.load_compiling is None:
-            raise PluginError(
-                f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
-                f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
-                f"run MODEL -d {parsed.name}', and 'delegraph cache warm MODEL -d {parsed.name}' "
-                f"fills its cache beforehand. Those that compile into the file: "
-                f"{', '.join(compilable()) or 'none'}"
-            )
         made = make_options(offer.spec, only_one(parsed, options))
         if spec is None:
             keeping += keepers(offer, made, cpu)
         else:
             compiling.append(compiling_delegate(offer, made, spec, progress))
     return compiling, keeping
+
+
+def compilable_offer(address: DelegateAddress) -> Offer:
+    """Return the offer of a delegate that compiles ahead of time.
+
+    Raises:
+        PluginError: the delegate is missing, or has nothing to put into the file.
+    """
+    offer = installed().find(address)
+    if offer.compiler is None and offer.spec.load_compiling is None:
+        raise PluginError(
+            f"delegate {address.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
+            f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
+            f"run MODEL -d {address.name}', and 'delegraph cache warm MODEL -d {address.name}' "
+            f"fills its cache beforehand. Those that compile into the file: "
+            f"{', '.join(compilable()) or 'none'}"
+        )
+    return offer
 
 
 def compilable() -> list[str]:

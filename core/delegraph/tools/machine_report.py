@@ -6,13 +6,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from delegraph.delegation.cache_entries import cache_entries
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import CACHE_VARIABLE, cache_folder, configuration
 from delegraph.operators.memory_limit import physical_memory
@@ -54,7 +55,8 @@ class Cache:
     Attributes:
         source: origin of the path: an environment variable, or the platform.
         path: path of the folder; empty if unknown.
-        files: number of files in the folder and its subfolders; 0 if it does not exist.
+        files: number of files in the folder; of Delegraph's own cache, the entries that
+            ``delegraph cache list`` shows; 0 if it does not exist.
         bytes: size of these files in bytes.
         error: text that says why the folder cannot be used; empty if it can.
     """
@@ -180,21 +182,36 @@ def _user_cache() -> Cache:
     elif configured.cache_folder is not None:
         source = f"cache.folder of {configured.path}"
     try:
-        return _cache(source, Path(cache_folder()))
+        return _cache(source, Path(cache_folder()), _entry_sizes)
     except OSError as error:
         return Cache("HOME", "", error=error.strerror or str(error))
 
 
-def _cache(source: str, path: Path) -> Cache:
+def _entry_sizes(place: Path) -> list[int]:
+    """Return the sizes of a cache's entries in bytes, without its locks and its own notes."""
+    return [entry.size for entry in cache_entries(place)]
+
+
+def _file_sizes(place: Path) -> list[int]:
+    """Return the sizes of all files in a folder in bytes."""
+    return [file.lstat().st_size for file in place.rglob("*") if file.is_file()]
+
+
+def _cache(
+    source: str, path: Path, sizes_in: Callable[[Path], Sequence[int]] = _file_sizes
+) -> Cache:
     """Return the content of the cache at *path*, or the reason why it cannot be used.
 
-    *source* says which setting names the folder.
+    Args:
+        source: the setting that names the folder.
+        path: the folder.
+        sizes_in: function that returns the size of each file that counts.
     """
     try:
         place = Path(CacheFolder(path).place())
         if not os.access(place, os.W_OK | os.X_OK):
             return Cache(source, str(path), error="this user may not write it")
-        sizes = [file.lstat().st_size for file in place.rglob("*") if file.is_file()]
+        sizes = sizes_in(place)
     except FileNotFoundError:
         return Cache(source, str(path), error=_cannot_be_made(path))
     except OSError as error:

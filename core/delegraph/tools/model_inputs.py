@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -82,11 +83,20 @@ def input_values(
         return sound_as_input(text, details, described, sample_rate, note)
     if _NUMBERS.fullmatch(text):
         return _numbers(text, details)
+    raise ArgumentError(_what_numbers(text, details))
+
+
+def _what_numbers(text: str, details: Details) -> str:
+    """Text that says what an input of numbers takes, as it does not take *text*."""
+    count = math.prod(details["shape"].tolist())
+    several = f"one number for all {count:,}, all of them with commas" if count != 1 else "a number"
     is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
     advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
-    raise ArgumentError(
-        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, nan, inf, or a file: "
-        f".npy, .npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
+    given = f"the file {text!r}" if os.path.isfile(text) else repr(text)
+    return (
+        f"{input_name(details)} takes numbers, not {given}: give 'random', 'zeros', {several}, "
+        "nan, inf, or a file: .npy, .npz, .wav or a picture "
+        f"({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
     )
 
 
@@ -177,9 +187,10 @@ def _one_text(text: str, details: Details) -> NDArray[Any]:
     """Return *text* as the value of the input *details*, which has one string."""
     shape = declared_shape(details)
     if any(dim not in (1, -1) for dim in shape):
+        count = math.prod(dim for dim in shape if dim != -1)
         raise ArgumentError(
-            f"{input_name(details)}: one text is given for several; give a .txt file with "
-            "one text a line"
+            f"{input_name(details)} takes {count:,} texts, and one is given: give a .txt file with "
+            "one text a line, or a .npy file"
         )
     one = np.empty([1] * len(shape), object)
     one[...] = text.encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.address import canonical_name
-from delegraph.plugins.kept_entry_points import GROUP
+from delegraph.plugins.distributions import distributions_with_plugins, entry_points_of
 
 BADGE = "delegraph badge"
 """Label of the project URL, in any case, that is the picture of a package's badge."""
@@ -66,9 +66,19 @@ class Listed(JsonRecord):
         return [f"plugins: {', '.join(self.plugins)}", *needs, *licence]
 
 
-def installed_packages() -> list[Listed]:
-    """Return the installed packages with plugins, by name."""
-    return _sorted(importlib_metadata.distributions())
+def installed_packages() -> tuple[list[Listed], dict[str, str]]:
+    """Return the installed packages with plugins, by name.
+
+    The second result maps the name of each package with unreadable metadata to the reason.
+    """
+    found: list[Listed | None] = []
+    unreadable: dict[str, str] = {}
+    for name, distribution in distributions_with_plugins():
+        try:
+            found.append(_listed(distribution))
+        except (OSError, ValueError) as error:
+            unreadable[name] = str(error)
+    return _sorted(found), unreadable
 
 
 def packages_of_wheels(folder: Path) -> tuple[list[Listed], dict[str, str]]:
@@ -82,11 +92,11 @@ def packages_of_wheels(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     """
     if not folder.is_dir():
         raise ArgumentError(f"folder {str(folder)!r} does not exist")
-    found: list[Any] = []
+    found: list[Listed | None] = []
     unreadable: dict[str, str] = {}
     for path in sorted(folder.glob("*.whl"), reverse=True):
         try:
-            found.append(_distribution_in(path))
+            found.append(_listed(_distribution_in(path)))
         except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
             unreadable[path.name] = str(error)
     return _sorted(found), unreadable
@@ -129,21 +139,31 @@ class _InMemory(importlib_metadata.Distribution):
         raise NotImplementedError("its files are in a wheel")
 
 
-def _sorted(distributions: Iterable[Any]) -> list[Listed]:
-    """Return the distributions that have plugins, by name; of several copies the first counts."""
-    found: dict[str, Listed] = {}
-    for distribution in distributions:
-        plugins = distribution.entry_points.select(group=GROUP)
-        if plugins and distribution.metadata["Name"]:
-            listed = _listed(distribution.metadata, sorted({point.name for point in plugins}))
-            found.setdefault(canonical_name(listed.distribution), listed)
-    return [found[name] for name in sorted(found)]
+def _sorted(found: Iterable[Listed | None]) -> list[Listed]:
+    """Return packages by name, without None; of several copies the first counts."""
+    by_name: dict[str, Listed] = {}
+    for listed in filter(None, found):
+        by_name.setdefault(canonical_name(listed.distribution), listed)
+    return [by_name[name] for name in sorted(by_name)]
 
 
-def _listed(metadata: Any, plugins: Sequence[str]) -> Listed:
+def _listed(distribution: Any) -> Listed | None:
+    """Metadata of a distribution that has plugins; None if it has none.
+
+    Raises:
+        OSError: its metadata cannot be read.
+        ValueError: the same, or it has no name.
+    """
+    plugins = sorted({name for name, _ in entry_points_of(distribution)})
+    if not plugins:
+        return None
+    metadata = distribution.metadata
+
     def text(name: str) -> str:
         return " ".join((metadata[name] or "").split()) if name in metadata else ""
 
+    if not text("Name"):
+        raise ValueError("its METADATA has no name")
     links = dict(_links(metadata))
     badge = next((links.pop(label) for label in list(links) if label.lower() == BADGE), "")
     licence = text("License-Expression") or text("License")

@@ -133,6 +133,7 @@ class Setup:
     def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter | LiteRt2Interpreter:
         for name in self.own_runtime_only():
             raise ArgumentError(f"{name} needs runtime='delegraph': the official one has none")
+        self.keep_runtime_quiet()
         host: type[LiteRtInterpreter | LiteRt2Interpreter]
         if self.runtime == "litert":
             from delegraph.native import LiteRtInterpreter as host
@@ -146,6 +147,13 @@ class Setup:
             **self._groups(),
             **arguments,
         )
+
+    def keep_runtime_quiet(self) -> None:
+        """Keep the official runtime's XNNPACK, if it is used, from printing that it is created."""
+        if self.runtime != "delegraph" and self._resolver() is OpResolverType.AUTO:
+            from delegraph.native.litert.quiet import keep_xnnpack_quiet
+
+            keep_xnnpack_quiet()
 
     def _groups(self) -> dict[str, Any]:
         """Return the interpreter's grouped options: ``placement``, ``limits``, ``failures``."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import delegated
+from delegated import delegated, run
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -114,6 +114,15 @@ def test_other_windows_are_copied(
 ) -> None:
     content, _ = model(shape, 20, kernel, 1, weight_type)
     assert row_of(content, level, monkeypatch).words["layout"] != LINES
+
+
+@pytest.mark.parametrize("level", IN_LINES)
+def test_a_resize_from_copied_windows_to_lines_and_back(level: str) -> None:
+    content, _ = model((1, 2, 3, 1), 1, (2, 2), 1, "INT8")  # lines have gaps, copies have none
+    found, expected = delegated(content, level), delegated(content, "generic")
+    for shape in ((1, 2, 3, 1), (1, 9, 9, 1), (1, 2, 3, 1)):
+        x = np.random.default_rng(6).integers(-128, 128, shape).astype(np.int8)
+        assert np.array_equal(run(found, x), run(expected, x))
 
 
 @pytest.mark.parametrize("level", IN_LINES)

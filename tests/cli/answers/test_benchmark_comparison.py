@@ -28,7 +28,7 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     assert ran.err.splitlines()[-1].startswith("error: delegate 'sin' has no options")
     assert ran.lines[1].startswith("sines.tflite: ")
     assert "MODEL is" in ran.out
-    assert "sines.tflite, sin:a=1: failed: delegate 'sin' has no options" in ran.out
+    assert "  sin:a=1: failed: delegate 'sin' has no options" in ran.out
     written = json.loads(path.read_text(encoding="utf-8"))
     assert [other["name"] for other in written["others"]] == [
         "sines.tflite, litert",

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from delegraph.cli.answers.table_layout import Column, fitted
+from delegraph.cli.answers.table_layout import Column, fitted, shortened_names
 
 COLUMNS = [
     Column("partition", ("0", "1"), is_number=True),
@@ -66,3 +68,12 @@ def test_a_sentence_keeps_its_width_where_other_columns_shrink_or_go(width: int)
     assert layout is not None
     assert layout.widths[-1] >= 23  # of 24, what its longest line needs
     assert sum(layout.widths) + layout.gap * (len(layout.widths) - 1) <= width
+
+
+def test_long_names_keep_the_part_in_which_they_differ() -> None:
+    begin, end = "network/with/a/long/beginning/block_", "/project/convolution/Conv2D"
+    names = [f"{begin}{number}{end}:{number}" for number in range(1, 9)]
+    shown = shortened_names([*names, "input"], 24)
+    assert len({re.sub(":.*", "", name) for name in shown}) == 9
+    assert all(len(name) <= 24 and name.endswith(f"D:{i}") for i, name in enumerate(shown[:-1], 1))
+    assert shown[-1] == "input"

@@ -33,6 +33,8 @@ def fill() -> None:
 
 
 def test_an_empty_cache_says_where_it_is(delegraph: Command, folder: Path) -> None:
+    assert delegraph("cache", "list").out.strip() == f"{folder} is not there yet"
+    folder.mkdir(mode=0o700)
     assert delegraph("cache", "list").out.strip() == f"{folder} is empty"
 
 

@@ -135,7 +135,7 @@ def test_a_delegate_that_cannot_says_what_else_there_is(
 ) -> None:
     change_compiler(model.parent, monkeypatch, "def delegraph_compilers", "def _unused")
     change_compiler(model.parent, monkeypatch, "@hookimpl\ndef _unused", "def _unused")
-    ran = delegraph("compile", model, "-d", "engine", "-o", model.with_name("out.tflite"))
+    ran = delegraph("compile", model, "-d", "engine")  # a missing -o matters less
     assert ran.code == 3
     assert "it is applied when the model is loaded, 'delegraph run MODEL -d engine'" in ran.err
     assert "Those that compile into the file: " in ran.err

@@ -47,7 +47,7 @@ def test_a_float_model_differs_from_its_quantized_one(delegraph: Command, tmp_pa
     assert ran.lines[0].startswith("differs: ")
     assert "note: image: 61 of 128 values are beyond the range of the reference's input" in ran.out
     mean = next(line.split()[5] for line in ran.lines if line.startswith("digit float32 / int8"))
-    assert f"mean {mean};" in page.read_text(encoding="utf-8")
+    assert f"<td class=number>{mean}</td>" in page.read_text(encoding="utf-8")
 
 
 def test_json_has_all_of_it(delegraph: Command, sines: Path) -> None:
@@ -183,7 +183,8 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     folder = tmp_path / "found"
     done = delegraph(*words, "--bisect", folder, "-v")
     assert done.code == 1
-    assert "error: node 3 (SIN): differs: " in done.err
+    assert done.err.endswith("error: the result is wrong: node 3 (SIN)\n")
+    assert done.out.count("differs: ") == 1
     assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
     assert "2 nodes with delegates, 5 probes" in done.out
     assert any(line.startswith("3 SIN sines") for line in done.lines)
@@ -207,10 +208,20 @@ def test_bisect_of_a_right_delegate_ends_well(
     )
 
 
+def test_bisect_without_a_tolerance_takes_the_numerics_profile(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ("--delegate-file", WRONG_SINES, "--runs", "1", "--bisect", tmp_path / "found")
+    done = delegraph("diff", sines, *words)
+    assert done.code == 1
+    assert done.lines[0] == "further off than the numerics profile: node 3 (SIN)"
+    assert done.err.strip() == "error: the result is wrong: node 3 (SIN)"
+    assert "--tolerance" not in done.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--bisect", "x"), "--bisect needs --tolerance"),
         (("--bisect", "x", "--tolerance", "0", "--layers"), "--bisect and --layers"),
         (("--bisect", "x", "--tolerance", "0", "--warmup", "2"), "--warmup has no effect with"),
         (("--probe-time-limit", "5"), "--probe-time-limit needs --bisect"),
@@ -236,4 +247,5 @@ def test_names_stay_longer_than_a_column_without_delegates(fresh_delegraph: Comm
     words = ("-d", "none", "--reference", str(models[1]), "--layers", "--runs", 1)
     ran = fresh_delegraph("diff", models[0], *words, COLUMNS="72")
     start = ran.lines.index("Layers")
-    assert ran.lines[start + 1] == "node operator name drift same inputs"
+    assert ran.lines[start + 1] == ".../ in names is digits_1/"
+    assert ran.lines[start + 2] == "node operator name drift same inputs"

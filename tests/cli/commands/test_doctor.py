@@ -29,7 +29,9 @@ def test_a_sound_machine_is_shown(
     assert "good fake-good 1.0 ok" in ran.lines
     assert "By default: Delegraph's own kernels (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
-    assert any(line.startswith(f"{tmp_path} DELEGRAPH_SOME_CACHE ") for line in ran.lines)
+    place = ran.lines.index(f"folder {tmp_path}")
+    assert ran.lines[place + 1] == "set by DELEGRAPH_SOME_CACHE"
+    assert ran.lines[place + 2].startswith("content ")
 
 
 def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -> None:

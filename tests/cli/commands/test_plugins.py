@@ -134,7 +134,7 @@ def test_info_shows_options_and_defaults(fresh_delegraph: Command, site: Path, n
         "option type meaning",
         "speed int how fast [default: 3]",
         "path str [default: empty]",
-        "For example: --delegate tuner:speed=3",
+        "For example: --delegate tuner:speed=4",
     ):
         assert line in ran.lines, line
 

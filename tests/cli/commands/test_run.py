@@ -116,7 +116,7 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
         (["-i", "t0=gone.wav"], "sound 'gone.wav' cannot be read: No such file or directory"),
         (
             ["-i", "t0=word"],
-            "'word' is not 'random', 'zeros', a number, nan, inf, or a file: .npy, ",
+            "input 't0' (float32 [2]) takes numbers, not 'word': give 'random', 'zeros'",
         ),
     ],
 )

@@ -41,6 +41,12 @@ def test_several_files_have_their_own_names(delegraph: Command, tmp_path: Path) 
         assert "--name is for one file; several have the names of their files" in ran.err
 
 
+def test_a_name_is_one_part_of_a_path(delegraph: Command) -> None:
+    ran = delegraph("serve", DIGITS, "--name", "a/b")
+    assert ran.code == 2
+    assert "--name 'a/b' is part of a URL, expected a name without '/'" in ran.err
+
+
 def test_two_files_of_one_name_are_a_mistake(delegraph: Command) -> None:
     pytest.importorskip("uvicorn", reason="tested by make test-scale-serve")
     ran = delegraph("serve", DIGITS, DIGITS)

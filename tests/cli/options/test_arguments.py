@@ -78,7 +78,7 @@ def test_help_shows_every_delegate_by_rank_whatever_else_is_wrong(
         "rank -3",
         "option type meaning",
         "speed int how fast [default: 3]",
-        "For example: --delegate first:speed=3",
+        "For example: --delegate first:speed=4",
         "Delegate good",
         "a fake",
         "rank 0",

@@ -39,3 +39,26 @@ def test_litert_prints_errors_only() -> None:
     assert any("RegisterAccelerator" in line for line in loud)
     assert [line for line in quiet if "INFO: [" in line or "WARNING: " in line] == []
     assert "still there" in quiet
+
+
+XNNPACK = """
+import sys
+from ai_edge_litert.interpreter import Interpreter
+from delegraph.native.litert.quiet import keep_xnnpack_quiet
+{first}
+interpreter = Interpreter(sys.argv[1])
+interpreter.allocate_tensors()
+print("still there", file=sys.stderr)
+Interpreter(model_content=b"no model")
+"""
+
+
+def test_xnnpack_does_not_announce_itself_and_errors_are_printed() -> None:
+    def lines(first: str) -> list[str]:
+        code = [sys.executable, "-c", XNNPACK.format(first=first), str(SINES)]
+        return subprocess.run(code, capture_output=True, text=True, check=False).stderr.splitlines()
+
+    loud, quiet = lines(""), lines("keep_xnnpack_quiet()")
+    assert any("Created TensorFlow Lite XNNPACK" in line for line in loud)
+    assert quiet[0] == "still there"
+    assert quiet[-1].startswith("ValueError: ")

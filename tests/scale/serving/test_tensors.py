@@ -125,10 +125,23 @@ def test_texts_are_texts() -> None:
 
 def test_outputs_that_are_asked_for() -> None:
     two = signature({"x": details(1)}, {"y": details(1), "z": details(1)})
-    assert two.wanted([]) == ["y", "z"]
-    assert two.wanted(["z"]) == ["z"]
+    assert two.wanted([]) == {"y": "y", "z": "z"}
+    assert two.wanted(["z"]) == {"z": "z"}
     with pytest.raises(ArgumentError, match="no output 'w'; outputs are y, z"):
         two.wanted(["w"])
+
+
+def test_names_of_tensors_are_names_of_inputs_and_outputs() -> None:
+    described = signature(
+        {"image": details(1, 3) | {"name": "image", "called_name": "input_1"}},
+        {"scores": details(1) | {"name": "scores", "called_name": "Identity"}},
+    )
+    assert list(described.columns({"input_1": given(2, 3)})) == ["image"]
+    assert described.wanted(["Identity"]) == {"Identity": "scores"}
+    with pytest.raises(ArgumentError, match="'input_1' and 'image' are one input"):
+        described.columns({"image": given(2, 3), "input_1": given(2, 3)})
+    with pytest.raises(ArgumentError, match="no input 'input_2'; inputs are image"):
+        described.columns({"input_2": given(2, 3)})
 
 
 def test_outputs_have_the_shape_that_the_model_gives() -> None:

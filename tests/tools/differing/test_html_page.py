@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from delegraph.delegation.tolerance import Tolerance
+from delegraph.testing import one_op_model, tensor
 from delegraph.tools import diff, diff_layers
 from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.html_page import difference_page, histogram_of
 from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.verdict import verdict_of
-from support.layer_models import WrongProduct, setup_of
+from support.faulty_delegate import Faulty, off_by
+from support.layer_models import WrongProduct, file, setup_of
 from support.seeded_faults import with_kernel
 
 
@@ -27,7 +30,9 @@ def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
     verdict = verdict_of(found, layers)
     page = difference_page(found, verdict, layers)
     assert f"<h1>{verdict.text}</h1>".replace("'", "&#x27;") in page
-    assert page.count("<tr>") == 1 + 4  # the heading, and the nodes of the model
+    assert (
+        page[page.index("<h2>Layers") :].count("<tr>") == 1 + 4
+    )  # the heading, and the nodes of the model
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"<script|<link|src=|https?:", page)
     assert page.count("<figure>") == 1
@@ -56,4 +61,35 @@ def test_the_page_has_cause_tolerance_and_snr(chain: str) -> None:
     assert f"<p>Cause: {cause}".split("(")[0] in page
     assert "is wrong" in page
     assert "tolerance: 0.0001<" in page
-    assert "SNR dB " in page
+    assert ">SNR dB<" in page
+
+
+def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff(wrong, runs=2)
+    compared = found.outputs[0].worst.compared
+    assert compared is not None
+    page = difference_page(found, verdict_of(found))
+    assert f"greatest difference at {list(compared.index)}: {compared.found:.4g}, expected" in page
+    latency = page[page.index("<h2>Latency") :]
+    for side in ("test", "reference"):
+        assert f"<td>{side}</td><td class=number>2</td>" in latency
+    assert "times of one run" not in page
+
+
+def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    page = difference_page(found, verdict_of(found, layers), layers)
+    assert "times of one run" in page
+    assert ": inside partition 0 of" in page
+
+
+def test_nan_is_told_and_its_bar_is_labelled_infinite(tmp_path: Path) -> None:
+    model = file(tmp_path, one_op_model("SIN", [tensor((1,))], [tensor((1,), name="y")]))
+    wrong = setup_of(model, "delegraph", Faulty("SIN", fault=off_by(float("nan"))))
+    found = diff(wrong, runs=1)
+    page = difference_page(found, verdict_of(found))
+    assert "by up to inf, as one side has NaN or infinities</h1>" in page
+    assert "<p>1 NaN value, 0 in the reference</p>" in page
+    assert ">infinite</text>" in page

@@ -69,7 +69,9 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
         least = result.control.runs
         if len(result.runs) > least and not result.control.frequency:
             count += f" in {result.control.min_seconds:g} s (--min-seconds 0 stops after {least})"
-        print_paragraph(out, f"{count}, {rate_text(rate)} inferences a second", indent=0)
+        print_paragraph(
+            out, f"{count}, {rate_text(rate)} inferences a second by the mean", indent=0
+        )
     print_handed_on(out, result.handed_on, result.tokens_per_second)
 
 

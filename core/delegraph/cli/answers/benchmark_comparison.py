@@ -13,8 +13,15 @@ import click
 from click.core import ParameterSource
 
 from delegraph.cli.answers.benchmark import print_handed_on
-from delegraph.cli.answers.printing import heading, print_paragraph, print_table, size
+from delegraph.cli.answers.printing import (
+    heading,
+    print_paragraph,
+    print_table,
+    print_title,
+    size,
+)
 from delegraph.cli.answers.progress_bar import about, shown_progress
+from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
 from delegraph.cli.options.op_profile import PROFILE_OPTIONS
@@ -217,16 +224,23 @@ def _size(count: int | None) -> str:
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     memory = "" if found.one.memory is None else f", {size(found.one.memory)} of memory"
-    out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}{memory}")
+    figures = f"{duration(found.one.median or 0.0)}{memory}"
+    if len(found.one.name) < out.width:
+        out.print(f"{found.one.name}: {figures}")
+    else:
+        print_title(out, found.one.name)
+        print_paragraph(out, figures)
     if found.signature is not None:
         print_paragraph(out, f"signature {found.signature}")
     print_handed_on(out, found.one.handed_on, found.one.tokens_per_second)
     heading(out, "Against")
+    names = short_names([timed.name for timed in (found.one, *found.others)])[1:]
+    named = dict(zip(map(id, found.others), names, strict=True))
     others = [timed for timed in found.others if timed.verdict is not None]
     columns = ["set-up", "median", "memory", "ratio [95 %]", "MODEL is"]
     rows = [
         [
-            timed.name,
+            named[id(timed)],
             duration(timed.median or 0.0),
             _size(timed.memory),
             timed.verdict.ratio,
@@ -243,7 +257,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
     print_table(out, columns, rows, right=right, names=(), optional=(("memory",),))
     for timed in found.others:
         if timed.error:
-            out.print(f"  {timed.name}: failed: {timed.error}")
+            out.print(f"  {named[id(timed)]}: failed: {timed.error}")
     out.print()
     out.print(
         "ratio: time of MODEL by that of the set-up; beside itself it is "
@@ -253,4 +267,4 @@ def print_comparison(out: Console, found: Comparison) -> None:
         out.print(f"caution: {caution}")
     for timed in found.others:
         if timed.verdict is not None and timed.verdict.warning:
-            out.print(f"caution: {timed.name}: {timed.verdict.warning}")
+            out.print(f"caution: {named[id(timed)]}: {timed.verdict.warning}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table
 from delegraph.cli.answers.table_layout import wrapped
-from delegraph.quantities import duration, plural
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference, OutputDifference
-    from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+    from delegraph.tools.differing.layers import LayersDifference
     from delegraph.tools.differing.metrics import Spread
     from delegraph.tools.differing.verdict import Verdict
     from delegraph.tools.setup import Setup
@@ -53,6 +52,13 @@ def print_verdict(
 
 def print_difference(out: Console, found: Difference) -> None:
     """Print how far two set-ups' results differ."""
+    from delegraph.tools.differing.difference_texts import (
+        ONE_TIME,
+        alone_texts,
+        latency_columns,
+        output_facts,
+    )
+
     print_side(out, "test", found.test)
     print_paragraph(out, str(found.test_placement), indent=_SIDE)
     print_side(out, "reference", found.reference)
@@ -83,22 +89,15 @@ def print_difference(out: Console, found: Difference) -> None:
     less = (("ULP", "cosine"), ("p99.9",), ("type", *values), ("mean",), ("SNR dB",))
     print_table(out, columns, rows, right=columns[3:], optional=less)
     for output in found.outputs:
-        _print_worst(out, output, found)
-        for remark in output.remarks:
-            out.print(f"  {output.name}: {remark}")
-    for side, names in (("test", found.only_in_test), ("reference", found.only_in_reference)):
-        for name in names:
-            out.print(f"  {name}: only the {side} has it")
+        for fact in output_facts(output, found.runs):
+            print_paragraph(out, f"{output.name}: {fact}")
+    for text in alone_texts(found):
+        print_paragraph(out, text)
     heading(out, "Latency")
-    latencies = {"test": found.test_latency, "reference": found.reference_latency}
-    rows = [
-        [side, t.count, *map(duration, (t.mean, t.std, t.min, t.median, t.max))]
-        for side, t in latencies.items()
-    ]
-    times: tuple[str, ...] = ("", "runs", "mean", "std", "min", "median", "max")
+    times, latencies = latency_columns(found)
+    print_table(out, times, latencies, right=times[1:], optional=(("min", "max"), ("std",)))
     if count == 1:
-        times, rows = ("", "time"), [row[::2][:2] for row in rows]
-    print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
+        print_paragraph(out, ONE_TIME)
 
 
 def print_side(out: Console, side: str, setup: Setup) -> None:
@@ -115,6 +114,8 @@ def print_side(out: Console, side: str, setup: Setup) -> None:
 
 def _rows(output: OutputDifference) -> list[list[object]]:
     """Return a table row for stored values, and one for the real numbers of quantized values."""
+    from delegraph.tools.differing.difference_texts import number
+
     units = [d.max_units for d in output.runs if d.max_units is not None]
     count = sum(d.count for d in output.runs)
     unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
@@ -138,45 +139,9 @@ def _numbers(metrics: dict[str, Spread]) -> list[str]:
         metrics: mean, deviation and extremes over runs of each metric.
     """
     from delegraph.tools.differing.difference import SHOWN
+    from delegraph.tools.differing.difference_texts import number
 
     return [number(getattr(metrics[name], part)) for name, part in SHOWN.items()]
-
-
-def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
-    """Print the position of the largest difference, and the numbers of NaN and infinities."""
-    compared = output.worst.compared
-    if compared is not None and compared.max > 0:
-        found_text, expected_text = different_numbers(compared.found, compared.expected)
-        out.print(
-            f"  {output.name}: greatest difference at {list(compared.index)}: "
-            f"{found_text}, expected {expected_text} "
-            f"(run {output.worst_run + 1}: {found.runs[output.worst_run]})"
-        )
-    for what in ("nan", "infinite"):
-        test, reference = (sum(getattr(d, what)[side] for d in output.runs) for side in (0, 1))
-        if test or reference:
-            label = "NaN" if what == "nan" else "infinite"
-            out.print(f"  {output.name}: {test} {label} values, {reference} in the reference")
-
-
-def number(value: float) -> str:
-    """Return a number as text with four digits.
-
-    >>> number(0.0), number(1.5e-7), number(float("inf"))
-    ('0', '1.5e-07', 'inf')
-    """
-    return f"{value:.4g}"
-
-
-def different_numbers(one: float, other: float) -> tuple[str, str]:
-    """Two numbers as texts with four digits, or with nine where four show no difference.
-
-    >>> different_numbers(0.5, 0.25), different_numbers(0.53764, 0.53763998)
-    (('0.5', '0.25'), ('0.53764', '0.53763998'))
-    """
-    if number(one) != number(other):
-        return number(one), number(other)
-    return f"{one:.9g}", f"{other:.9g}"
 
 
 def print_cause(out: Console, cause: Cause) -> None:
@@ -187,13 +152,19 @@ def print_cause(out: Console, cause: Cause) -> None:
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
     """Print the differences of all tensors, and a line per reason for tensors without one."""
+    from delegraph.tools.differing.difference_texts import (
+        LAYER_FIGURES,
+        is_compared,
+        uncompared_layers,
+    )
+
     heading(out, "Layers")
     for note in found.notes:
-        out.print(f"  {note}")
+        print_paragraph(out, note)
     ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
     columns = ("node", "operator", "name", "runs on", *ways, "note")
     host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
-    shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
+    shown = [x for x in (found.worst_first() if worst_first else found.layers) if is_compared(x)]
     rows = [
         [
             layer.node,
@@ -209,11 +180,10 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
     last = ("name",), ("runs on",)
     less = ("note",), ("dB",), *(last if any(x.delegate for x in shown) else last[::-1])
     print_table(out, columns, rows, right=("node", *ways), optional=less)
-    _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
-
-
-def _is_known(layer: LayerDifference) -> bool:
-    return layer.drift is not None or layer.same_inputs is not None
+    if shown:
+        print_paragraph(out, LAYER_FIGURES)
+    for text in uncompared_layers(found):
+        print_paragraph(out, text)
 
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
@@ -222,24 +192,8 @@ def _far(difference: OutputDifference | None) -> tuple[str, str]:
     Args:
         difference: difference of a tensor; None if it could not be compared.
     """
+    from delegraph.tools.differing.difference_texts import number
+
     if difference is None or not difference.compared():
         return ("", "")
     return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)
-
-
-def _print_unknown(
-    out: Console, layers: Sequence[LayerDifference], found: LayersDifference
-) -> None:
-    """Print which tensors could not be compared, and why."""
-    from delegraph.delegation.placement import node_numbers
-
-    reasons: dict[str, list[int]] = {}
-    for layer in layers:
-        reasons.setdefault(layer.drift_note, []).append(layer.node)
-    for reason, nodes in reasons.items():
-        many = "s" * (len(nodes) != 1)
-        out.print(
-            f"  {plural(len(nodes), 'tensor')} of node{many} {node_numbers(set(nodes))}: {reason}"
-        )
-    if found.inner == "boundaries" and any("inside" in reason for reason in reasons):
-        out.print("  --inner exposed or --inner alone has delegates compute these, too.")

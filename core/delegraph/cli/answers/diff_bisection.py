@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from delegraph.cli.answers.diff import print_side
 from delegraph.cli.answers.printing import (
     console,
@@ -41,35 +39,35 @@ def bisect_and_print(
     Args:
         setup: the tested set-up.
         reference: the set-up with right results; None means Delegraph's kernels.
-        tolerances: tolerance of each output, by name.
+        tolerances: tolerance of each output, by name; None means the numerics profile.
         given: further arguments of ``bisect``, by name.
         progress: function that is called with the number of finished probes.
         as_json: whether to print JSON.
 
     Raises:
-        UsageError: no tolerance is given.
         CheckFailed: the result is wrong.
     """
     from delegraph.tools.differing.faulty_nodes import bisect
 
-    if tolerances is None:
-        raise click.UsageError(
-            "--bisect needs --tolerance: how far off a right result may be, such as 1e-5 for "
-            "floats, 1 for quantized integers, or 0 for not at all"
-        )
     found = bisect(setup, reference, tolerance=tolerances, progress=progress, **given)
     if as_json:
         print_json(found.to_json())
     else:
-        print_bisection(console(), found)
+        print_bisection(console(), found, has_tolerance=tolerances is not None)
     if found.is_right:
         return
-    raise CheckFailed(_blame(found))
+    raise CheckFailed(f"the result is wrong: {_blame(found)}")
 
 
-def print_bisection(out: Console, found: Bisection) -> None:
-    """Print the faulty nodes, and the files that reproduce each fault."""
-    out.print(_verdict(found), style="bold")
+def print_bisection(out: Console, found: Bisection, *, has_tolerance: bool = True) -> None:
+    """Print the faulty nodes, and the files that reproduce each fault.
+
+    Args:
+        out: the terminal.
+        found: the faulty nodes.
+        has_tolerance: whether the user gave a tolerance.
+    """
+    out.print(_verdict(found, "tolerance" if has_tolerance else "numerics profile"), style="bold")
     out.print()
     print_side(out, "test", found.setup)
     print_side(out, "reference", found.reference)
@@ -86,19 +84,26 @@ def print_bisection(out: Console, found: Bisection) -> None:
         print_paragraph(out, f"note: {remark}", indent=0)
 
 
-def _verdict(found: Bisection) -> str:
+def _verdict(found: Bisection, bound: str) -> str:
     """Return which nodes are wrong, or that none is."""
     if not found.candidates:
         return "nothing to search: no delegate has a node"
     if found.is_right:
-        return "right: outputs are within the tolerance with all nodes that delegates take"
-    return f"wrong: {_blame(found)}"
+        return f"right: outputs are within the {bound} with all nodes that delegates take"
+    blame = _blame(found)
+    kinds = {culprit.outcome.kind for culprit in found.culprits}
+    return f"further off than the {bound}: {blame}" if kinds == {"differs"} else f"wrong: {blame}"
 
 
 def _blame(found: Bisection) -> str:
     if not found.culprits:
         return f"no node is to blame: {found.baseline or found.remarks[0]}"
-    return "; ".join(map(str, found.culprits))
+    return "; ".join(_in_words(culprit) for culprit in found.culprits)
+
+
+def _in_words(culprit: Culprit) -> str:
+    nodes = " and ".join(map(str, culprit.nodes))
+    return f"{nodes} together" if len(culprit.nodes) > 1 else nodes
 
 
 def _candidates(found: Bisection) -> str:

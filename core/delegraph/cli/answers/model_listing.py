@@ -27,7 +27,7 @@ def print_nodes(out: Console, model: Model) -> None:
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
         rows = [_node(operator, subgraph) for operator in subgraph.operators]
-        print_filled(out, columns, rows, right=("node",), optional=less_important)
+        print_filled(out, columns, rows, right=("node",), optional=less_important, below="options")
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
 
 

@@ -25,7 +25,9 @@ _FEW = 5
 _TIMES = ("mean", "median", "min", "std", "first")
 _NODES = ("node type", *_TIMES, "share", "so far", "calls", "output", "name")
 _TYPES = ("node type", "count", "a run", "share", "so far", "calls", "output")
-_LESS_IMPORTANT = tuple((n,) for n in ("first", "output", "calls", "so far", "std", "min"))
+_LESS_IMPORTANT = tuple(
+    (n,) for n in ("first", "output", "calls", "so far", "std", "min", "median")
+)
 
 
 def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> None:

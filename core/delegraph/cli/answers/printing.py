@@ -9,12 +9,21 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from delegraph.cli.answers.progress_bar import PATIENCE, Lines
-from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path, wrapped
+from delegraph.cli.answers.table_layout import (
+    LONGEST_NAME,
+    Column,
+    Layout,
+    common_folder,
+    fitted,
+    shortened_path,
+    wrapped,
+)
 from delegraph.cli.answers.table_layout import shortened as shortened
 from delegraph.errors import printable
 
@@ -69,6 +78,7 @@ def print_table(
     names: Sequence[str] = ("name",),
     sentences: Sequence[str] = ("reason",),
     optional: Sequence[Sequence[str]] = (),
+    below: str = "",
     indent: int = 2,
 ) -> None:
     """Print rows as a table with bold headings; print nothing if there are no rows.
@@ -84,6 +94,8 @@ def print_table(
         sentences: headings of the columns whose cells are sentences, which keep 24 characters.
         optional: groups of headings whose columns are omitted, the first group first, if other
             columns would be too narrow.
+        below: heading of an optional column whose cells are lines below the rows, where it is
+            omitted.
         indent: number of blanks before each row.
     """
     texts = [[printable(str(cell)) for cell in row] for row in rows]
@@ -93,8 +105,70 @@ def print_table(
         Column(heading, cells, heading in names, heading in right, heading in sentences)
         for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
     ]
-    layout = fitted(found, out.width - indent, optional)
-    _print_indented(out, _records(found) if layout is None else _table(layout), indent)
+    width = out.width - indent
+    layout = fitted(found, width, optional)
+    folder = "" if layout is None else _dropped_folder(found, layout)
+    if folder:
+        print_paragraph(out, f".../ in names is {folder.removeprefix('[')}", indent=indent)
+        found = [_without(folder, column) for column in found]
+        layout = fitted(found, width, optional)
+    if layout is None:
+        _print_indented(out, _records(found), indent)
+        return
+    under = [c for c in found if c.heading == below and below not in _headings(layout)]
+    for shown in _tables(layout, under[0].cells, width) if under else [_table(layout)]:
+        _print_indented(out, shown, indent)
+
+
+def _headings(layout: Layout) -> list[str]:
+    return [column.heading for column in layout.columns]
+
+
+def _dropped_folder(columns: Sequence[Column], layout: Layout) -> str:
+    """Return the common folder of names that the layout shortens; empty if there is none."""
+    widths = dict(zip(_headings(layout), layout.widths, strict=True))
+    for column in columns:
+        if column.is_name and max(map(len, column.cells)) > widths.get(
+            column.heading, LONGEST_NAME
+        ):
+            return common_folder(column.cells)
+    return ""
+
+
+def _without(folder: str, column: Column) -> Column:
+    """Return a column whose names have ``.../`` for their common folder.
+
+    A list of names begins with a bracket, which stays.
+    """
+    if not column.is_name:
+        return column
+    kept = "[" if folder.startswith("[") else ""
+    cells = (
+        f"{kept}.../{text[len(folder) :]}" if text.startswith(folder) else text
+        for text in column.cells
+    )
+    return replace(column, cells=tuple(cells))
+
+
+def _tables(layout: Layout, lines: Sequence[str], width: int) -> Iterator[RenderableType]:
+    """Yield the headings, then each row, with a line of text below it."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    yield _table(_part(layout, slice(0)))
+    left = layout.widths[0] + layout.gap
+    for place, line in enumerate(lines):
+        row = _table(_part(layout, slice(place, place + 1)))
+        row.show_header = False
+        yield row
+        if line:
+            text = Text("\n".join(wrapped(line, width - left)), style="dim")
+            yield Padding(text, (0, 0, 0, left))
+
+
+def _part(layout: Layout, rows: slice) -> Layout:
+    columns = (replace(column, cells=column.cells[rows]) for column in layout.columns)
+    return replace(layout, columns=tuple(columns))
 
 
 def _table(layout: Layout) -> Table:
@@ -127,6 +201,18 @@ def _records(columns: Sequence[Column]) -> Table:
         for column, cell in zip(columns, row, strict=True):
             table.add_row(column.heading, cell)
     return table
+
+
+def print_facts(out: Console, facts: Iterable[tuple[str, object]], *, indent: int = 2) -> None:
+    """Print a line for each fact: its name and its value, which is never shortened."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(printable(name), printable(str(value)))
+    _print_indented(out, table, indent)
 
 
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +22,18 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|[mnu]?s|%|dB|[kMGT]?MACs?)(?!
 _BEFORE_COUNT = re.compile(r"(?<=[A-Za-z0-9]) (?=x\d+\b)")
 _SHAPE = re.compile(r"\[-?\d+(?:, -?\d+){1,3}\]")
 
+_PLACE = re.compile(r":\d+$")
+_TAIL_SHARE = 5
+"""The part of a shortened name that may move from its end to its beginning: a fifth."""
+
+
 _SHORTEST_NAME = 12
 _USUAL_NAME = 24
 _SHORTEST_WORD = 16
 _COMFORTABLE = 18
 _SHORTEST_SENTENCE = 24
+_FEW_NAMES = 2
+_SHORT_FOLDER = 6
 
 
 @dataclass(frozen=True)
@@ -84,12 +92,13 @@ class Column:
 
     def shortened_to(self, width: int) -> Column:
         """Return the column with names or words that exceed *width* shortened in the middle."""
-        cells = tuple(self._fitted(text, width) for text in self.cells)
+        if self.is_name:
+            cells = shortened_names(self.cells, width)
+        else:
+            cells = tuple(self._fitted(text, width) for text in self.cells)
         return replace(self, cells=cells)
 
     def _fitted(self, text: str, width: int) -> str:
-        if self.is_name:
-            return shortened(text, width)
         if self.is_number or all(len(word) <= width for word in text.split()):
             return text
         return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
@@ -218,8 +227,70 @@ def shortened(name: str, limit: int = LONGEST_NAME) -> str:
     """
     if len(name) <= limit:
         return name
-    end = (limit - 3) // 2
-    return f"{name[: limit - 3 - end]}...{name[len(name) - end :]}"
+    return _cut(name, limit, 0, _half(limit - 3))
+
+
+def shortened_names(names: Sequence[str], limit: int) -> tuple[str, ...]:
+    """Return names of at most *limit* characters; long ones lose parts in which few differ.
+
+    >>> shortened_names(["block_1/project/Conv2D", "block_2/project/Conv2D"], 18)
+    ('block_1/.../Conv2D', 'block_2/.../Conv2D')
+    """
+    found = [shortened(name, limit) for name in names]
+    alike: dict[str, list[str]] = {}
+    for name, shown in zip(names, found, strict=True):
+        alike.setdefault(_PLACE.sub("", shown), []).append(name)
+    cuts = {shown: _best_cut(group, limit) for shown, group in alike.items() if len(group) > 1}
+    return tuple(
+        shown if (cut := cuts.get(_PLACE.sub("", shown))) is None else _cut(name, limit, *cut)
+        for name, shown in zip(names, found, strict=True)
+    )
+
+
+def _best_cut(names: Sequence[str], limit: int) -> tuple[int, int]:
+    """Return where names that look alike are cut, as arguments of :func:`_cut`: most then differ.
+
+    The number of a node at a name's end, ``:7``, is no difference.
+    """
+    middle = _half(limit - 3)
+    shortest = min(map(len, names))
+    same = len(os.path.commonprefix(names))  # noqa: RUF071 - names of tensors are no paths
+    heads = [(0, head) for head in range(middle, middle + limit // _TAIL_SHARE)]
+    room = _half(limit - 6)
+    last = min(same, shortest - limit + 6)  # the part ends before the end that is kept
+    parts = [(start, room) for start in range(max(1, same - room + 1), last + 1)]
+    return max(
+        [*heads, *parts],
+        key=lambda cut: len({_PLACE.sub("", _cut(name, limit, *cut)) for name in names}),
+    )
+
+
+def _half(room: int) -> int:
+    return room - room // 2
+
+
+def _cut(name: str, limit: int, start: int, count: int) -> str:
+    """Return *count* characters of a name from *start*, and its end, together *limit* characters.
+
+    A name that is not longer than the limit is whole.
+    """
+    if len(name) <= limit:
+        return name
+    begin = "..." if start else ""
+    end = limit - len(begin) - count - 3
+    return f"{begin}{name[start : start + count]}...{name[len(name) - end :]}"
+
+
+def common_folder(names: Sequence[str]) -> str:
+    """Return the folders with which all names begin that have any; empty if they are short.
+
+    >>> common_folder(["input", "network/block_1/add", "network/block_1/mul", "network/block_1/x"])
+    'network/block_1/'
+    """
+    long = [name for name in names if "/" in name]
+    begin = os.path.commonprefix(long)  # noqa: RUF071 - names of tensors are no paths
+    folder = begin.rpartition("/")[0] + "/"
+    return folder if len(long) > _FEW_NAMES and len(folder) > _SHORT_FOLDER else ""
 
 
 def shortened_path(path: str, limit: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +19,6 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
-    print_title,
     size,
 )
 from delegraph.cli.answers.table_layout import shortened_path
@@ -27,14 +28,19 @@ from delegraph.cli.options.arguments import (
     diagnosis_options,
     json_option,
 )
-from delegraph.cli.options.sections import SectionedCommand
+from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
 from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.tools.setup import Setup
 
 _SHORTEST_PATH = 20
+_FOLDER_ROOM = 8
+"""Number of characters of the folder that a path keeps besides the file's whole name."""
+
 _OTHER_COLUMNS = 48
 """Number of characters of all other columns in the table of warmed models."""
 
@@ -42,7 +48,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Mapping from a cache's name and version to its entries."""
 
 
-@click.group("cache")
+@click.group("cache", cls=SummarizedGroup)
 @diagnosis_options
 def command() -> None:
     """List, warm or clear the cache of compiled data.
@@ -69,9 +75,9 @@ def list_(as_json: bool) -> None:
         return
     out = console()
     if not groups:
-        out.print(f"{folder} is empty")
+        out.print(f"{folder} is empty" if os.path.isdir(folder) else f"{folder} is not there yet")
         return
-    print_title(out, folder)
+    _print_folder(out)
     caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
     for (name, _), entries in groups.items():
         caches[name].append(entries)
@@ -158,17 +164,15 @@ def warm(
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
         return
-    from delegraph.delegation.configuration import cache_folder
-
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
-    print_title(out, str(cache_folder()))
+    _print_folder(out)
     print_table(
         out,
         ("model", "new files", "size", "files in use", "time"),
         [
             (
-                shortened_path(m.model, room),
+                shortened_path(m.model, max(room, len(Path(m.model).name) + _FOLDER_ROOM)),
                 m.new_files,
                 size(m.new_bytes),
                 m.used_files,
@@ -182,6 +186,13 @@ def warm(
     )
     if not any(m.used_files for m in found):
         print_paragraph(out, "the delegates of these models keep nothing in the cache")
+
+
+def _print_folder(out: Console) -> None:
+    """Print the path of the cache as a title, whole in one line, so that it can be copied."""
+    from delegraph.delegation.configuration import cache_folder
+
+    out.print(str(cache_folder()), style="bold", soft_wrap=True)
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:

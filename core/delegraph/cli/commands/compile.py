@@ -141,7 +141,7 @@ def command(
 
 
 def _require_compilable(delegates: Sequence[str]) -> None:
-    """Check that each of the words of ``--delegate`` names an installed delegate."""
+    """Check that each of the words of ``--delegate`` names an installed delegate that compiles."""
     if not delegates:
         from delegraph.tools.compiling import compilable
 
@@ -150,8 +150,10 @@ def _require_compilable(delegates: Sequence[str]) -> None:
             f"give at least one --delegate; those that compile into the file: {able}",
             click.get_current_context(),
         )
+    from delegraph.plugins.address import DelegateAddress
     from delegraph.plugins.specs import DELEGATE_WORDS
     from delegraph.runtime.delegates.requested_delegates import is_installed_name
+    from delegraph.tools.compiling import compilable_offer
 
     for word in delegates:
         if word in DELEGATE_WORDS:
@@ -161,6 +163,7 @@ def _require_compilable(delegates: Sequence[str]) -> None:
                 f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
                 f"'delegraph run MODEL -d {word}'; only an installed delegate can be compiled"
             )
+        compilable_offer(DelegateAddress.parse(word))
 
 
 def _require_ending(model: str, output: str) -> None:

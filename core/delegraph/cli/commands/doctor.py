@@ -11,6 +11,7 @@ import click
 from delegraph.cli.answers.printing import (
     console,
     heading,
+    print_facts,
     print_json,
     print_paragraph,
     print_table,
@@ -161,7 +162,7 @@ def _print(
         *report.variables.items(),
     ]
     heading(out, "Machine")
-    print_table(out, ("", "value"), rows)
+    print_facts(out, rows)
     heading(out, "Versions")
     versions = [(name, found or "not installed") for name, found in report.versions.items()]
     print_table(out, ("distribution", "version"), versions)
@@ -179,8 +180,11 @@ def _print(
     out.print()
     print_paragraph(out, str(by_default))
     heading(out, "Caches")
-    caches = [(c.path, c.source, _state(c)) for c in report.caches]
-    print_table(out, ("folder", "set by", "state"), caches)
+    for number, cache in enumerate(report.caches):
+        if number:
+            out.print()
+        facts = (("folder", cache.path), ("set by", cache.source), ("content", _content(cache)))
+        print_facts(out, facts)
 
 
 def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
@@ -197,7 +201,7 @@ def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
         out.print(f"  and {len(failures) - SHOWN_FAILURES} more; --json has all of them")
 
 
-def _state(cache: Cache) -> str:
+def _content(cache: Cache) -> str:
     if cache.error:
         return f"not used: {cache.error}"
     return f"{plural(cache.files, 'file')}, {size(cache.bytes)}"

@@ -9,13 +9,14 @@ import click
 
 from delegraph.cli.failure import speak_of_options
 from delegraph.cli.options.arguments import diagnosis_options
+from delegraph.cli.options.sections import SummarizedGroup
 from delegraph.errors import DelegraphError, did_you_mean
 
 TASKS = ("classification", "detection", "custom")
 """Names of the tasks in the order of ``--help``; each is ``command`` in ``evaluate_NAME``."""
 
 
-class TaskGroup(click.Group):
+class TaskGroup(SummarizedGroup):
     """Command group of tasks, imported on demand; ``--metric`` without a task means ``custom``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

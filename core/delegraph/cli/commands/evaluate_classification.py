@@ -10,6 +10,7 @@ import click
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table
 from delegraph.cli.commands.evaluation import (
     Evaluation,
+    EvaluationCommand,
     change,
     change_interval,
     evaluation_options,
@@ -18,7 +19,6 @@ from delegraph.cli.commands.evaluation import (
 )
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import preprocessing_options
-from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(exists=True, dir_okay=False)
 
 
-@click.command("classification", cls=SectionedCommand)
+@click.command("classification", cls=EvaluationCommand)
 @evaluation_options
 @click.option(
     "--images",

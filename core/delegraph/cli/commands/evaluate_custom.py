@@ -9,11 +9,11 @@ import click
 from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import (
     Evaluation,
+    EvaluationCommand,
     evaluation_options,
     print_changes,
     setup_headings,
 )
-from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.tools.evaluation.custom import CustomEvaluation
 
 
-@click.command("custom", cls=SectionedCommand)
+@click.command("custom", cls=EvaluationCommand)
 @evaluation_options
 @click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option(

@@ -10,6 +10,7 @@ import click
 from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import (
     Evaluation,
+    EvaluationCommand,
     evaluation_options,
     num_images_option,
     print_changes,
@@ -17,7 +18,6 @@ from delegraph.cli.commands.evaluation import (
     setup_headings,
 )
 from delegraph.cli.options.preprocessing import whole_picture_options
-from delegraph.cli.options.sections import SectionedCommand
 from delegraph.quantities import plural
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     return () if text is None else tuple(part.strip() for part in text.split(","))
 
 
-@click.command("detection", cls=SectionedCommand)
+@click.command("detection", cls=EvaluationCommand)
 @evaluation_options
 @click.option(
     "--images",

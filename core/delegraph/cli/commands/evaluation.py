@@ -20,8 +20,10 @@ from delegraph.cli.answers.printing import (
 )
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
+from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.quantities import duration, plural
@@ -54,6 +56,31 @@ class Evaluated(Protocol):
 
 
 AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
+
+
+class EvaluationCommand(SectionedCommand):
+    """Command of a task; one error names all options that are missing."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            found, _, _ = self.make_parser(ctx).parse_args(given)
+            words = {
+                name for name, value in found.items() if isinstance(value, str | tuple) and value
+            }
+            missing = [each for each in self.params if each.required and each.name not in words]
+            raise click.UsageError(f"missing: {', '.join(map(_wanted, missing))}", ctx) from None
+
+
+def _wanted(parameter: click.Parameter) -> str:
+    """Text of an option with its value and meaning, or of an argument."""
+    if not isinstance(parameter, click.Option):
+        return (parameter.name or "").upper()
+    meaning = (parameter.help or "").rstrip(".")
+    return f"{parameter.opts[0]} {parameter.metavar or 'FILE'} ({meaning})"
 
 
 @dataclass(frozen=True)
@@ -159,12 +186,13 @@ def _print_setups(out: Console, answers: Answers) -> None:
     total = len(answers.keys) + len(answers.bad)
     resumed = f", {answers.resumed} of {total} done in an earlier run" if answers.resumed else ""
     out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
-    heading(out, "Set-ups")
-    rows = [
-        (number, setup, *_times(latency))
-        for number, (setup, latency) in enumerate(
-            zip(answers.setups, answers.invoke, strict=True), 1
-        )
+    names = [str(setup) for setup in answers.setups]
+    is_one_model = len(names) > 1 and len({name.partition(", ")[0] for name in names}) == 1
+    heading(out, f"Set-ups of {names[0].partition(', ')[0]}" if is_one_model else "Set-ups")
+    shown = short_names(names) if is_one_model else names
+    rows: list[tuple[object, ...]] = [
+        (number, name, *_times(latency))
+        for number, (name, latency) in enumerate(zip(shown, answers.invoke, strict=True), 1)
     ]
     rows.append(("", "preparing a sample", *_times(answers.prepare)))
     columns = ("", "set-up", "mean", "std", "median", "p95")

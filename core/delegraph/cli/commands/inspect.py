@@ -13,6 +13,7 @@ from delegraph.cli.answers.printing import (
     amount,
     console,
     heading,
+    print_facts,
     print_json,
     print_paragraph,
     print_table,
@@ -165,7 +166,7 @@ def _print(out: Console, summary: ModelSummary) -> None:
     for described in summary.described:
         where = f" of subgraph {described.subgraph}" if described.subgraph else ""
         heading(out, f"Operator {described.operator}{where}, {described.op}")
-        print_table(out, ("", "value"), list(described.facts.items()))
+        print_facts(out, described.facts.items())
     if summary.signatures:
         heading(out, "Signatures")
         rows = [

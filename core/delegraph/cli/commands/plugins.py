@@ -30,7 +30,7 @@ from delegraph.cli.options.delegate_help import (
     print_claims,
     print_delegate,
 )
-from delegraph.cli.options.sections import SectionedCommand
+from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
 from delegraph.quantities import plural
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest
 
 
-class OrderedGroup(click.Group):
+class OrderedGroup(SummarizedGroup):
     """Command group that lists its subcommands in the order of definition."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -42,9 +42,7 @@ def catalogue(wheels: Path | None, output: str | None, as_json: bool) -> None:
         packages_of_wheels,
     )
 
-    packages, unreadable = (
-        (installed_packages(), {}) if wheels is None else packages_of_wheels(wheels)
-    )
+    packages, unreadable = installed_packages() if wheels is None else packages_of_wheels(wheels)
     for name, reason in unreadable.items():
         click.echo(f"warning: {name} is left out: {reason}", err=True)
     if output is not None:

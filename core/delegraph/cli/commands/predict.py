@@ -180,10 +180,11 @@ def _options(command: Any) -> Any:
 def command(as_json: bool, **options: Any) -> None:
     """Run a model on all rows of some data, into a file.
 
-    DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
-    each input. The output has the number of each row, the columns that are no inputs, and the
-    outputs. With --top, --labels or labels in the model's metadata, a classifier's scores become
-    the best classes, by name; outputs of --output-column stay as well.
+    DATA is a folder of pictures or .npy files, or a .npz, .parquet, .jsonl or .csv file with a
+    column for each input. Numbers in consecutive columns of CSV are an input, too: --input-column
+    INPUT=FIRST:LAST, or all columns. The output has the number of each row, the columns that are no
+    inputs, and the outputs. With --top, --labels or labels in the model's metadata, a classifier's
+    scores become the best classes, by name; outputs of --output-column stay as well.
 
     Finished parts are kept in the folder FILE.job. The summary has the causes of bad rows; the
     exit code is 1 if no row is good.

@@ -110,6 +110,10 @@ _OPTIONS = (
 )
 
 
+_EXPECTED = "expected name.tflite or name/1/model.tflite"
+"""What a folder of models holds."""
+
+
 def _options(command: Any) -> Any:
     return with_options_added(command, _OPTIONS)
 
@@ -159,6 +163,10 @@ def command(
         )
         source = (setup.model, *others) if others else setup.model
         offered = OfferedModels(source, versions == "all", may_change)
+        if not offered.find():
+            click.echo(f"note: {printable(setup.model)} has no models: {_EXPECTED}", err=True)
+    if name is not None and "/" in name:
+        raise click.UsageError(f"--name {name!r} is part of a URL, expected a name without '/'")
     options = ServeOptions(
         name=name or name_of(setup.model),
         offered=offered,

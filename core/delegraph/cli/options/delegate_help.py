@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -99,15 +100,36 @@ def _print_offer(out: Console, offer: Offer) -> None:
     out.print()
     rows = [(o.name, _narrow(o.type), _meaning(o)) for o in options]
     print_table(out, ("option", "type", "meaning"), rows)
-    first = options[0]
     out.print()
-    out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={_other_value(first)}")
+    example = next((o for o in options if _other_value(o)), options[0])
+    value = _other_value(example) or "VALUE"
+    out.print(f"  For example: --delegate {offer.spec.name}:{example.name}={value}")
 
 
 def _other_value(option: Option) -> str:
-    """Value for an example: not the default where the option is a switch."""
+    """Value for an example that is not the default; empty for options of any text.
+
+    >>> from delegraph.plugins.options import Option
+    >>> _other_value(Option("link", "one of 'pci', 'usb'", "pci", ""))
+    'usb'
+    >>> _other_value(Option("threads", "int, 0 or more", "0", ""))
+    '1'
+    """
+    default = option.default or ""
     switched = {"true": "false", "false": "true"}
-    return switched.get(option.default or "", option.default or "...")
+    if default in switched:
+        return switched[default]
+    words: list[str] = [word for word in re.findall(r"'(.+?)'", option.type) if word != default]
+    if words and option.type.startswith("one of"):
+        return words[0]
+    return _another_number(option) if default.isdecimal() else ""
+
+
+def _another_number(option: Option) -> str:
+    """Return the default plus 1, or minus 1 where the default is the largest value."""
+    default, limits = int(option.default or "0"), re.findall(r"\d+", option.type)
+    is_largest = len(limits) > 1 and default == int(limits[-1])
+    return str(default - 1 if is_largest else default + 1)
 
 
 def _meaning(option: Option) -> str:

@@ -35,6 +35,9 @@ SECTIONS = {
 }
 """Headings in the order of the help, each with its options; other options come first."""
 
+_LONGEST_SUMMARY = 200
+"""Number of characters, more than those of any summary, from which on click would cut it."""
+
 SHORT = 10
 """Largest number of options that are shown without headings."""
 
@@ -68,6 +71,21 @@ class SectionedCommand(click.Command):
             with formatter.section(heading):
                 rows = [(names[each].ljust(column), _meaning(each, ctx)) for each in shown]
                 formatter.write_dl(rows, col_max=column)
+
+
+class SummarizedGroup(click.Group):
+    """Command group whose help wraps the summaries of its commands instead of cutting them."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the name and the summary of each command."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(_LONGEST_SUMMARY))
+            for name, command in found
+            if command is not None and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 def _by_heading(options: list[click.Option]) -> Iterator[tuple[str, list[click.Option]]]:

@@ -106,7 +106,17 @@ def _relu(
 
 
 def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunction:
-    """Return the function that clamps stored integers. Source: QuantizedReluX, activations.cc."""
+    """Return a function that requantises stored integers and clamps them.
+
+    Args:
+        x: the input.
+        y: the output.
+        low: lower bound of the output as a real number.
+        high: upper bound as a real number; may be infinite.
+
+    Source:
+        QuantizedReluX, tflite/kernels/activations.cc.
+    """
     multiplier, shift = unlimited_multiplier(_float32_ratio(x, y))
     limits = np.iinfo(y.dtype)
     lower = max(limits.min, _quantize(low, y))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @kernel("SignalFilterBankSpectralSubtraction")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare SignalFilterBankSpectralSubtraction: channels, less their slow average.
+    """Prepare SignalFilterBankSpectralSubtraction: channels minus their moving average.
 
-    Output 1 is that average.
+    Output 1 is that average, the estimate of the noise.
 
     Even channels are averaged by ``smoothing`` and ``one_minus_smoothing``, odd channels by
     ``alternate_smoothing`` and ``alternate_one_minus_smoothing``. All have

@@ -21,7 +21,9 @@ _HALF_WORD = 2**16 - 1
 
 @kernel("SignalFilterBankSquareRoot")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare SignalFilterBankSquareRoot: roots of uint64 as uint32, shifted down by input 1.
+    """Prepare SignalFilterBankSquareRoot: square roots, uint64 to uint32, shifted right.
+
+    Input 1 is the number of bits of the shift.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_square_root.cc,

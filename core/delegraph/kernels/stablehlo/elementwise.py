@@ -65,12 +65,12 @@ _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Tenso
 
 
 def greater(kept: Array, other: Array, y: Array) -> None:
-    """Store the greater of two elements in *y*; if *other* is NaN, *kept*. *y* may be *other*."""
+    """Store the greater of two elements in *y*, which may be *other*; *kept* if *other* is NaN."""
     _prevailing(np.maximum, kept, other, y)
 
 
 def less(kept: Array, other: Array, y: Array) -> None:
-    """Store the lesser of two elements in *y*; if *other* is NaN, *kept*. *y* may be *other*."""
+    """Store the lesser of two elements in *y*, which may be *other*; *kept* if *other* is NaN."""
     _prevailing(np.minimum, kept, other, y)
 
 

@@ -1,4 +1,4 @@
-"""GREEDY_IN_ORDER: a tensor takes over the free object whose size is closest to the tensor's."""
+"""GREEDY_IN_ORDER: a tensor takes over the free object of the closest size."""
 
 from __future__ import annotations
 

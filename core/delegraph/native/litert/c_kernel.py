@@ -43,7 +43,7 @@ from delegraph.operators.tensor import Tensor
 
 _MAX_RANK = 8
 _ALIGNMENT = 64
-"""LiteRT takes host memory only at a multiple of this many bytes."""
+"""Number of bytes of which the address of memory that LiteRT accepts must be a multiple."""
 
 
 class _Layout(Structure):
@@ -260,7 +260,7 @@ def _layout(tensor: Tensor) -> _Layout:
     """Return the layout of a tensor's present shape.
 
     Raises:
-        OperatorError: it has too many dimensions.
+        OperatorError: the tensor has too many dimensions.
     """
     if len(tensor.shape) > _MAX_RANK:
         raise OperatorError(f"{tensor!r} has more than {_MAX_RANK} dimensions")

@@ -56,7 +56,7 @@ class Failures:
 
         Args:
             incident: a failure of the delegate after which the interpreter went on.
-            heir: name of what computes the nodes in the delegate's place, for the message.
+            heir: name of the kernels or delegate that compute the nodes instead, for the message.
 
         Raises:
             DefaultDelegateWarning: the user turns warnings into errors.

@@ -263,7 +263,7 @@ def require_own_state(context: LiteRtContext, node: Node) -> None:
         node: the delegate node of the partition.
 
     Raises:
-        DelegateError: it has such state.
+        DelegateError: the partition has state of this kind.
     """
     replaced = node.options.nodes_to_replace
     nodes = [context.get_node_and_registration(index)[0] for index in replaced]

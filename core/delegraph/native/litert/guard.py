@@ -99,7 +99,7 @@ def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Text why no official runtime works on this platform; None if they work."""
+    """Return text that says why no official runtime works on this platform; None if they do."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     text = f"delegates in an official runtime need {wanted}; this is {found}"

@@ -261,7 +261,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         return self._official
 
     def _raising(self) -> AbstractContextManager[None]:
-        """Return a context that raises the delegate's exception in place of the runtime's."""
+        """Return a context that raises the delegate's exception in place of the runtime's error."""
         self._background.require_idle("the interpreter")
         return self._applied.raising()
 

@@ -1,4 +1,7 @@
-"""Creates environments whose LiteRT prints only errors, no INFO and WARNING lines.
+"""Keeps LiteRT from printing INFO and WARNING lines; errors are printed.
+
+XNNPACK announces itself once in a process. So a small model is prepared first, with the printed
+line discarded.
 
 LiteRT's Python classes have no such option. The C function that creates environments has one; it
 affects one copy of the library in the whole process. ``libLiteRt`` exports this function. For the
@@ -14,10 +17,11 @@ from collections.abc import Iterator
 from ctypes import POINTER, PYFUNCTYPE, Structure, byref, c_int, c_int64, c_void_p
 from typing import Any
 
+from delegraph.errors import UnsupportedRuntimeError
 from delegraph.native.litert.accelerator_functions import exported_function
 from delegraph.native.litert.environment import capsule_address
 from delegraph.native.litert.guard import is_known
-from delegraph.native.litert.installed_runtimes import compiled_model_runtime
+from delegraph.native.litert.installed_runtimes import compiled_model_runtime, interpreter_module
 
 VERSIONS = {"2.3.0"}
 """Versions of ``ai_edge_litert`` in which the table was found where it is expected."""
@@ -39,6 +43,24 @@ _Options = _Option * 2
 _CREATE = PYFUNCTYPE(c_int, c_int, POINTER(_Option), POINTER(c_void_p))
 
 _is_quiet = False
+_has_announced_xnnpack = False
+
+
+def keep_xnnpack_quiet() -> None:
+    """Have XNNPACK announce itself now, unheard, if the official interpreter has not yet run it.
+
+    Without a runtime nothing happens.
+    """
+    global _has_announced_xnnpack
+    if _has_announced_xnnpack:
+        return
+    _has_announced_xnnpack = True
+    from delegraph.native.litert.self_check import check_model  # imports what a host may not need
+
+    with contextlib.suppress(UnsupportedRuntimeError):
+        module, content = interpreter_module(), check_model()
+        with _stderr_discarded():
+            module.Interpreter(model_content=content, num_threads=1).allocate_tensors()
 
 
 def quiet_environment(module: Any) -> Any:

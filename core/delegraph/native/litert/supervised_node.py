@@ -116,7 +116,7 @@ class _Partition:
     """A partition of the official runtime in an interpreter of Delegraph, on the same memory.
 
     Attributes:
-        interpreter: the interpreter, whose only node is the delegate's.
+        interpreter: the interpreter, whose only node is the delegate node.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Deleg
 
     Args:
         model: the model.
-        isolation: says which of the delegates run in a separate process.
+        isolation: choice of the delegates that run in separate processes.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
@@ -51,7 +51,7 @@ def called_for(
     Args:
         custom_ops: names of the custom operators.
         asked_for: delegates that the user requested, which are left out.
-        isolation: says which of the delegates run in a separate process.
+        isolation: choice of the delegates that run in separate processes.
 
     Raises:
         PluginError: the code of a delegate's plugin failed.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Stack(Protocol):
-    """The delegates of a subgraph, as far as this module changes them."""
+    """Interface of a subgraph's ``DelegateStack``, with the members that this module uses."""
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
@@ -53,7 +53,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
         model, too.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     if _core_refuses(first):
         return True
@@ -97,7 +97,7 @@ def allocate(
 
     Raises:
         DelegateError: a delegate that users named cannot be applied to the new shapes.
-        NodeError: what the core raises without the default delegates.
+        NodeError: a node also fails without the default delegates.
     """
     session = subgraph.session
     if error is None:

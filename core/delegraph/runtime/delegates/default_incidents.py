@@ -125,7 +125,7 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that raised *error*, as far as the error names it, or else the last.
+    """Return the delegate that *error* names; the last delegate if it names none.
 
     Args:
         delegates: the applied delegates.

@@ -2,7 +2,8 @@
 
 Source:
     Subgraph::ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates,
-    tflite/core/subgraph.cc. Unlike there, a delegate that fails leaves the earlier ones in place.
+    tflite/core/subgraph.cc. In contrast to TFLite, the earlier delegates remain if a delegate
+    fails.
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about NaN or infinity in outputs that inputs do not explain; None without one."""
+        """Text about NaN or infinity in outputs that inputs do not explain; None if none."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
@@ -364,7 +364,7 @@ class Guard:
     def _different(self, after: SavedState | None) -> str | None:
         """Text about outputs or variables that differ beyond the tolerance; None if there are none.
 
-        When called, variables have the values of Delegraph's kernels; *after* has the delegate's.
+        Variables then have values of Delegraph's kernels; *after* has values of the delegate.
         """
         from delegraph.delegation.partition_tolerance import partition_tolerances
 

@@ -39,7 +39,7 @@ class Incidents:
 
         Args:
             incident: a failure of a delegate after which the interpreter went on.
-            heir: name of what computes the nodes instead, for the log.
+            heir: name of the kernels or delegate that compute the nodes instead, for the log.
             level: level of the log record.
         """
         known = self._found.get(incident)

@@ -63,7 +63,7 @@ def magnified(
     capabilities: Capabilities,
     tolerances: Mapping[int, Tolerance | None],
 ) -> str | None:
-    """Return text that names the node that magnified rounding differences; None without one.
+    """Return text that names the node that magnified rounding differences, or None.
 
     None means that a node is wrong on equal inputs, or that the cause cannot be determined. It may
     also mean that the delegate's results node by node are within the tolerances.

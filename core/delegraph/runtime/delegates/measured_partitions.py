@@ -200,13 +200,13 @@ def _values(tensor: Tensor, rng: np.random.Generator) -> NDArray[Any] | int:
 
 
 class _Trials:
-    """The partitions of one subgraph whose run times are being measured.
+    """Measures the run times of the partitions of one subgraph, to find those that save none.
 
     Attributes:
         subgraph: the subgraph.
         count: number of the delegate nodes.
         pending: indices of the delegate nodes that are not measured yet.
-        lost: mapping from the model's nodes in partitions that save no time to the reasons.
+        lost: the rejection of each node of the model whose partition saves no time, by node index.
         failure: text that says why the subgraph could not be run; empty if it ran.
     """
 

@@ -27,15 +27,21 @@ if TYPE_CHECKING:
 
 
 class OriginalNodes(PrivateNodes):
-    """Runs the nodes that a delegate node replaced, by Delegraph's kernels, to compare or replace.
+    """Runs by Delegraph's kernels the nodes that a delegate node replaced.
 
-    The partition may contain a node of an earlier delegate. That delegate runs it; with
-    *only_kernels*, its own original nodes run instead if all of them have a kernel.
+    The results are compared with the delegate's, or used in their place. The partition may contain
+    a node of an earlier delegate. By default, that delegate runs it.
+
+    Args:
+        subgraph: subgraph of the delegate node.
+        delegate_node: the delegate node.
+        only_kernels: whether kernels also run the nodes of an earlier delegate, if all have one.
+        notes_results: whether :meth:`run` fills ``computed``.
 
     Attributes:
         inputs: tensors that the nodes read and do not write, constants and variables included.
         outputs: outputs of the delegate node, which :meth:`run` computes.
-        computed: results of each node in the last :meth:`run`; filled only with *notes_results*.
+        computed: results of each node in the last :meth:`run`, if *notes_results* is set.
     """
 
     def __init__(

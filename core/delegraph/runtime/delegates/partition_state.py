@@ -102,12 +102,12 @@ def _calls_any(nodes: Iterable[tuple[Node, Registration]]) -> bool:
 
 
 class Before(NamedTuple):
-    """State before a delegate's node runs, from which it can be undone and its outputs judged.
+    """State before a run of a delegate's node, to undo the run and to judge its outputs.
 
     Attributes:
-        saved: copies of the variables that it may change; None if they need not be restored.
+        saved: copies of the variables that the node may change; None if not needed.
         arrays: each output tensor, with its shape and array.
-        expected: what the policy ``validate`` checks each output against; empty without it.
+        expected: required shape and range of each output; empty without the policy ``validate``.
     """
 
     saved: SavedState | None

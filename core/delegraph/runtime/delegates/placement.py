@@ -85,7 +85,7 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
 
     Args:
         delegates: the delegates of the model.
-        by_default: those that Delegraph added by default; the text says so.
+        by_default: delegates that Delegraph added by default; their texts say so.
     """
     notes: dict[str, list[str]] = {}
     for delegate in delegates:

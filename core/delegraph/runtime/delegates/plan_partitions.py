@@ -102,7 +102,7 @@ class PlanPartitioner:
         *current* maps a node of the model to the plan's node that computes it.
 
         Raises:
-            ArgumentError: one names no node.
+            ArgumentError: an edge names no node of the model.
         """
         if self._control_edges is None:
             return None

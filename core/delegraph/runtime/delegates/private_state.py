@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PrivateState:
-    """A second shape and value of one tensor, which can take turns with those that all nodes see.
+    """A second, private shape and value of a tensor, to exchange for those that all nodes see.
 
     Attributes:
         tensor: the tensor.

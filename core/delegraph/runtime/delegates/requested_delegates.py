@@ -68,7 +68,7 @@ def load_delegate(
         NotADelegateError: (AttributeError) the library has no external delegate.
         DelegateLoadError: (ValueError) the library refuses its options; base class of the two
             errors above.
-        UnknownDelegateError: no installed plugin provides it.
+        UnknownDelegateError: no installed plugin provides the delegate.
         PluginLoadError: it is installed but broken, or the Python file defines no delegate.
         PluginOptionError: an unknown option or a bad value.
     """
@@ -151,7 +151,7 @@ def as_delegates(
 
     Args:
         delegates: the delegates as users write them.
-        isolation: says which of the delegates run in a separate process.
+        isolation: choice of the delegates that run in separate processes.
 
     Raises:
         ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.

@@ -37,7 +37,7 @@ class OpenBlas:
         suffix: suffix of its functions' names.
 
     Raises:
-        AttributeError: it has other functions.
+        AttributeError: the library lacks a function.
     """
 
     def __init__(self, library: Any, prefix: str, suffix: str) -> None:

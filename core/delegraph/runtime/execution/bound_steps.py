@@ -2,10 +2,10 @@
 
 The nodes run without NumPy's warnings about float errors, such as division by zero. ``np.errstate``
 makes a new state each time. NumPy 2 keeps the state in a context variable; this module sets the
-variable to one state that is made once. An ADD of 4 numbers takes 0.55 µs without any state, 0.73
-µs where the variable is set and reset, and 0.58 µs in a context made once and entered by
-``Context.run`` (the least of 180,000 runs each, NumPy 2.4, Python 3.11). Such a context hides the
-caller's context variables, which only third-party code could read.
+variable to one state that is made once. An ADD of 4 numbers takes 0.55 µs without any state, and
+0.73 µs if the variable is set and reset. In a context made once and entered by ``Context.run``, it
+takes 0.58 µs. (Each is the least of 180,000 runs, with NumPy 2.4 and Python 3.11.) In that context,
+the caller's context variables are hidden, but only third-party code could read them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Failure = Callable[[int, Exception], Exception]
 
 @dataclass(frozen=True, slots=True)
 class BoundRun:
-    """A plan whose shapes are all known, bound to what it needs.
+    """Functions that run an execution plan whose shapes are all known.
 
     Attributes:
         run: function that runs the plan.
-        step: function that does the plan's work. That of a single node raises its own errors, and
-            does not read the stop request.
-        failed: function that is called with an error of ``step`` and raises the node's error, or
-            returns if the outputs were computed in another way; None if ``step`` is ``run``.
+        step: function that runs the plan without handling errors. For a single node, it also
+            ignores the stop request.
+        failed: function to call with an error of ``step``. It raises the node's error, or returns
+            if the outputs were computed in another way. None if ``step`` is ``run``.
     """
 
     run: Eval
@@ -60,7 +60,7 @@ def run_in_order(
     error to raise, given the failed node's plan position and error.
 
     Raises:
-        DelegraphError: what *failure* returned.
+        DelegraphError: the error that *failure* returned.
     """
     steps = iter(evals)
     try:

@@ -14,7 +14,10 @@ from delegraph.locks import Lock
 from delegraph.runtime.execution.calls import busy_error
 
 Run: TypeAlias = Callable[[Callable[[Callable[[], None]], None]], object]
-"""Function that runs an invoke as the only call; it calls its argument with the invoke."""
+"""Function that takes the interpreter's lock and runs an invoke in the way that its argument says.
+
+It calls its argument with the function that invokes.
+"""
 
 
 class Background:
@@ -34,7 +37,7 @@ class Background:
             keep: objects that must stay alive until the invoke has ended.
 
         Raises:
-            Exception: what *run* raises before it begins.
+            Exception: an error of *run* before the invoke has begun.
         """
         future, has_begun = AsyncInvoke(stop), Future[None]()
         work = [(future, has_begun, run, keep)]

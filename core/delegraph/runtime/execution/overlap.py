@@ -84,7 +84,7 @@ class Overlap:
             raise
 
     def settle(self) -> None:
-        """Wait until all started nodes have ended; their errors are raised when awaited."""
+        """Wait until all started nodes have ended; their errors are kept for :meth:`run`."""
         for started in self._in_flight.values():
             started.settle()
 

@@ -105,7 +105,7 @@ class Channel:
         Raises:
             EOFError: the other process has ended.
             OSError: the other process has ended, or its message is invalid.
-            Exception: what ``while_waiting`` raises.
+            Exception: an error of ``while_waiting``.
         """
         kind, count, value = _HEADER.unpack(self._whole(_HEADER.size))
         if kind == Kind.DONE or kind == Kind.RUN:

@@ -56,7 +56,7 @@ def registered_ops(registerers: Sequence[Registerer], model: Model) -> CustomOps
         ArgumentTypeError: a registerer is neither a name nor a function.
         ArgumentError: no C function has the name of a registerer.
         UnsupportedRuntimeError: a registerer is a C function, and no official runtime is installed
-            with a resolver that it can fill, or the resolver's form is not known.
+            whose resolver it can fill. Or the form of the resolver is not known.
     """
     for registerer in registerers:
         if not (isinstance(registerer, str) or callable(registerer)):

@@ -80,7 +80,7 @@ class InterpreterWrapper:
         """Set the number of threads of kernels; -1 means the default, and 0 means 1.
 
         Raises:
-            ArgumentError: less than -1, which the official class ignores.
+            ArgumentError: the number is below -1, which the official class ignores.
         """
         number = as_index("num_threads", num_threads)
         require_c_int("num_threads", number)

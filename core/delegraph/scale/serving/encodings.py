@@ -119,7 +119,8 @@ def from_json(name: str, datatype: str, shape: tuple[int, ...], data: object) ->
     types = {*map(type, items)}
     if not types <= allowed:
         found = next(item for item in items if type(item) not in allowed)
-        raise invalid(f"input {name!r} is {datatype} and has {_short(found)}")
+        expected = _JSON_WORDS["O" if datatype == "BYTES" else DTYPES[datatype].kind]
+        raise invalid(f"input {name!r} is {datatype} and has {_short(found)}, expected {expected}")
     if datatype == "BYTES":
         return values.reshape(shape)
     return _converted(name, datatype, items, float in types).reshape(shape)
@@ -133,6 +134,14 @@ _JSON_TYPES: Mapping[str, set[type]] = {
     "O": {str},
 }
 """Mapping from the kind of a dtype to the types of JSON values that it takes."""
+
+_JSON_WORDS: Mapping[str, str] = {
+    "b": "true or false",
+    "i": "integers",
+    "u": "integers",
+    "f": "numbers",
+    "O": "texts",
+}
 
 
 def _converted(name: str, datatype: str, items: list[Any], has_floats: bool) -> NDArray[Any]:
@@ -162,7 +171,7 @@ def _converted(name: str, datatype: str, items: list[Any], has_floats: bool) -> 
 def _integers(name: str, datatype: str, items: list[Any]) -> list[int]:
     for item in items:
         if type(item) is float and not item.is_integer():
-            raise invalid(f"input {name!r} is {datatype} and has {item}")
+            raise invalid(f"input {name!r} is {datatype} and has {item}, expected integers")
     return [*map(int, items)]
 
 

@@ -23,7 +23,7 @@ class ServeOptions:
             refused. >= 1.
         replicas: number of processes that compute; >= 1. More than one are replicas of Ray Serve.
         addresses: addresses and locks of the endpoints.
-        limits: limits of what clients may send.
+        limits: limits on the requests of clients.
         access_log: path of the access log, ``-`` for standard output; None for no log.
         grace: whole seconds that requests may still take when the server is told to stop.
         ray_address: address of a Ray cluster whose nodes compute. None means the value of

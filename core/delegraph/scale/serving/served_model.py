@@ -111,8 +111,8 @@ class ServedModel:
         except PredictionError as error:
             raise Refusal(Kind.FAILED, str(error)) from error
         outputs = (
-            OutputTensor(name, self.signature.outputs[name].datatype, tensors[name])
-            for name in wanted
+            OutputTensor(name, self.signature.outputs[own].datatype, tensors[own])
+            for name, own in wanted.items()
         )
         return InferResponse(
             self.name, self.version, request.id or str(uuid.uuid4()), tuple(outputs)

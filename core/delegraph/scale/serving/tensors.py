@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from delegraph.json_records import JsonRecord
 from delegraph.scale.predictor import ERROR
 from delegraph.scale.rows import Columns, is_ragged, row_count
 from delegraph.tools.model_call import Details, declared_shape
+from delegraph.tools.tensor_names import called_name
 
 DATATYPES: Mapping[str, str] = {
     "bool": "BOOL",
@@ -62,18 +64,23 @@ class ServedSignature:
         has_rows: whether a request has several rows along the first axis of each tensor. Otherwise
             a request is one row, and its tensors have the model's shapes.
         max_rows: largest number of rows in a request.
+        input_aliases: mapping from the tensor's name to that of an input, where they differ, as for
+            an input that the author's metadata name.
+        output_aliases: the same for outputs.
     """
 
     inputs: Mapping[str, ServedTensor]
     outputs: Mapping[str, ServedTensor]
     has_rows: bool
     max_rows: int
+    input_aliases: Mapping[str, str] = field(default_factory=dict)
+    output_aliases: Mapping[str, str] = field(default_factory=dict)
 
     def columns(self, given: Mapping[str, GivenTensor]) -> Columns:
         """Return the rows of a request, as columns of the predictor.
 
         Args:
-            given: mapping from a tensor's name to the tensor.
+            given: mapping from the name of an input, or of its tensor, to the tensor.
 
         Returns:
             Mapping from a column to its values of shape ``[rows, ...]``.
@@ -84,9 +91,13 @@ class ServedSignature:
         """
         known = sorted(self.inputs)
         for name in given:
-            if name not in self.inputs:
+            own = self.input_aliases.get(name, name)
+            if own not in self.inputs:
                 hint = did_you_mean(name, known)
                 raise ArgumentError(f"no input {name!r}{hint}; inputs are {', '.join(known)}")
+            if own != name and own in given:
+                raise ArgumentError(f"{name!r} and {own!r} are one input, expected one of them")
+        given = {self.input_aliases.get(name, name): tensor for name, tensor in given.items()}
         columns = {}
         for name, tensor in self.inputs.items():
             if name not in given:
@@ -106,18 +117,22 @@ class ServedSignature:
         if not 1 <= rows <= self.max_rows:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
-    def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the outputs that a request asks for by *names*; all outputs without names.
+    def wanted(self, names: Sequence[str]) -> dict[str, str]:
+        """Return a mapping from the outputs that a request asks for to their own names.
+
+        Args:
+            names: names of outputs, or of their tensors; all outputs without names.
 
         Raises:
-            ArgumentError: there is no such output.
+            ArgumentError: the model has no output of a given name.
         """
         known = sorted(self.outputs)
-        for name in names:
-            if name not in self.outputs:
+        found = {name: self.output_aliases.get(name, name) for name in names or self.outputs}
+        for name, own in found.items():
+            if own not in self.outputs:
                 hint = did_you_mean(name, known)
                 raise ArgumentError(f"no output {name!r}{hint}; outputs are {', '.join(known)}")
-        return list(names) or list(self.outputs)
+        return found
 
     def tensors(self, rows: Columns) -> dict[str, NDArray[Any]]:
         """Return the outputs of a request's rows as the arrays that the protocol sends.
@@ -169,7 +184,20 @@ def served_signature(
         {name: _tensor(name, entry, has_rows) for name, entry in outputs.items()},
         has_rows,
         max_rows,
+        _aliases(inputs),
+        _aliases(outputs),
     )
+
+
+def _aliases(columns: Mapping[str, Details]) -> dict[str, str]:
+    """Return a mapping from tensors' names to columns, without names that are not unique."""
+    names = {column: called_name(entry) for column, entry in columns.items()}
+    counts = Counter([*names.values(), *columns])
+    return {
+        name: column
+        for column, name in names.items()
+        if counts[name] == 1 and name != columns[column]["name"]
+    }
 
 
 def _tensor(name: str, details: Details, has_rows: bool) -> ServedTensor:

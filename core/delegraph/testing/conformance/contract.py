@@ -44,7 +44,7 @@ from delegraph.testing.conformance.trials import (
 )
 
 _MANY_SHAPES = (2, 3, 4, 5, 6)
-"""Lengths of an axis, in lengths of the first shape, that come one after the other."""
+"""Factors by which an axis grows in the invokes after the first one, relative to the first one."""
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:

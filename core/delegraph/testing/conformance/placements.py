@@ -15,12 +15,12 @@ from delegraph.testing.conformance.trials import Trial, gallery_for, open_interp
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Which nodes of a model a delegate got, and why it rejected others.
+    """Result of applying a delegate to a model: the placement of each node, or an error.
 
     Attributes:
         trial: the model.
         nodes: placement of each node; empty after an error.
-        error: why the delegate could not be applied; None if it was.
+        error: the reason why the delegate could not be applied; None if it was applied.
     """
 
     trial: Trial

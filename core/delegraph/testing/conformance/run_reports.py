@@ -15,7 +15,10 @@ from typing import Any
 from delegraph.testing.operator_case import OperatorCase
 
 Judge = Callable[[Any, OperatorCase], object]
-"""Function that returns whether a case has a wrong result for a ``Subject``, or its fault."""
+"""Function from a ``Subject`` and a case to a true value if the case has a wrong result.
+
+The value may be text that describes the fault.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class Witness:
 
     Attributes:
         tell: function that is called with each progress message.
-        deaths: mapping from the key of each model that has killed a process to the description.
+        deaths: mapping from the key of a model that has killed a process to a description
+            of the process's end.
         key: key of the model that is being tried, if later processes should know it.
         case: the last model that a delegate got; None before the first.
     """
@@ -111,7 +115,7 @@ class Witness:
 
 
 WITNESS = Witness()
-"""The receiver of this process; the code that runs the checks sets its attributes."""
+"""Receiver of this process's progress messages; the code that runs checks configures it."""
 
 
 def check_begins(note: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
         subject: the delegate under test.
         op: name of the operator.
         claim: the claim.
-        made: what the delegate did with the models of *op*.
+        made: results of the delegate for the models of *op*.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
     of_all = subject.effort.shows_all

@@ -45,9 +45,13 @@ def transposed(trial: Trial) -> Iterator[OperatorCase]:
 def _surrounded(
     case: OperatorCase, given: list[Fed], made: list[Fed], keeps_batch: bool
 ) -> OperatorCase:
-    """Put a TRANSPOSE before each of the inputs *given* and after each of the outputs *made*.
+    """Return *case* with a TRANSPOSE before inputs and after outputs; its results stay the same.
 
-    With *keeps_batch*, transpositions leave the first axis in place.
+    Args:
+        case: the model with its input arrays.
+        given: the inputs to transpose, the first ones of the model.
+        made: the outputs to transpose, the first ones of the model; may be empty.
+        keeps_batch: whether the transpositions leave the first axis in place.
     """
     model = Composition()
     wires: dict[int, int] = {}

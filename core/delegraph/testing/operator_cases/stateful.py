@@ -156,7 +156,7 @@ def hashtables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def kind(array: Any) -> str:
-    """Return the tensor type for texts or numbers."""
+    """Return the name of the array's tensor type: STRING for texts, INT64 for numbers."""
     return "STRING" if array.dtype == object else "INT64"
 
 

@@ -14,7 +14,6 @@ import contextlib
 import faulthandler
 import os
 import pickle
-import re
 import resource
 import signal
 import tempfile
@@ -29,6 +28,7 @@ from typing import Any, BinaryIO, TypeVar
 from delegraph.processes import messages
 from delegraph.processes.child import Child, fork, ready
 from delegraph.processes.ending import how_it_ended
+from delegraph.testing.sweep import last_words
 from delegraph.testing.sweep.board import Board
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Announce, Ending, Fault
 
@@ -127,7 +127,12 @@ class Worker:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        self._work(self, requests, answers)
+        try:
+            self._work(self, requests, answers)
+        except BaseException as error:
+            self._last_words.write(last_words.of_error(error))
+            self._last_words.flush()
+            raise
 
     def limit_processor(self) -> None:
         """Let the system kill this process once a case has used its seconds of processor time.
@@ -178,28 +183,18 @@ class Worker:
         """
         code = self.child.status or 0
         self._last_words.seek(0)
-        where = _innermost(self._last_words.read().decode(errors="replace"))
+        words = self._last_words.read().decode(errors="replace")
+        where = last_words.innermost(words)
         if late or -code == signal.SIGPROF:
             return Fault("hang", f"not done after {self.limits.seconds} s", where)
-        return Fault("crash", f"{how_it_ended(code)} in {where or 'unknown code'}", where)
+        how = f"{how_it_ended(code)} in {where or 'unknown code'}"
+        error = last_words.error(words)
+        return Fault("crash", f"{how}: {error}" if error else how, where)
 
 
 def _address_space() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
     return int(pages) * resource.getpagesize()
-
-
-def _innermost(words: str) -> str:
-    """Return the innermost place of ours in *words*, a traceback of faulthandler.
-
-    All functions that run nodes are one place: how many nodes a model has decides which one runs.
-    """
-    frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
-    ours = [(path, name) for path, name in frames if "/delegraph" in path]
-    for path, name in ours or frames:
-        folder = Path(path).parent.name
-        return "a kernel" if folder == "execution" else f"{folder}/{Path(path).stem}.{name}"
-    return ""
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,7 @@ def _import_runtime(setup: Setup) -> None:
         compiled_model_module()
     else:
         import delegraph.runtime.interpreter  # noqa: F401 - imported only
+    setup.keep_runtime_quiet()
 
 
 def _inputs(

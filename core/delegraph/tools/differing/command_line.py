@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import replace
 
 from delegraph.delegation.tolerance import Tolerance
@@ -29,7 +28,7 @@ def diff_command(
     *,
     inputs: str,
     rules: str = "",
-    tolerance: Tolerances,
+    tolerance: Tolerances | None,
     signature: str | None = None,
 ) -> str:
     """Return the command line that compares a model in two set-ups.
@@ -42,7 +41,7 @@ def diff_command(
         reference: the set-up with right results.
         inputs: path of the inputs.
         rules: path of the rules, instead of the rules in the set-up; empty for none.
-        tolerance: tolerance of the outputs.
+        tolerance: tolerance of the outputs; None means the numerics profile.
         signature: name of the signature to call; None means the whole model.
     """
     words = ["delegraph", "diff", model, *setup_words(setup)]
@@ -86,10 +85,8 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _tolerance_words(tolerance: Tolerances) -> list[str]:
-    by_name: Mapping[str, Tolerance] = (
-        {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance
-    )
+def _tolerance_words(tolerance: Tolerances | None) -> list[str]:
+    by_name = {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance or {}
     return [
         (f"{name}=" if name else "")
         + _number(t.absolute)

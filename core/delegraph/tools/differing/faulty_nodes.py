@@ -120,7 +120,7 @@ def bisect(
     setup: Setup,
     reference: Setup | None = None,
     *,
-    tolerance: Tolerances,
+    tolerance: Tolerances | None = None,
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
     signature: str | None = None,
@@ -140,7 +140,7 @@ def bisect(
             XNNPACK is not used, because it ignores rules and rounds differently.
         reference: the set-up whose results count as right; None means the same runtime without
             delegates.
-        tolerance: largest allowed difference of outputs.
+        tolerance: largest allowed difference of outputs; None means the numerics profile.
         inputs: input values for both set-ups; the search continues with the first values that fail.
         runs: number of runs, as for :func:`diff`.
         signature: name of the signature to call in both models; None means the whole models.

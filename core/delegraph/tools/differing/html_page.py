@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.quantities import plural
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.difference_texts import (
+    LAYER_FIGURES,
+    ONE_TIME,
+    alone_texts,
+    is_compared,
+    latency_columns,
+    output_facts,
+    uncompared_layers,
+)
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.differing.verdict import Verdict
+
+_LAYER_HEADS = (
+    "<tr><th class=number>node</th><th>operator</th><th>name</th><th>runs on</th>"
+    "<th class=number>drift</th><th></th><th class=number>same inputs</th><th></th></tr>"
+)
 
 _INFINITE = 1024  # exponent of a histogram
 _MOST_BARS = 60
@@ -29,17 +43,16 @@ h1 { font-size: 1.35rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid var(--line); } .number { text-align: right; }
-svg { max-width: 100%; height: auto; display: block; }
+svg { display: block; }
+figure { margin: 1rem 0 0; overflow-x: auto; }
 svg text { fill: var(--dim); font-size: 11px; }
 .bar { fill: var(--bar); } .alone { fill: var(--alone); } .axis { stroke: var(--line); }
-figure { margin: 0; } .off { color: var(--alone); font-weight: 600; }
+figcaption { position: sticky; left: 0; } .off { color: var(--alone); font-weight: 600; }
 .name { max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }
-td svg { height: 18px; width: 220px; }
+td svg { height: 18px; width: 160px; }
 """
 
-_COLUMNS = ("node", "operator", "name", "runs on", "max", "drift", "max", "same inputs")
-
-_FIGURES = (("mean", "mean"), ("max", "max"), ("p999", "p99.9"), ("snr_db", "SNR dB"))
+_FIGURES = {"mean": "mean", "max": "max", "p999": "p99.9", "snr_db": "SNR dB", "cosine": "cosine"}
 
 
 def difference_page(
@@ -65,9 +78,9 @@ def difference_page(
         *(f"<p class=dim>{escape(text)}</p>" for text in _tolerances(found.tolerance)),
         *(f"<p>{escape(note)}</p>" for note in found.notes),
         "<h2>Outputs</h2>",
-        *(_output(output) for output in found.outputs),
-        *(f"<p>{escape(name)}: only the test has it</p>" for name in found.only_in_test),
-        *(f"<p>{escape(name)}: only the reference has it</p>" for name in found.only_in_reference),
+        *(_output(output, found.runs) for output in found.outputs),
+        *(f"<p>{escape(text)}</p>" for text in alone_texts(found)),
+        _latency(found),
     ]
     if layers is not None:
         parts.append(_layers(layers))
@@ -98,14 +111,37 @@ def _tolerances(tolerance: Tolerances | None) -> Iterable[str]:
         yield f"tolerance{f' of {name}' if name else ''}: {each.absolute:g}{relative}"
 
 
-def _output(output: OutputDifference) -> str:
+def _output(output: OutputDifference, runs: tuple[str, ...]) -> str:
     count = sum(difference.count for difference in output.runs)
     unequal = sum(difference.unequal for difference in output.runs)
-    words = [output.dtype, f"{unequal} of {count} elements differ", *output.remarks]
+    kind = output.dtype
+    if output.reference_dtype != kind:
+        kind += f" / {output.reference_dtype}"
+    text = f"<h3>{escape(output.name)}</h3>"
+    text += f"<p>{escape(kind)}; {unequal} of {count} elements differ</p>"
     compared = output.compared()
-    words += [f"{title} {output.shown(name):.4g}" for name, title in _FIGURES if compared]
-    text = f"<h3>{escape(output.name)}</h3><p>{escape('; '.join(words))}</p>"
+    if compared:
+        figures = [f"{output.shown(name):.4g}" for name in _FIGURES]
+        text += _table(tuple(_FIGURES.values()), [figures], left=0)
+    text += "".join(f"<p>{escape(fact)}</p>" for fact in output_facts(output, runs))
     return text + (_histogram(histogram_of(output)) if unequal and compared else "")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a table whose first *left* columns are words, and all others numbers."""
+    kinds = [*[""] * left, *[" class=number"] * (len(heads) - left)]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        pairs = zip(kinds, cells, strict=True)
+        return f"<tr>{''.join(f'<{tag}{kind}>{escape(cell)}</{tag}>' for kind, cell in pairs)}</tr>"
+
+    text = line("th", heads) + "".join(line("td", row) for row in rows)
+    return f"<div class=wide><table>{text}</table></div>"
+
+
+def _latency(found: Difference) -> str:
+    note = f"<p class=dim>{escape(ONE_TIME)}</p>" if len(found.runs) == 1 else ""
+    return f"<h2>Latency</h2>{_table(*latency_columns(found))}{note}"
 
 
 def histogram_of(output: OutputDifference) -> dict[int, int]:
@@ -124,9 +160,10 @@ def _histogram(counts: Mapping[int, int]) -> str:
     """Return a drawing of *counts* with a bar for each exponent, as high as its count."""
     ends = low, high = _ends([counts])
     bottom = _HEIGHT - 20
-    labels = _labels(low, high, _WIDTH / (high - low + 1))
+    labels = _labels(low, high, has_infinite=_INFINITE in counts)
     axis = f'<path class=axis d="M0 {bottom}H{_WIDTH}"/>'
-    top = f'<text x="0" y="12">{max(counts.values())} elements at the highest bar</text>'
+    most = plural(max(counts.values()), "element")
+    top = f'<text x="0" y="12">{most} at the highest bar</text>'
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role=img '
         f'aria-label="histogram of the absolute differences">{top}'
@@ -172,13 +209,14 @@ def _bars(
     return "".join(bars)
 
 
-def _labels(low: int, high: int, step: float) -> str:
+def _labels(low: int, high: int, *, has_infinite: bool) -> str:
+    step = _WIDTH / (high - low + 1)
     every = max(1, round(90 / step))
     return "".join(
         f'<text x="{(exponent - low) * step:.1f}" y="{_HEIGHT - 5}">{_edge(exponent)}</text>'
-        for exponent in range(low, high + 1, every)
+        for exponent in range(low, high + 1 - has_infinite, every)
         if (exponent - low) * step < _WIDTH - 40
-    )
+    ) + (f'<text x="{_WIDTH - 40}" y="{_HEIGHT - 5}">infinite</text>' if has_infinite else "")
 
 
 def _edge(exponent: int) -> str:
@@ -200,25 +238,24 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
 
 
 def _layers(layers: LayersDifference) -> str:
-    shown = [x for x in layers.layers if x.drift is not None or x.same_inputs is not None]
+    shown = [x for x in layers.layers if is_compared(x)]
     counts = {id(x): (_counts(x.drift), _counts(x.same_inputs)) for x in shown}
     ends = _ends(each for pair in counts.values() for each in pair)
     rows = "".join(_row(layer, counts[id(layer)], ends) for layer in shown)
-    heads = "".join(f"<th>{name}</th>" for name in _COLUMNS)
     notes = "".join(f"<p>{escape(note)}</p>" for note in layers.notes)
-    left = len(layers.layers) - len(shown)
-    more = f"<p class=dim>{left} more could not be compared</p>" if left else ""
+    more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
     if any(each for pair in counts.values() for each in pair):
+        has_infinite = any(_INFINITE in each for pair in counts.values() for each in pair)
+        right = "infinite" if has_infinite else _edge(ends[1] + 1)
         drawn = (
             "Histograms of the absolute differences, all on one scale: "
-            f"{_edge(ends[0])} at the left end, {_edge(ends[1] + 1)} at the right. "
-            "Coloured figures are beyond the numerics profile."
+            f"{_edge(ends[0])} at the left end, {right} at the right. "
+            "The figures are the greatest differences, coloured beyond the numerics profile."
         )
     return (
-        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} Drift: each side goes on with its own values. "
-        "Same inputs: the test computes from the reference's values.</p>"
-        f"<div class=wide><table><tr>{heads}</tr>{rows}</table></div>{more}"
+        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(LAYER_FIGURES)}</p>"
+        f"<div class=wide><table>{_LAYER_HEADS}{rows}</table></div>{more}"
     )
 
 

@@ -19,6 +19,7 @@ from delegraph.tools.differing.cut_model import cut_model
 from delegraph.tools.differing.input_runs import InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import tensor_difference
+from delegraph.tools.differing.numerics_profile import in_compared_numbers, rounding
 from delegraph.tools.differing.side import Outputs, Side
 from delegraph.tools.differing.tolerances import (
     Tolerances,
@@ -41,7 +42,7 @@ class Job:
     Attributes:
         setup: the tested set-up.
         reference: the set-up with right results.
-        tolerance: tolerance of the outputs.
+        tolerance: tolerance of the outputs; None means the numerics profile.
         inputs: input values for both set-ups.
         runs: number of runs, as for ``diff``.
         signature: name of the signature to call; None means the whole model.
@@ -49,7 +50,7 @@ class Job:
 
     setup: Setup
     reference: Setup
-    tolerance: Tolerances
+    tolerance: Tolerances | None
     inputs: InputRequest
     runs: int | None
     signature: str | None = None
@@ -256,17 +257,20 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
     return side.outputs()
 
 
-def inner_tolerance(tolerance: Tolerances) -> Tolerance:
+def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
     """Tolerance of intermediate tensors: the one for all outputs, or the strictest one."""
-    if isinstance(tolerance, Tolerance):
+    if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:
         return tolerance[""]
     return min(tolerance.values(), key=lambda t: (t.absolute, t.relative))
 
 
-def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outcome:
-    """Return the outcome: whether the outputs *test* are within the tolerance of *reference*."""
+def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances | None) -> Outcome:
+    """Return the outcome: whether the outputs *test* are within the tolerance of *reference*.
+
+    Without any tolerance, the numerics profile is the tolerance.
+    """
     ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
     require_known_outputs(tolerance, ours)
     pairs, left, right = matched(ours, theirs)
@@ -275,9 +279,11 @@ def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outc
     for i, j in pairs:
         (entry, a), (other, b) = test[i], reference[j]
         allowed = tolerance_of(tolerance, entry)
-        if allowed is None:
+        if allowed is None and tolerance is not None:
             continue
         difference = tensor_difference(a, b, entry, other)
+        if allowed is None:
+            allowed = in_compared_numbers(rounding(b, other), difference, other)
         count = outside(difference, a, b, entry, other, allowed)
         if count:
             compared = difference.compared

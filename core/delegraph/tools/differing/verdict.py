@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +100,8 @@ def _distance(output: OutputDifference) -> float:
 
 def _extent(output: OutputDifference) -> str:
     distance = _distance(output)
+    if math.isinf(distance):
+        return "inf, as one side has NaN or infinities"
     if output.worst.raw is None or output.worst.unit != "step":
         return f"{distance:.4g}"
     return f"{distance:.4g} step{'s' * (distance != 1)}"
@@ -107,7 +110,8 @@ def _extent(output: OutputDifference) -> str:
 def _blame(layers: LayersDifference) -> str:
     """Sentence that names the layer that computes wrong results from the reference's inputs."""
     if all(x.same_inputs is None for x in layers.layers):
-        return "no layer was computed from the reference's inputs"
+        advice = ": --inner alone does that" if layers.inner == "boundaries" else ""
+        return f"no layer was computed from the reference's inputs{advice}"
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
     if wrong is None:
         return "on the reference's inputs each layer is within the numerics profile"

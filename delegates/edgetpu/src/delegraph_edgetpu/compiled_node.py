@@ -160,7 +160,7 @@ class CompiledNode:
     ) -> Interpreter:
         """Return an allocated interpreter of the executable's model.
 
-        *inputs* and *outputs* are the node's; *num_threads* is that of :meth:`prepare`.
+        *inputs* and *outputs* are tensors of the node; *num_threads* is as for :meth:`prepare`.
         """
         content = self._executable()
         executable = parse(content)

@@ -35,7 +35,7 @@ class CompiledSegment:
         edge: tensors that enter and leave the custom operator.
         partition: the mapped nodes as a model.
         mapped: the mapped operators.
-        unmapped: the other operators.
+        unmapped: operators that stay on the CPU.
         mappings: mapping of each operator, to the Edge TPU or the CPU.
         segment: number of the segment, from 0.
         segments: number of segments.

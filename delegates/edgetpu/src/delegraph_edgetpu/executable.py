@@ -2,7 +2,7 @@
 
 The real compiler's executables are flatbuffers with the identifier ``DWN1`` and instructions of a
 processor that is not documented. Executables of this package hold the partition as an ordinary
-``.tflite`` model after a header of 64 bytes, with their own identifier at the same place:
+``.tflite`` model after a header of 64 bytes. Their own identifier is at the same place:
 
 ======  ====  ============================================================
 byte    size  what (little-endian)

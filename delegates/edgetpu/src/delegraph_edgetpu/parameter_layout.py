@@ -1,7 +1,7 @@
 """Bytes of parameters on the chip: weights and biases in the layout of real executables.
 
-The array works on up to 64 outputs and on 4 inputs at a time, and so the parameters of a matrix
-product are tiles of 64 outputs. A tile has a head with the bias of each output, followed by 4 bytes
+The array works on up to 64 outputs and on 4 inputs at a time. So the parameters of a matrix product
+are tiles of 64 outputs. A tile has a head with the bias of each output, followed by 4 bytes
 for each output, group of 4 inputs and filter tap. A depthwise filter has 4 bytes for each channel
 and tap.
 
@@ -74,8 +74,8 @@ def _stored_bytes(call: Call, position: int, weights: TensorSpec) -> int:
 def _head_bytes(call: Call, position: int, weights: TensorSpec) -> int:
     """Return the bytes that the head of a tile of weights has for each output.
 
-    A bias has 4 bytes. Weights with a scale for each output have 4 bytes more, by the size that the
-    real compiler reports for a layer of 256 x 256.
+    A bias has 4 bytes. If weights have a scale for each output, an output has 4 bytes more. The
+    size that the real compiler reports for a layer of 256 x 256 shows this.
 
     Args:
         call: the operator.

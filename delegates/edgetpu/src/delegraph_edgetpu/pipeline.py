@@ -58,8 +58,8 @@ class PipelinedModelRunner:
     """Runs a chain of models, each in its own thread; results have the order of the inputs.
 
     An input of a segment is the output of the same name of an earlier segment; inputs of the first
-    segment are the pipeline's. Results are the outputs of the last segment, and outputs that no
-    segment reads. Input arrays are copied, so callers may reuse them.
+    segment are inputs of the pipeline. Results are the outputs of the last segment, and outputs
+    that no segment reads. Input arrays are copied, so callers may reuse them.
 
     ::
 
@@ -73,10 +73,10 @@ class PipelinedModelRunner:
 
     Args:
         interpreters: interpreters of the segments, in order; no other code may use them meanwhile.
-        input_queue_size: number of inputs waiting for the first segment from which ``push`` waits;
-            0 means no limit.
-        output_queue_size: number of results waiting for ``pop`` from which the last segment waits;
-            0 means no limit, so that ``push`` never waits for ``pop``.
+        input_queue_size: largest number of inputs that wait for the first segment; with more,
+            ``push`` waits. 0 means no limit.
+        output_queue_size: largest number of results that wait for ``pop``; with more, the last
+            segment waits. 0 means no limit, so that ``push`` never waits for ``pop``.
 
     Raises:
         ArgumentError: there is no interpreter, one occurs twice, or two segments do not fit

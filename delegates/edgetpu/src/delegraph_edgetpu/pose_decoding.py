@@ -1,9 +1,9 @@
 """Decodes the poses of several people from the output maps of a PoseNet.
 
-For each point of a coarse grid and each of 17 keypoints, a PoseNet returns three values: the
-likelihood of the keypoint at this point (heatmaps), its exact place (short-range offsets), and the
-place of the other end of each bone of the skeleton (mid-range offsets). A pose is built from its
-likeliest keypoint, the root, along the bones.
+A PoseNet returns three maps, with values for each point of a coarse grid. Heatmaps have the
+likelihood of each of 17 keypoints at the point. Short-range offsets lead from the point to the
+exact place of the keypoint. Mid-range offsets lead along each bone to the keypoint at the other
+end. A pose is built from its likeliest keypoint, the root, along the bones.
 
 Source:
     coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeAllPoses``. There a pose is
@@ -179,8 +179,8 @@ def decode_poses(
 class _Roots:
     """Keypoints from which poses may be built (roots), in the order of the heatmaps' elements.
 
-    The arrays ``kinds [N]``, ``places [N, 2]`` and ``logits [N]`` have the roots' keypoint numbers,
-    their places (y and x in grid steps) and their logits.
+    ``kinds [N]`` are the keypoint numbers of the roots, and ``logits [N]`` are their logits.
+    ``places [N, 2]`` are their places, y and x in grid steps.
     """
 
     kinds: Integers
@@ -278,8 +278,8 @@ def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
 def _bones_by_distance() -> tuple[Integers, ...]:
     """Return the bones at each distance from a root, ``[17, bones, 3]``; unused rows are -1.
 
-    The first index is the root. The last axis has the keypoints at the bone's near and far end, and
-    the channel of the y offset from the near to the far end.
+    The first index is the root. The last axis has three numbers of a bone: its near keypoint, its
+    far keypoint, and the channel of the y offset from the near one to the far one.
     """
     skeleton: dict[int, list[tuple[int, int]]] = {}
     for bone, (near, far) in enumerate(BONES):
@@ -301,9 +301,8 @@ def _bones_by_distance() -> tuple[Integers, ...]:
 def _channel_against(bone: int) -> int:
     """Return the channel of the y offset from the far end of a bone to its near end.
 
-    From eye to nose along the first bone, the official operator reads a channel of the other
-    direction, because it compares with ``>`` in place of ``>=``. This function does the same, to
-    give equal results.
+    For the first bone, from eye to nose, the official operator reads the channel of the other
+    direction: it has ``>`` in place of ``>=``. This function does the same, to give equal results.
     """
     return 2 * len(BONES) + bone if bone else len(BONES)
 

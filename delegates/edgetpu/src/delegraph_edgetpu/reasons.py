@@ -8,10 +8,13 @@ from enum import Enum
 from delegraph.json_records import JsonRecord
 
 AT_END = "leave it at the end of the model"
-"""Remedy for an operator that other operators depend on: where none does, it is no obstacle."""
+"""Remedy for an operator that other operators depend on.
+
+At the end of the model, it keeps no other operator from the Edge TPU.
+"""
 
 NOTHING = "none: at the end of the model, it keeps nothing else from the Edge TPU"
-"""Remedy for an operator that no operator depends on which could map."""
+"""Remedy for an operator if no operator that could map depends on it."""
 
 
 class Status(str, Enum):

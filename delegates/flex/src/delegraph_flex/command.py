@@ -83,8 +83,8 @@ def convert_command(
 ) -> int:
     """Convert a TensorFlow model; this needs TensorFlow.
 
-    SOURCE is the folder of a SavedModel, a .keras or .h5 file, or FILE.py:NAME, a function, Keras
-    model or concrete function that a Python file defines. The file is run.
+    SOURCE is the folder of a SavedModel, a .keras or .h5 file, or FILE.py:NAME. NAME is a function,
+    a Keras model or a concrete function that the Python file defines. The file is run.
     """
     if not has_tensorflow():
         raise DelegateError(

@@ -21,7 +21,7 @@ class SideEffect:
 
     Attributes:
         name: name of the effect, one word, such as ``"files"``.
-        does: what such an operator does, as the end of a sentence, such as ``"reads or writes
+        does: activity of the operators, as the end of a sentence, such as ``"reads or writes
             files"``.
         is_refused: whether such operators are rejected unless the user names them.
         when: an attribute, and a pattern of its text; operators are rejected only if it matches.

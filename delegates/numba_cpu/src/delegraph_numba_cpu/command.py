@@ -117,7 +117,8 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> No
     The model runs some dozen times, and the least time of each operator counts. The peak of
     products and of bytes read from each cache and from memory is measured in under a second.
     The roof is the least time that these allow: for products, or for reading and writing each
-    value once. What takes over 5 % of the time and reaches less than 60 % of it is a finding.
+    value once. Operators that take over 5 % of the time and reach less than 60 % of the roof are
+    findings.
 
     Nodes of other subgraphs count as part of the node that calls them.
     """

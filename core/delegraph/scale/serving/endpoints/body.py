@@ -44,7 +44,7 @@ def content_encoding(headers: Mapping[bytes, bytes]) -> str:
     """Return the encoding of the body by *headers*: ``"gzip"``, ``"deflate"``, or ``""`` for none.
 
     Raises:
-        Refusal: this server does not know it.
+        Refusal: this server does not know the encoding.
     """
     encoding = headers.get(b"content-encoding", b"").decode("latin1").strip().lower()
     if encoding in ("", "identity"):

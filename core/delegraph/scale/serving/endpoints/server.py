@@ -30,7 +30,7 @@ _MESSAGE_ROOM = 2**16
 """Bytes of a gRPC message beside the tensors."""
 
 _CALLS = 128
-"""Number of calls that a connection of gRPC may have at the same time; its client holds others."""
+"""Largest number of simultaneous calls of a gRPC connection; its client delays further calls."""
 
 
 class Server:

@@ -61,7 +61,8 @@ def read_token(file: str | None) -> Token:
         try:
             text = Path(file).read_text("ascii")
         except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"{source} cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise ArgumentError(f"{source} cannot be read: {reason}") from error
     token = text.strip()
     if not token or not token.isascii() or any(character.isspace() for character in token):
         raise ArgumentError(f"{source} holds no token: expected one word of ASCII")

@@ -125,7 +125,8 @@ class TensorFlowExecutor(Executor):
     ) -> Callable[..., Any]:
         """Return the function of eager tensors that runs the model's function *name*.
 
-        *signature* gives the types of its inputs and outputs; *state* is the interpreter's.
+        *signature* gives the types of its inputs and outputs. *state* is the state of the
+        interpreter.
         """
         # TensorFlow keeps this function forever, so it must not keep the interpreter alive.
         reference = weakref.ref(state)
@@ -238,7 +239,7 @@ def _with_names(
 ) -> Mapping[str, AttrValue]:
     """Return *attrs* with the interpreter's container, and with names for unnamed resources.
 
-    *op_def* is the operator's definition; *state* is the interpreter's.
+    *op_def* is the operator's definition; *state* is the state of the interpreter.
 
     All variables without a name are the same one; any other unnamed resource belongs to its node
     only.
@@ -315,11 +316,11 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, whose errors have a short text or are those of a function of the model.
+    """Return *call* with better errors: shorter texts, or the error of a function that it called.
 
     Args:
         call: function that computes a node.
-        state: state of the interpreter, which holds the error of a function.
+        state: state of the interpreter, which holds the error of a function of the model.
     """
 
     def run(*values: Any) -> Any:

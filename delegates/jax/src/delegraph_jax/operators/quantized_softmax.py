@@ -44,7 +44,7 @@ def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejec
 @operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 @operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 def softmax(call: Call) -> Any:
-    """Return exp(beta * x) divided by its sum over the last axis; a table has exponentials.
+    """Return SOFTMAX of 8-bit integers, with exponentials from a table.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions import moves as instructions
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 SOURCE, TARGET = 1, 2
-"""Positions of source and target strides in a loop."""
+"""Positions of the source's and the target's stride in the numbers that describe a loop."""
 
 
 @rule(instructions.COPY)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 1 << 12
-"""Largest number of loop steps of a call that is allowed whatever the size of its memory."""
+"""Number of loop steps that a call may always have, even if its memory is small."""
 
 
 def steps(*counts: int) -> int:
-    """Return the number of steps of nested loops; a loop without a step counts as one.
+    """Return an upper bound of the steps of nested loops: the product of the loops' steps.
 
-    The loops around it run even if it has no step.
+    A loop without steps counts as one step, because the loops around it still run.
 
     Args:
         counts: number of steps of each loop; a negative one counts as 0.

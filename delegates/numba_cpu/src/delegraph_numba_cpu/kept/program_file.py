@@ -89,7 +89,10 @@ MEMORY = np.dtype(
         ("records", "<i8"),
     ]
 )
-"""The place of a tensor is its index, that of a shared constant its position in ``shared``."""
+"""Fields of a piece of memory in the file.
+
+``place`` of a tensor is the tensor's index, and of a shared constant its position in ``shared``.
+"""
 
 ROW = np.dtype([("instruction", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 CPU, KEPT_PROGRAMS = "auto", True
-"""Values of the delegate's options, which are their defaults: a default delegate has no others."""
+"""Values of the delegate's options; a default delegate always has the defaults."""
 
 
 class _NotProfiled:
-    """A context whose nodes are not profiled: the host reads the model before it profiles."""
+    """Stands for the delegate context of a kept start, which is never profiled."""
 
     is_profiling = False
 

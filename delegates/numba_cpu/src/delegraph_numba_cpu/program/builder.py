@@ -191,32 +191,28 @@ class ProgramBuilder:
         found.last = -1  # of the program before, which had other rows
         return found
 
-    def record(self, key: object, instruction: Instruction, **words: Any) -> Memory:
+    def record(self, instruction: Instruction, **words: Any) -> Memory:
         """Return the memory of a record, a constant table of words that a kernel reads.
 
-        It is created once per partition.
-
         Args:
-            key: identifies the record, see :meth:`packed`.
             instruction: description of the record, with the names of its words.
             words: a value for each word, by name: an int, a float, or constants in a
                 :class:`Memory`.
         """
-        return self.records(key, instruction, [words])
+        return self.records(instruction, [words])
 
-    def records(
-        self, key: object, instruction: Instruction, records: Sequence[Mapping[str, Any]]
-    ) -> Memory:
+    def records(self, instruction: Instruction, records: Sequence[Mapping[str, Any]]) -> Memory:
         """Return the memory of several consecutive records, constant tables that a kernel reads.
 
+        Equal records of a partition are stored once.
+
         Args:
-            key: identifies the records, see :meth:`packed`.
             instruction: description of each record, with the names of its words.
             records: for each record, a value for each word, by name.
         """
         given = tuple(as_addresses(words) for words in records)
-        numbers = (instruction.pack(**as_numbers(words)) for words in given)
-        found = self.packed(key, lambda: np.concatenate(list(numbers)))
+        values = np.concatenate([instruction.pack(**as_numbers(words)) for words in given])
+        found = self.packed((instruction, values.tobytes()), lambda: values)
         found.instruction, found.records = instruction, given
         return found
 
@@ -261,8 +257,8 @@ class ProgramBuilder:
 
         Args:
             instruction: the kernel that is called, with the names of its operands (words).
-            tiles: number of parts. The kernel is called with the number of each part, in any order,
-                and reads the number of parts from its operand ``tiles`` if it has one.
+            tiles: number of parts. The kernel is called with the number of each part, in any order.
+                It reads the number of parts from its operand ``tiles``, if it has one.
             replaceable: names of the operands whose memory the operand ``target`` may take over,
                 since the kernel reads each element before it writes to that place.
             words: a value for each operand, by name: an int, a float, a :class:`Memory`, an

@@ -39,7 +39,7 @@ Waking a thread takes about as long, on a virtual machine.
 
 
 LOOKS_FOR_WORKERS = 100
-"""Largest number of times that a caller looks whether workers which it hired have begun."""
+"""Largest number of times that a caller checks whether its workers have begun."""
 
 
 class Runnable(Protocol):

@@ -154,8 +154,8 @@ class Program:
     def may_share(self, given: int, made: int) -> bool:
         """Whether an output of the partition may share the memory of one of its inputs.
 
-        It may if one kernel call copies the whole input to the output, no other call uses the
-        input, and no earlier call uses the output. The copy is then left out.
+        One kernel call must copy the whole input to the output. No other call may use the input,
+        and no earlier call the output. The copy is then left out.
 
         Args:
             given: index of the input tensor.

@@ -17,13 +17,16 @@ LONG = 3e-3
 """Seconds that no short program takes, even in its first run on untouched memory."""
 
 TRIALS = 3
-"""Number of runs alone, before and after those with workers; the fastest counts."""
+"""Number of runs without workers, before and again after those with workers; the fastest counts."""
 
 SHARED_TRIALS = 100
-"""Number of runs with workers: they are hired or woken in the first one, which takes a moment."""
+"""Number of runs with workers; the first one takes longer, since it starts or wakes the workers."""
 
 ORDER = (False,) * TRIALS + (True,) * SHARED_TRIALS + (False,) * TRIALS
-"""Whether each trial uses workers. Runs become faster at first, so both kinds come late."""
+"""Whether each trial uses workers.
+
+The first runs are slower than later ones, so runs without workers are also tried at the end.
+"""
 
 GAIN = 0.95
 """Largest share of the time in one thread that a run with workers must take to be worth them."""

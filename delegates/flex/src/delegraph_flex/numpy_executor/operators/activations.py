@@ -32,7 +32,7 @@ def relu6(node: FlexNode) -> Step:
 
 @operator("LeakyRelu")
 def leaky_relu(node: FlexNode) -> Step:
-    """Return a function that computes x where x is positive, alpha x otherwise."""
+    """Return a function that computes x where x is positive, ``alpha * x`` otherwise."""
     alpha = _alpha(node)
     return lambda x: np.where(x > 0, x, x * alpha)
 
@@ -81,14 +81,14 @@ def relu6_gradient(node: FlexNode) -> Step:
 
 @operator("LeakyReluGrad", broadcasts=True)
 def leaky_relu_gradient(node: FlexNode) -> Step:
-    """Return a function that computes dy where x is positive, alpha dy otherwise."""
+    """Return a function that computes dy where x is positive, ``alpha * dy`` otherwise."""
     alpha = _alpha(node)
     return lambda dy, x: np.where(x > 0, dy, dy * alpha)
 
 
 @operator("EluGrad", types=FLOATS, broadcasts=True)
 def elu_gradient(node: FlexNode) -> Step:
-    """Function that computes dy where y, the ELU of x, is not negative; (y + 1) dy otherwise."""
+    """Function that computes dy where y, the ELU of x, is >= 0, and ``dy * (y + 1)`` elsewhere."""
     one = node.type("T").dtype.type(1)
     return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
 
@@ -110,28 +110,28 @@ def softplus_gradient(node: FlexNode) -> Step:
 
 @operator("SoftsignGrad", types=FLOATS, broadcasts=True)
 def softsign_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient dy / (1 + |x|) squared."""
+    """Return a function that computes the gradient ``dy / (1 + |x|)**2``."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
 
 
 @operator("SigmoidGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def sigmoid_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient dy y (1 - y), with y the sigmoid."""
+    """Return a function that computes the gradient ``dy * y * (1 - y)``; y is the sigmoid."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * y * (one - y)
 
 
 @operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def tanh_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient dy (1 - y y), with y the hyperbolic tangent."""
+    """Function that computes the gradient ``dy * (1 - y**2)``; y is the hyperbolic tangent."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * (one - y * y)
 
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def square_root_gradient(node: FlexNode) -> Step:
-    """Return a function for the gradient of a square root, from the root y and dy: dy / (2 y).
+    """Return a function that computes the gradient ``dy / (2 * y)``; y is the square root.
 
     For complex numbers, y is conjugated first.
     """
@@ -141,14 +141,20 @@ def square_root_gradient(node: FlexNode) -> Step:
 
 @operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
-    """Function that computes -dy y y y / 2, with y the reciprocal root; complex y conjugated."""
+    """Return a function that computes ``-dy * y**3 / 2``.
+
+    Here y is the reciprocal of a square root; complex y are conjugated.
+    """
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
 
 @operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_gradient(node: FlexNode) -> Step:
-    """Return a function that computes -dy y y, with y the reciprocal; complex y conjugated."""
+    """Return a function that computes ``-dy * y**2``.
+
+    Here y is the reciprocal; complex y are conjugated.
+    """
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)
 
 

@@ -83,13 +83,13 @@ def divide_and_floor(node: FlexNode) -> Step:
 
 @operator("FloorMod", types=REAL, broadcasts=True)
 def floor_remainder(node: FlexNode) -> Step:
-    """Function that computes x - floor(x / y) y, broadcast; the result has the sign of y."""
+    """Function that computes ``x - floor(x / y) * y``, broadcast, with the sign of y."""
     return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
 
 
 @operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
 def truncating_remainder(node: FlexNode) -> Step:
-    """Function that computes x - trunc(x / y) y, broadcast; the result has the sign of x."""
+    """Function that computes ``x - trunc(x / y) * y``, broadcast, with the sign of x."""
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 

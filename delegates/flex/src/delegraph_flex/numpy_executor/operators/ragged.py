@@ -77,9 +77,10 @@ def ragged_range(node: FlexNode) -> Step:
 
 
 def _for_each(bound: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return *bound* repeated for each number of its range; a single bound stays a scalar array.
+    """Return each range's value in *bound*, repeated for all elements of the range.
 
-    *lengths* are the numbers of elements of the ranges.
+    *lengths* are the numbers of elements of the ranges. If *bound* has a single element, it is
+    returned unchanged, since it broadcasts.
     """
     return bound if bound.size == 1 else bound.repeat(lengths)
 

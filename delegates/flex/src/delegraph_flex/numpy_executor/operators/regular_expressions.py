@@ -22,7 +22,7 @@ def _re2() -> Any:
     """Module ``re2``: its distribution has no wheels for the newest Pythons.
 
     Raises:
-        Unsupported: it is not installed.
+        Unsupported: the module is not installed.
     """
     try:
         import re2

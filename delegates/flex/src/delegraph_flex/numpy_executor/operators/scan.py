@@ -40,9 +40,9 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
 
 
 def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
-    """Return the function of a cumulative function, with attributes ``exclusive`` and ``reverse``.
+    """Return a function that applies *scan*, by the attributes ``exclusive`` and ``reverse``.
 
-    *scan* computes it along an axis; *start* is the value before the first element.
+    *scan* computes cumulative values along an axis; *start* is the value before the first element.
     """
     is_exclusive, is_reverse = node.bool("exclusive", False), node.bool("reverse", False)
 

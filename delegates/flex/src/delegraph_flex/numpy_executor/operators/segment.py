@@ -24,7 +24,7 @@ _SCALES: dict[str, Scale | None] = {"Sum": None, "Mean": np.asarray, "SqrtN": np
 
 
 _MANY = 1 << 14
-"""Number of elements from which they are first sorted by segment, to combine whole rows."""
+"""Number of elements from which on rows are sorted by segment before they are combined."""
 
 
 @operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)

@@ -19,9 +19,10 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 def _but(
     function: Callable[..., Any], *exceptions: tuple[Callable[..., Any], float]
 ) -> Callable[..., Any]:
-    """Return *function* with other values where conditions hold.
+    """Return *function* with some results replaced.
 
-    Of several, the last condition counts.
+    Each of *exceptions* is a condition on the arguments and the result where it holds. If several
+    conditions hold, the last one counts.
     """
 
     def run(*arrays: NDArray[Any]) -> Any:

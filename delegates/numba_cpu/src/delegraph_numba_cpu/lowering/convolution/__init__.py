@@ -1,1 +1,1 @@
-"""Convolutions and matrix products: claims, constants, packing and fusers."""
+"""Convolutions and matrix products: their claims, their packed weights, and their fusers."""

@@ -192,7 +192,7 @@ class Residual:
         members: positions of the fused nodes after the convolution's; empty without an ADD.
         other: the tensor that is added to the convolution's result; None without an ADD. It may
             have fewer channels, as if zeros followed.
-        activations: of the sum; without an ADD, those of the convolution.
+        activations: activations of the sum, or of the convolution if there is no ADD.
     """
 
     members: tuple[int, ...]

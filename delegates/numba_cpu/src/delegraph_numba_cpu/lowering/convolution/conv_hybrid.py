@@ -33,7 +33,7 @@ PIECE = 16_384
 """Number of activations that one tile measures or quantizes: some microseconds of work."""
 
 GROUP = 64
-"""Number of outputs whose weights are packed together."""
+"""Number of output columns whose weights are packed together."""
 
 ACTIVATION_ZERO = 128
 """Stored value of a quantized activation of 0."""
@@ -164,8 +164,6 @@ def emit_product(
     **words: Any,
 ) -> None:
     """Add kernel calls that quantize a node's float input, and multiply it by integer weights.
-
-    The product is that of the quantized input and integer weights.
 
     Args:
         call: the node that is turned into kernel calls.

@@ -22,17 +22,16 @@ CACHED_BYTES = 24 * 1024
 """Number of bytes of matrix rows that are processed together."""
 
 ROWS = 14
-"""Number of matrix rows that are processed together is a multiple of this, for all micro-kernels.
-"""
+"""Divisor of the number of matrix rows processed together, which fits all micro-kernels."""
 
 COLUMNS, LEAST_COLUMNS = 64, 32
-"""Columns of a part of a matrix: all that a micro-kernel takes, and for workers without a part."""
+"""Columns of a part of a matrix: a micro-kernel's number, and the least to occupy more workers."""
 
 PRODUCTS_A_NANOSECOND = 200
 """Approximate number of products of two bytes that are computed in a nanosecond."""
 
 RESULT_PRODUCTS = 50
-"""Cost of a result beside its products, in products."""
+"""Number of products that take as long as scaling and storing one result."""
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
@@ -62,8 +61,13 @@ def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
 def column_tiles_for(builder: ProgramBuilder, tiles: int, row_tiles: int, outputs: int) -> int:
     """Return the number of parts into which *outputs* columns of a matrix are divided.
 
-    It is a multiple of the number of workers if possible, unless its *row_tiles* already are.
-    *tiles* is the number of parts of the whole product.
+    It is a multiple of the number of workers if possible, unless *row_tiles* already is.
+
+    Args:
+        builder: builder of the program.
+        tiles: number of parts of the whole product.
+        row_tiles: number of parts into which the rows are divided.
+        outputs: number of columns.
     """
     workers, most = builder.workers, tiles // row_tiles
     if row_tiles % workers == 0 or outputs <= LEAST_COLUMNS:
@@ -247,7 +251,7 @@ def pack_windows_record(
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
         "line_bytes": line_bytes,
     }  # fmt: skip
-    return builder.record(("windows", *words.values()), instructions.WINDOWS, **words)
+    return builder.record(instructions.WINDOWS, **words)
 
 
 def pack_matrix(
@@ -283,8 +287,8 @@ def pack_matrices(
         key: see :func:`pack_matrix`.
         shift: see :func:`pack_matrix`.
     """
-    name = (call.node.outputs[0], key, shift, builder.exact)
     count, outputs, depth = stack.shape
+    name = (call.node.outputs[0], key, shift, builder.exact, depth)  # gaps between lines add to it
     values, sum_factor = signed_bytes(stack)
     weights = builder.packed(
         ("weights", *name),
@@ -314,4 +318,4 @@ def pack_matrices(
         }
         for i in range(count)
     ]
-    return builder.records(("matrix", *name), instructions.MATRIX, records)
+    return builder.records(instructions.MATRIX, records)

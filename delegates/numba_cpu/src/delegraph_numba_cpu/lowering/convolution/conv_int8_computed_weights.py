@@ -55,7 +55,7 @@ def emit_packed(
         headers=packed + headers,
         matrices=packed,
         header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
-        matrix=builder.record(("matrix", *name), instructions.MATRIX, **record),
+        matrix=builder.record(instructions.MATRIX, **record),
         images=images,
         depth=depth,
         outputs=outputs,

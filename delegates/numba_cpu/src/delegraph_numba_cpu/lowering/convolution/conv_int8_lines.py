@@ -84,7 +84,7 @@ def _has_signed_bytes(product: Product) -> bool:
 
 
 def _are_dense(window: Window) -> bool:
-    """Whether windows leave out no input, and padding comes before the first of it, if at all."""
+    """Whether there are windows, without gaps between them or before the first window."""
     return 0 < window.stride <= window.kernel and window.before >= 0 < window.output
 
 

@@ -111,4 +111,4 @@ def pack_taps(
         "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
         "is_paired": int(is_paired), "plane_columns": in_planes,
     }  # fmt: skip
-    return builder.record(("taps", *name), TAPS, **record)
+    return builder.record(TAPS, **record)

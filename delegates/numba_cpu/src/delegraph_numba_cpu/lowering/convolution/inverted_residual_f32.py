@@ -42,15 +42,15 @@ CHUNK_PIXELS = 56
 HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 """Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
 
-Layers that are not fused write their images to memory, or where the other threads then read them.
-The larger the image is, the more this costs, beside computing rows twice.
+Without fusion, layers write and read whole images instead. The larger the image is, the more time
+that takes, and so the more rows may be computed twice.
 """
 
 CROWDED = 256
-"""Number of bytes at whose multiples pixels compete for few sets of the cache."""
+"""Number of bytes at whose multiples no pixels are stored, as they would share few cache sets."""
 
 SMALL_HALO = 0.15
-"""Largest share of rows computed twice with more tiles than workers."""
+"""Largest share of rows computed twice that allows more tiles than workers."""
 
 
 @dataclass(frozen=True, slots=True)

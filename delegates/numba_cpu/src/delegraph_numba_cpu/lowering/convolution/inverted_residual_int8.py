@@ -40,8 +40,11 @@ MOST_TOGETHER = 16
 """Largest number of rows that are multiplied together."""
 
 HEIGHT, TILE_HEIGHT = 7, 16
-"""Rows of the largest micro-kernel; those of other levels divide work just as well. And those of
-matrix registers, which read rows so seldom that these may be in a slower cache."""
+"""Rows that a micro-kernel multiplies together: with vector registers, and with matrix registers.
+
+The first number fits micro-kernels of all levels. Matrix registers read rows less often, so rows
+may be in a slower cache.
+"""
 
 TILE_CACHED_BYTES = 96 * 1024
 

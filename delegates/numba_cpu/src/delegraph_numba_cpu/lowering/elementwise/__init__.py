@@ -1,1 +1,1 @@
-"""Element-wise operators: claims, and chains of steps."""
+"""Element-wise operators: their claims, and their lowering to chains."""

@@ -67,7 +67,7 @@ class Geometry:
 
     @property
     def layout(self) -> int:
-        """How a source is stored, compared with the target that it is broadcast to.
+        """Layout of a source in memory: direct, periodic or strided, relative to the target.
 
         It holds for pieces whose length is a multiple of :attr:`period`.
         """

@@ -59,7 +59,7 @@ FUNCTIONS = {
 }
 
 FUSED = ("ADD", "SUB", "MUL", "DIV")
-"""Operators with a fused activation; their results are finite, too."""
+"""Operators that may have a fused activation."""
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
 """Function that adds a node's steps to a chain, and returns the operand of its results."""

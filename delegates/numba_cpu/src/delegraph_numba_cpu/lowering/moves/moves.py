@@ -1,7 +1,7 @@
 """Moves between parts of tensors, planned with array views and run by one kernel.
 
-A :class:`Part` is selected by NumPy indexing of an array that stands for the tensor. Address and
-strides of the view tell where the elements are; values are never read.
+A :class:`Part` is selected by NumPy indexing of a placeholder, an array of the tensor's shape
+without memory. Address and strides of the view tell where the elements are; values are never read.
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ SQUARE_ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of a tensor as a strided view, whose addresses are known later.
+    """Elements of a tensor, selected by a view of a placeholder array of the tensor's shape.
+
+    The view's strides and its offset in the placeholder say where the elements are in memory.
 
     Attributes:
         memory: the tensor's memory.
-        array: a view of the array that stands for the whole tensor.
-        origin: address of the array that stands for the whole tensor.
+        array: a view of the placeholder, with the selected elements.
+        origin: address of the placeholder.
     """
 
     memory: Memory

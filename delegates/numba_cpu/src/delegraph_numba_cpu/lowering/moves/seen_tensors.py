@@ -115,20 +115,14 @@ def _is_move(call: Call) -> bool:
 
 
 def _moved(call: Call, array: Array) -> Array | None:
-    """Return a view of a node's output in the memory of *array*, its input; None without one.
-
-    None if impossible.
-    """
+    """Return a view of a node's output in the memory of *array*, its input; None if impossible."""
     if call.name == "TRANSPOSE":
         return array.transpose(integers(call.input(1)))
     return reshaped(array, call.output().shape)
 
 
 def _moved_back(call: Call, array: Array) -> Array | None:
-    """Return a view of a node's input in the memory of *array*, its output; None without one.
-
-    None if impossible.
-    """
+    """Return a view of a node's input in the memory of *array*, its output; None if impossible."""
     if call.name == "TRANSPOSE":
         return array.transpose(np.argsort(integers(call.input(1))))
     return reshaped(array, call.input(0).shape)

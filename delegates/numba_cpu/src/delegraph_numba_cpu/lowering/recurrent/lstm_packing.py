@@ -12,10 +12,10 @@ STRIP = 64
 """Number of columns of a strip."""
 
 BLOCK = 16
-"""Number of columns of a gate is a multiple of this."""
+"""Divisor of the number of columns of a gate."""
 
 DEPTH = 8
-"""Number of rows of a strip is a multiple of this."""
+"""Divisor of the number of rows of a strip."""
 
 
 def padded(count: int, unit: int) -> int:

@@ -1,0 +1,315 @@
+"""CSV tables as rows: a line of column names, then one row of numbers and texts a line."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.quantities import plural
+from delegraph.scale.rows import Columns, fitted_column, stacked
+from delegraph.scale.sources import Inputs, Rows, Table
+from delegraph.tools.model_call import Details, declared_shape, input_name
+
+_DELIMITERS = ",;\t"
+
+_LISTED = 12
+"""Largest number of columns that an error lists one by one."""
+
+_REAL = re.compile(r"[.eEnN]")
+"""What only texts of real numbers have; texts of integers lack it."""
+
+_CODE = re.compile(r"[+]|-?0\d")
+"""The beginning of texts that are numbers, and lose it as such."""
+
+_TRUTH = {"true": 1, "false": 0}
+
+_KINDS = (int, float, str)
+"""Types of columns that are no inputs; a column has the first that all of its cells have."""
+
+
+class CsvRows(Table):
+    """The lines of a CSV file as rows, under the column names of its first line.
+
+    An input is one column of numbers, texts or JSON lists; or consecutive columns ``FIRST:LAST``
+    with one number each; or all columns, if there are as many as the only input has elements.
+    Cells are separated by the comma, the semicolon or the tab, whichever the first line has most.
+
+    Args:
+        path: path of the file.
+        inputs: inputs of the model.
+
+    Raises:
+        ArgumentError: the first line has no names, an input has no column, or quotes do not match.
+    """
+
+    def __init__(self, path: str, inputs: Inputs) -> None:
+        super().__init__(path, inputs)
+        self._starts = array("q")  # offsets at which rows begin
+        self._lines = array("q")  # numbers of lines before these offsets
+        with open(path, "rb") as file:
+            line = file.readline()
+            if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise ArgumentError(f"{path!r} is UTF-16, expected UTF-8")
+            first = line.decode(errors="backslashreplace")
+            self._delimiter = max(_DELIMITERS, key=first.count)
+            file.seek(0)
+            reader = _Records(file, self._delimiter)
+            try:
+                self._names = [name.strip() for name in next(reader.records(), [])]
+                self._places = self._found_columns()
+                self._read_all(reader)
+            except csv.Error as error:
+                raise ArgumentError(f"{path!r}, line {reader.line}: {error}") from error
+
+    def _found_columns(self) -> dict[str, list[int]]:
+        """Return the places of the columns of each input.
+
+        Raises:
+            ArgumentError: the first line has no usable names, or an input has no column.
+        """
+        names = self._names
+        if _are_numbers(names):
+            raise ArgumentError(
+                f"{self.path!r}: the first line has numbers, expected names of columns"
+            )
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise ArgumentError(f"{self.path!r} has more than one column {twice[0]!r}")
+        return {name: self._columns_of(name, entry) for name, entry in self.inputs.items()}
+
+    def _columns_of(self, name: str, details: Details) -> list[int]:
+        if name in self._names:
+            return [self._names.index(name)]
+        shape = _row_shape(details)
+        count = -1 if -1 in shape else int(np.prod(shape))
+        span = self._span(name)
+        if span is not None:
+            if count not in (-1, len(span)):
+                raise ArgumentError(
+                    f"{input_name(details)}: {name!r} are {len(span)} columns of {self.path!r}, "
+                    f"expected {count}, one for each element"
+                )
+            return span
+        named = [place for place, column in enumerate(self._names) if column]
+        if len(self.inputs) == 1 and len(named) == count:
+            return named
+        raise ArgumentError(self._missing(name, count))
+
+    def _span(self, name: str) -> list[int] | None:
+        """Return the places of the columns ``FIRST:LAST``; None if *name* is no such text."""
+        for colon in re.finditer(":", name):
+            ends = name[: colon.start()], name[colon.end() :]
+            if all(end in self._names for end in ends):
+                first, last = map(self._names.index, ends)
+                return list(range(first, last + 1) or range(first, last - 1, -1))
+        return None
+
+    def _missing(self, name: str, count: int) -> str:
+        """Text about the input *name*, which has no column, and *count* elements; -1 is any."""
+        columns = self._names
+        if len(columns) > _LISTED:
+            columns = [*columns[: _LISTED - 2], "...", columns[-1]]
+        what = "INPUT=COLUMN (inputs={...}) names others"
+        if count != 1:
+            numbers = f"{count} consecutive ones" if count > 0 else "consecutive ones"
+            what = f"INPUT=COLUMN (inputs={{...}}) names another, INPUT=FIRST:LAST {numbers}"
+        return (
+            f"{self.path!r} has no {name!r}{did_you_mean(name, self._names)}; its "
+            f"{plural(len(self._names), 'column')}: {', '.join(columns)}; --input-column {what}"
+        )
+
+    def _read_all(self, reader: _Records) -> None:
+        """Find the rows and, from all cells, the types of columns, which no row has alone."""
+        used = {place for places in self._places.values() for place in places}
+        kinds = {place: 0 for place in range(len(self._names)) if place not in used}
+        integers = {
+            name: places
+            for name, places in self._places.items()
+            if np.dtype(self.inputs[name]["dtype"]).kind in "iu"
+        }
+        start, line = reader.offset, reader.line
+        for record in reader.records():
+            self._starts.append(start)
+            self._lines.append(line)
+            start, line = reader.offset, reader.line
+            if len(record) != len(self._names):
+                continue
+            for place, kind in kinds.items():
+                while not _is_of(record[place], _KINDS[kinds[place]]):
+                    kinds[place] = kind = kind + 1
+            for name in list(integers):
+                if any(_REAL.search(record[place]) for place in integers[name]):
+                    del integers[name]
+        self._kinds = kinds
+        self._integers = set(integers)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def read(self, start: int, stop: int) -> Rows:
+        """Return the rows from *start* to before *stop*."""
+        passed: list[Sequence[str]] = []
+        given: list[Columns] = []
+        unread: dict[int, str] = {}
+        with open(self.path, "rb") as file:
+            file.seek(self._starts[start])
+            reader = _Records(file, self._delimiter, self._lines[start])
+            for place, record in enumerate(islice(reader.records(), stop - start)):
+                try:
+                    given.append(self._given(record))
+                except ValueError as error:
+                    unread[place] = f"line {reader.line}: {error}"
+                passed.append(record)
+        return Rows(
+            {
+                self._names[place]: _column([row[place : place + 1] for row in passed], kind)
+                for place, kind in self._kinds.items()
+            },
+            {name: stacked([row[name] for row in given]) for name in self.inputs if given},
+            unread,
+        )
+
+    def _given(self, record: Sequence[str]) -> Columns:
+        """Return the model's inputs from the cells of a row, by input name.
+
+        Raises:
+            ValueError: the number of cells is wrong, or cells do not fit their input.
+        """
+        if len(record) != len(self._names):
+            raise ValueError(f"has {len(record)} cells, expected {len(self._names)}")
+        return {
+            name: self._value(name, {self._names[place]: record[place] for place in places})
+            for name, places in self._places.items()
+        }
+
+    def _value(self, name: str, row: Mapping[str, str]) -> NDArray[Any]:
+        """Return the value of an input from its cells by column name."""
+        cells = list(row.values())
+        details, shape = self.inputs[name], _row_shape(self.inputs[name])
+        dtype = np.dtype(details["dtype"])
+        values: NDArray[Any]
+        if len(cells) == 1 and cells[0].lstrip().startswith("["):
+            values = _listed(next(iter(row)), cells[0])
+        elif dtype.kind in "SOU":
+            values = np.array(cells)
+        else:
+            values = np.array([self._number(name, *item) for item in row.items()])
+        if values.dtype.kind in "if" and dtype.kind in "iufb":
+            values = self._as_numbers_of(values, name, dtype)
+        if values.ndim == 1 and shape.count(-1) < 2 and values.size == abs(np.prod(shape)):
+            values = values.reshape(shape)
+        fitted: NDArray[Any] = fitted_column(values[np.newaxis], details, name)[0]
+        return fitted
+
+    def _number(self, name: str, column: str, cell: str) -> float:
+        """Return the number in a cell: real if any cell of the input is, else an integer."""
+        try:
+            return int(cell) if name in self._integers else float(cell)
+        except ValueError:
+            truth = _TRUTH.get(cell.strip().lower())
+            if truth is not None:
+                return truth
+        raise ValueError(
+            f"the cell of {column!r} is {cell!r}, expected a number" if cell.strip()
+            else f"the cell of {column!r} is empty"
+        )  # fmt: skip
+
+    def _as_numbers_of(self, values: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return numbers as real ones or integers: those that the whole column has."""
+        if dtype.kind == "f" or (dtype.kind in "iu" and name not in self._integers):
+            values = values.astype(np.float64)
+        is_quantized = self.inputs[name]["quantization"][0]
+        if dtype.kind == "b" and np.isin(values, (0, 1)).all():
+            return values.astype(bool)
+        if dtype.kind in "iu" and not is_quantized and np.array_equal(values, np.rint(values)):
+            return values.astype(np.int64)
+        return values
+
+
+def _listed(column: str, cell: str) -> NDArray[Any]:
+    """Return the array in a cell, a JSON list.
+
+    Raises:
+        ValueError: the cell is no JSON list, or its lists differ in length.
+    """
+    try:
+        found = json.loads(cell)
+    except ValueError as error:
+        raise ValueError(f"the cell of {column!r} is no list in JSON: {error}") from error
+    try:
+        return np.asarray(found)
+    except ValueError as error:
+        raise ValueError(f"the cell of {column!r} has lists of different lengths") from error
+
+
+class _Records:
+    """Records of an open CSV file, with the place behind the last one.
+
+    Attributes:
+        offset: bytes that were read.
+        line: number of the last line that was read.
+    """
+
+    def __init__(self, file: BinaryIO, delimiter: str, line: int = 0) -> None:
+        self._file = file
+        self.offset = 0
+        self.line = line
+        self._reader = csv.reader(
+            self._decoded(), delimiter=delimiter, strict=True, skipinitialspace=True
+        )
+
+    def _decoded(self) -> Iterator[str]:
+        for line in self._file:
+            text = line.removeprefix(codecs.BOM_UTF8) if self.line == 0 else line
+            self.offset += len(line)
+            self.line += 1
+            yield text.decode(errors="backslashreplace")
+
+    def records(self) -> Iterator[list[str]]:
+        """Yield the cells of each record; blank lines are none."""
+        return (record for record in self._reader if record)
+
+
+def _row_shape(details: Details) -> list[int]:
+    """Shape of an input's row: that of the input without its first axis, unless that is all."""
+    declared = declared_shape(details)
+    return declared[1:] if len(declared) > 1 or declared in ([1], [-1]) else declared
+
+
+def _is_of(cell: str, kind: type[Any]) -> bool:
+    """Whether *kind* keeps what a cell says: ``007`` is no number. Empty cells are of any kind."""
+    if kind is str or not cell:
+        return True
+    try:
+        kind(cell)
+    except ValueError:
+        return False
+    return _CODE.match(cell) is None
+
+
+def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
+    """Return the cells of a column, each alone in a list; a missing one's list is empty."""
+    if _KINDS[kind] is str:
+        return np.array([cell[0] if cell else "" for cell in cells], object)
+    values = [_KINDS[kind](cell[0]) if cell and cell[0] else None for cell in cells]
+    return np.array(values, None if None not in values else object)
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    """Whether a first line is a row; numbers 0, 1, 2, which count columns, are their names."""
+    try:
+        found = [float(name) for name in names]
+    except ValueError:
+        return False
+    return found not in ([*range(len(found))], [*range(1, len(found) + 1)])

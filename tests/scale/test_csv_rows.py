@@ -1,0 +1,106 @@
+"""CSV tables as rows: the columns of inputs, the types of cells, and bad lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.scale.csv_rows import CsvRows
+from delegraph.scale.sources import Inputs, Rows
+
+
+def inputs(dtype: Any = np.float32, shape: tuple[int, ...] = (1, 3), scale: float = 0) -> Inputs:
+    """Return the details of a single input ``x``."""
+    sizes = np.array(shape, np.int32)
+    details = {"name": "x", "index": 0, "shape": sizes, "shape_signature": sizes}
+    return {"x": details | {"dtype": dtype, "quantization": (scale, 0)}}
+
+
+def rows_of(tmp_path: Path, text: str, given: Inputs) -> Rows:
+    path = tmp_path / "data.csv"
+    path.write_text(text, encoding="utf-8")
+    return CsvRows(str(path), given).read(0, 99)
+
+
+def columns(first: str, given: Inputs) -> Inputs:
+    return {first: given["x"]}
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b,c\n1,2,3.5\n", "a;b;c\n\n1;2; 3.5", '"a"\tb\tc\r\n1\t2\t3.5\n']
+)
+def test_columns_of_numbers_are_the_only_input(text: str, tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, text, inputs())
+    np.testing.assert_array_equal(rows.given["x"], [[1, 2, 3.5]])
+    assert not rows.passed
+    assert rows.given["x"].dtype == np.float32
+
+
+def test_consecutive_columns_are_an_input_and_the_others_keep_their_types(tmp_path: Path) -> None:
+    text = "id,a,b,c,code,score,name\n7,1,2,3,007,.5,Ann\n8,4,5,6,1,,\n"
+    rows = rows_of(tmp_path, text, columns("a:c", inputs(shape=(1, 3, 1))))
+    np.testing.assert_array_equal(rows.given["a:c"][..., 0], [[1, 2, 3], [4, 5, 6]])
+    assert {name: values.tolist() for name, values in rows.passed.items()} == {
+        "id": [7, 8],
+        "code": ["007", "1"],
+        "score": [0.5, None],
+        "name": ["Ann", ""],
+    }
+
+
+def test_integers_of_a_column_with_a_real_number_are_real(tmp_path: Path) -> None:
+    quantized = inputs(np.int8, scale=0.5)
+    rows = rows_of(tmp_path, "a,b,c\n1,2,3\n4,5,6.0\n", quantized)
+    np.testing.assert_array_equal(rows.given["x"], [[2, 4, 6], [8, 10, 12]])
+    rows = rows_of(tmp_path, "a,b,c\n1,2,3\n4,5,6\n", quantized)
+    np.testing.assert_array_equal(rows.given["x"], [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cell", "expected"),
+    [
+        (np.float32, "2", 2.0),
+        (np.float32, "nan", np.nan),
+        (np.int32, "2.0", 2),
+        (np.bool_, "True", True),
+        (np.bytes_, "3 words, here", "3 words, here"),
+    ],
+)
+def test_a_cell_of_each_type(dtype: Any, cell: str, expected: Any, tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, f'x,y\n"{cell}",1\n', inputs(dtype, (1, 1)))
+    np.testing.assert_array_equal(rows.given["x"], [[expected]])
+
+
+def test_bad_lines_are_told_and_the_others_are_read(tmp_path: Path) -> None:
+    text = "a,b,c\n1,2,3\n1,2\n\n1,x,3\n1,,3\n4,5,6\n"
+    rows = rows_of(tmp_path, text, inputs())
+    np.testing.assert_array_equal(rows.given["x"], [[1, 2, 3], [4, 5, 6]])
+    assert rows.unread == {
+        1: "line 3: has 2 cells, expected 3",
+        2: "line 5: the cell of 'b' is 'x', expected a number",
+        3: "line 6: the cell of 'b' is empty",
+    }
+    rows = rows_of(tmp_path, "x\n1.5\n", inputs(np.int32, (1, 1)))
+    assert "holds float64, expected int32" in rows.unread[0]
+
+
+def test_lists_that_are_none_are_told(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, 'x\n[1\n"[[1], [2, 3]]"\n', inputs())
+    assert "line 2: the cell of 'x' is no list in JSON: Expecting" in rows.unread[0]
+    assert rows.unread[1] == "line 3: the cell of 'x' has lists of different lengths"
+
+
+def test_another_encoding_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,c\n1,2,3\n", encoding="utf-16")
+    with pytest.raises(ArgumentError, match="is UTF-16, expected UTF-8"):
+        CsvRows(str(path), inputs())
+
+
+def test_a_span_of_the_wrong_size_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"'a:b' are 2 columns of .*, expected 3, one for each"):
+        rows_of(tmp_path, "a,b,c\n1,2,3\n", columns("a:b", inputs()))

@@ -1,0 +1,36 @@
+"""What a process of the sweep leaves behind of an error that ends it."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from delegraph.testing.sweep import last_words
+from delegraph.testing.sweep.workers import Limits, Worker
+
+
+def test_an_error_names_its_innermost_place() -> None:
+    try:
+        last_words.innermost(3)  # type: ignore[arg-type]
+    except TypeError as error:
+        words = last_words.of_error(error).decode()
+    assert last_words.error(words).startswith("TypeError: expected string")
+    assert last_words.innermost(words) == "sweep/last_words.innermost"
+
+
+def test_a_worker_that_ends_by_an_error_says_which() -> None:
+    def work(*_: Any) -> None:
+        raise MemoryError("too little")
+
+    worker = Worker(work, Limits(1, 1 << 30))
+    try:
+        worker.child.wait(30)
+        fault = worker.cause_of_death(late=False)
+    finally:
+        worker.close()
+    assert fault.detail.startswith("exit code 1 in ")
+    assert fault.detail.endswith("MemoryError: too little")
+
+
+def test_a_signal_leaves_no_error() -> None:
+    assert not last_words.error(f"Fatal Python error: {signal.SIGSEGV.name}")
