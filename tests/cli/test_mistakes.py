@@ -28,6 +28,7 @@ MISTAKES = {
     "run cut.tflite": CUT,
     "run empty.tflite": "'empty.tflite' is empty; check that",
     "run https://example.com/m.tflite": "it is an address: download the file first",
+    "run FLOAT -i ../.": r"takes one input, not the folder '../.'; predict runs folders",
     "run .": "it is a folder, no TFLite model: it has ",
     "run FLOAT -d nosuch": NO_DELEGATE.format("nosuch"),
     "run FLOAT --input imag=0": r"'imag=0' \(did you mean 'image'\?\) names none of the inputs: ",

@@ -60,6 +60,14 @@ def test_other_outputs_are_summed_up() -> None:
     assert summary.first == tuple(range(8))
 
 
+def test_stored_integers_come_with_their_scale() -> None:
+    values = np.arange(12, dtype=np.int8).reshape(3, 4)
+    summary = summarize(values, QUANTIZED)
+    assert (summary.scale, summary.zero_point) == (0.5, 10)
+    assert summarize(values, PLAIN).scale is None
+    assert summarize(values.astype(np.float32), QUANTIZED).zero_point is None
+
+
 @pytest.mark.parametrize(
     ("values", "first"),
     [

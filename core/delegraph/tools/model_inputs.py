@@ -92,6 +92,10 @@ def _what_numbers(text: str, details: Details) -> str:
     several = f"one number for all {count:,}, all of them with commas" if count != 1 else "a number"
     is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
     advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
+    if os.path.isdir(text):
+        return (
+            f"{input_name(details)} takes one input, not the folder {text!r}; predict runs folders"
+        )
     given = f"the file {text!r}" if os.path.isfile(text) else repr(text)
     return (
         f"{input_name(details)} takes numbers, not {given}: give 'random', 'zeros', {several}, "

@@ -44,6 +44,8 @@ class OutputSummary:
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: smallest score of a class in *top*; None if the output is not class scores.
+        scale: real value of one step of the stored integers; None if they are not quantized.
+        zero_point: stored integer of the real value 0; None if they are not quantized.
     """
 
     name: str
@@ -55,6 +57,8 @@ class OutputSummary:
     maximum: float | None
     first: tuple[Any, ...]
     threshold: float | None = None
+    scale: float | None = None
+    zero_point: int | None = None
 
 
 def summarize(
@@ -76,6 +80,7 @@ def summarize(
     values = np.asarray(values)
     has_classes = holds_scores(values, labels) and (labels or _is_distribution(values, details))
     best = best_classes(values, details, labels, top) if has_classes else ()
+    scale, zero_point = details["quantization"] if values.dtype.kind in "iu" else (0.0, 0)
     ordered = values.size > 0 and values.dtype.kind not in "OSUc"
     return OutputSummary(
         details["name"],
@@ -87,6 +92,8 @@ def summarize(
         float(values.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
         threshold if best else None,
+        float(scale) if scale else None,
+        int(zero_point) if scale else None,
     )
 
 

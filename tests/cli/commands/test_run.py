@@ -175,6 +175,7 @@ def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) ->
 def test_numbers_that_are_no_probabilities_are_no_classes(delegraph: Command, scores: Path) -> None:
     ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
     assert "score class" not in ran.lines
+    assert "stored integers; real value = 0.5 x (stored - 100)" in ran.lines
 
 
 @pytest.fixture

@@ -175,6 +175,21 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
         for fact, o in zip(facts, outputs, strict=True)
     ]
     print_table(out, columns, rows, names=() if taken + _LEAST_ROOM < out.width else ("name",))
+    for output in outputs:
+        if output.scale is not None and output.index not in shown:
+            whose = f"{shortened(output.name)}: " if len(outputs) > 1 else ""
+            print_paragraph(out, f"{whose}{_real(output)}")
+
+
+def _real(output: OutputSummary) -> str:
+    """Text that says which real values the stored integers of a quantized output mean.
+
+    Args:
+        output: summary of the output.
+    """
+    zero = output.zero_point or 0
+    stored = f"(stored {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "stored"
+    return f"stored integers; real value = {output.scale:g} x {stored}"
 
 
 def _times(answer: RunAnswer) -> str:
