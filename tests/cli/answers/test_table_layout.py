@@ -63,6 +63,13 @@ def test_long_names_keep_the_part_in_which_they_differ() -> None:
     assert shown[-1] == "input"
 
 
+@pytest.mark.parametrize("names", [["", ""], ["", "", "y"], ["same_long_name"] * 3])
+@pytest.mark.parametrize("limit", [0, 3, 5, 7])
+def test_names_that_are_empty_or_equal_are_shortened_alike(names: list[str], limit: int) -> None:
+    shown = shortened_names(names, limit)
+    assert len(set(shown)) == len(set(names))
+
+
 REASONS = [
     Column("count", ("17",), is_number=True),
     Column("out", ("546.4 kB",), is_number=True),

@@ -237,10 +237,13 @@ def shortened_names(names: Sequence[str], limit: int) -> tuple[str, ...]:
     ('block_1/.../Conv2D', 'block_2/.../Conv2D')
     """
     found = [shortened(name, limit) for name in names]
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, set[str]] = {}
     for name, shown in zip(names, found, strict=True):
-        alike.setdefault(_PLACE.sub("", shown), []).append(name)
-    cuts = {shown: _best_cut(group, limit) for shown, group in alike.items() if len(group) > 1}
+        if len(name) > limit:
+            alike.setdefault(_PLACE.sub("", shown), set()).add(name)
+    cuts = {
+        shown: _best_cut(sorted(group), limit) for shown, group in alike.items() if len(group) > 1
+    }
     return tuple(
         shown if (cut := cuts.get(_PLACE.sub("", shown))) is None else _cut(name, limit, *cut)
         for name, shown in zip(names, found, strict=True)
@@ -255,7 +258,7 @@ def _best_cut(names: Sequence[str], limit: int) -> tuple[int, int]:
     middle = _half(limit - 3)
     shortest = min(map(len, names))
     same = len(os.path.commonprefix(names))  # noqa: RUF071 - names of tensors are no paths
-    heads = [(0, head) for head in range(middle, middle + limit // _TAIL_SHARE)]
+    heads = [(0, head) for head in range(middle, middle + max(1, limit // _TAIL_SHARE))]
     room = _half(limit - 6)
     last = min(same, shortest - limit + 6)  # the part ends before the end that is kept
     parts = [(start, room) for start in range(max(1, same - room + 1), last + 1)]

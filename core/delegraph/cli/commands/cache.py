@@ -184,7 +184,7 @@ def warm(
         names=("model",),
         optional=(("files in use",), ("time",)),
     )
-    if not any(m.used_files for m in found):
+    if not any(m.used_files or m.new_files for m in found):
         print_paragraph(out, "the delegates of these models keep nothing in the cache")
 
 
