@@ -44,6 +44,7 @@ def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
     assert lines[1:] == [
         "Input: wide.tflite",
         "Output: wide_edgetpu.tflite",
+        "For Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler.",
         "",
         "Operator                       Count      Status",
         "",
@@ -68,6 +69,7 @@ def test_terminal_says_what_the_real_one_says_and_why(model: Path, tmp_path: Pat
     text = run(model, "-o", tmp_path).out
     for line in (
         "Model compiled successfully in ",
+        "\nFor Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler.\n",
         f"Input model: {model}",
         "On-chip memory used for caching model parameters: 0.00B",
         "On-chip memory remaining for caching model parameters: 8.00MiB",
@@ -77,10 +79,15 @@ def test_terminal_says_what_the_real_one_says_and_why(model: Path, tmp_path: Pat
         "Number of operations that will run on Edge TPU: 1",
         "Number of operations that will run on CPU: 3",
         "19,200 elements, limit 16,000",
-        "Device time, an estimate: ",
+        "Device time, an estimate: at least ",
     ):
         assert line in text
     assert "Operation is otherwise supported" not in text
+
+
+def test_help_says_that_a_real_device_needs_another_compiler() -> None:
+    words = " ".join(run("--help").out.split())
+    assert "simulated Edge TPU; a real one needs Google's edgetpu_compiler." in words
 
 
 def test_show_operations_prints_the_log(model: Path, tmp_path: Path) -> None:

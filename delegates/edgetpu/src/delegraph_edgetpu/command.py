@@ -14,7 +14,7 @@ from delegraph.errors import ArgumentError, printable
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.compiler import compile as compile_models
-from delegraph_edgetpu.log import operator_lines, version_line
+from delegraph_edgetpu.log import TARGET_LINE, operator_lines, version_line
 from delegraph_edgetpu.report import (
     count_lines,
     summary_lines,
@@ -39,7 +39,7 @@ Exit codes:
 
 @click.group("edgetpu")
 def command() -> None:
-    """Compile models for the Edge TPU; neither compiling nor running needs a device."""
+    """Compile models for a simulated Edge TPU; neither compiling nor running needs a device."""
 
 
 @command.command("compile", epilog=EPILOG, short_help="Compile quantised models.")
@@ -139,6 +139,9 @@ def compile_command(
 ) -> int:
     """Compile quantised models: NAME.tflite becomes NAME_edgetpu.tflite with a log beside it.
 
+    Compiled models are for Delegraph's simulated Edge TPU; a real one needs Google's
+    edgetpu_compiler.
+
     Several models are compiled together: they share the cache for parameters on the chip, and the
     first model gets its part first.
     """
@@ -192,6 +195,7 @@ def _print(compiled: list[Compilation], folder: str, show_operations: bool) -> N
     milliseconds = sum(compilation.seconds for compilation in compiled) * 1000
     click.echo(version_line())
     click.echo(f"\n{models} compiled successfully in {milliseconds:.0f} ms.")
+    click.echo(TARGET_LINE)
     for compilation in compiled:
         click.echo()
         click.echo("\n".join(map(printable, summary_lines(compilation, folder))))
