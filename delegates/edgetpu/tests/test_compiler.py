@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,28 @@ def test_a_model_in_a_bundle_is_compiled(tmp_path: Path) -> None:
         archive.writestr("m", MIXED)
     (compilation,) = delegraph_edgetpu.compile(f"{path}#m")
     assert compilation.model == compiled(MIXED).model
+
+
+def with_labels(model: bytes) -> bytes:
+    """Return *model* followed by a zip with the file ``labels.txt``."""
+    stream = io.BytesIO(model)
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr("labels.txt", "zero\none")
+    return stream.getvalue()
+
+
+def test_files_packed_after_the_model_are_kept() -> None:
+    described = compiled(with_labels(DIGITS.read_bytes())).model
+    assert described.startswith(compiled(DIGITS.read_bytes()).model)
+    with zipfile.ZipFile(io.BytesIO(described)) as archive:
+        assert archive.read("labels.txt") == b"zero\none"
+
+
+def test_a_damaged_zip_after_the_model_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.tflite"
+    path.write_bytes(with_labels(MIXED).replace(b"zero\none", b"zero\ntwo"))
+    with pytest.raises(MalformedModelError, match=r"labelled\.tflite: the zip after the model is"):
+        delegraph_edgetpu.compile(path)
 
 
 def test_a_damaged_model_is_an_error_that_names_the_file(tmp_path: Path) -> None:
