@@ -257,6 +257,14 @@ UNSCALED = chain([("RELU", "x", "y")], outputs="y", tensors={n: tensor((4,), "IN
 LOOP = subgraphs_model(
     [([("RELU", "x", "y")], "x", "y", {n: q(1, 4) for n in "xy"})] * 2, names=["main", "body"]
 )
+SIGNATURES = write_model(
+    read_model(np.frombuffer(LOOP, np.uint8)).replace(
+        signature_defs=tuple(
+            tables.SignatureDef(signature_key=key, subgraph_index=index)
+            for index, key in enumerate(("first", "second"))
+        )
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +274,11 @@ LOOP = subgraphs_model(
         (UNSCALED, r"not quantised: .* node 0 \(RELU\), has 'x' as INT8 without a scale"),
         (DYNAMIC, r"input 'x' has the shape \[-1, 4\].*expected fixed numbers, such as \[1, 4\]"),
         (LOOP, r"2 subgraphs, expected 1: 'body' belongs to a loop"),
+        (
+            SIGNATURES,
+            r"2 subgraphs, expected 1: 'body' is the subgraph of the signature 'second'; convert "
+            r"each signature to a model of its own, with signature_keys=\[KEY\]",
+        ),
         (
             chain([("HARD_SWISH", "x", "y")], outputs="y"),
             r"none of 1 operator maps.*node 0 \(HARD_SWISH\): it is no operator of the Edge TPU",
