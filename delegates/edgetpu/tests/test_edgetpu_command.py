@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,21 @@ def test_intermediate_tensors_are_separated_by_commas(model: Path, tmp_path: Pat
 
 def test_the_version_is_shown_without_a_model() -> None:
     assert run("--version").out.startswith("Edge TPU Compiler version ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        (["-a"], "No such option '-a': .* Leave it out; -i NAMES .* -n N"),
+        (["-t", 60], "No such option '-t': .* Leave it out, or .* timeout 60 delegraph"),
+    ],
+)
+def test_a_missing_flag_of_the_real_compiler_says_what_to_use(
+    flags: list[object], advice: str
+) -> None:
+    result = run(*flags)
+    assert result.code == 2
+    assert re.search(advice, result.err)
 
 
 def test_an_operator_at_the_end_needs_no_remedy(tmp_path: Path) -> None:

@@ -37,6 +37,21 @@ Exit codes:
 """
 
 
+_MISSING = {
+    "several": "No such option '-a': one part is compiled, the first that maps. Leave it out; "
+    "-i NAMES ends that part earlier, -n N cuts it into segments",
+    "limit": "No such option '-t': compiling takes seconds. Leave it out, or set a limit outside: "
+    "timeout 60 delegraph edgetpu compile MODEL",
+}
+"""Mapping from the name of a missing flag of edgetpu_compiler to the error that it gives."""
+
+
+def _refuse(context: click.Context, option: click.Parameter, given: object) -> None:
+    """Raise an error that says what to use, if a missing flag of edgetpu_compiler is given."""
+    if given:
+        raise click.UsageError(_MISSING[option.name or ""], context)
+
+
 @click.group("edgetpu")
 def command() -> None:
     """Compile models for a simulated Edge TPU; neither compiling nor running needs a device."""
@@ -114,6 +129,25 @@ def command() -> None:
     default=1,
     show_default=True,
     help="Operators that each try leaves out more.",
+)
+@click.option(
+    "-a",
+    "--enable_multiple_subgraphs",
+    "several",
+    is_flag=True,
+    hidden=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_refuse,
+)
+@click.option(
+    "-t",
+    "--timeout_sec",
+    "limit",
+    hidden=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_refuse,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 @click.option(
