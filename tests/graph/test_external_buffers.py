@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter, Limits
 from delegraph.errors import ExternalBufferError, MalformedModelError
+from delegraph.graph.associated_files import AssociatedFiles
 from delegraph.graph.external_buffers import self_contained
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model_files import mapped_file
@@ -208,6 +209,13 @@ def test_written_models_have_the_constants_inside(model: Path) -> None:
     planned = with_offline_plan(loaded, {})
     np.testing.assert_array_equal(answer(Interpreter(model_content=planned, delegates=[])), RIGHT)
     assert micro.Interpreter.from_file(model).get_input_details(0)["dtype"] == np.float32
+
+
+def test_written_models_keep_their_associated_files(model: Path) -> None:
+    with zipfile.ZipFile(model, "a") as archive:
+        archive.writestr("labels.txt", "a")
+    content = self_contained(load_model(model))
+    assert AssociatedFiles(content).read("labels.txt") == b"a"
 
 
 OFFICIAL = """

@@ -150,11 +150,23 @@ def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
     return _with_constants(record, outside.contents) if outside.files else record
 
 
-def self_contained(model: Model) -> NDArray[np.uint8]:
-    """Return a model's file as bytes, with any external buffers stored in the file itself."""
-    if not model.external_buffers.files:
+def self_contained(model: Model, record: tables.Model | None = None) -> NDArray[np.uint8]:
+    """Return a model's file as bytes, with any external buffers stored in the file itself.
+
+    Args:
+        model: the model.
+        record: changed records of the model, to be written with its associated files; None means
+            that nothing is changed.
+
+    Raises:
+        MalformedModelError: the zip of associated files is damaged or too large.
+    """
+    if record is None and not model.external_buffers.files:
         return model.content
-    return np.frombuffer(write_model(records_of(model)), np.uint8)
+    from delegraph.graph.associated_files import with_associated_files  # lazy: it needs zipfile
+
+    written = write_model(records_of(model) if record is None else record)
+    return np.frombuffer(with_associated_files(written, model.content), np.uint8)
 
 
 def official_source(

@@ -21,8 +21,7 @@ import numpy as np
 from delegraph.delegation.compiled_partition import CompiledPartition
 from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
 from delegraph.errors import ArgumentError, PluginError
-from delegraph.graph.associated_files import with_associated_files
-from delegraph.graph.external_buffers import records_of
+from delegraph.graph.external_buffers import records_of, self_contained
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import CONTROL_EDGES, Model
 from delegraph.graph.model_files import bundles_of
@@ -39,7 +38,6 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables
 from delegraph.schema.custom_nodes import with_plans
 from delegraph.schema.pruning import pruned
-from delegraph.schema.writer import write_model
 from delegraph.tools.compiling_delegate import (
     CompiledNode,
     CompilingDelegate,
@@ -175,7 +173,7 @@ def compile_model(
             if partitions:
                 source = parse_model(content)
             elif source.external_buffers.files:
-                source = parse_model(write_model(records_of(source)))
+                source = parse_model(self_contained(source))
             content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)
         seconds, bundles = time.perf_counter() - start, _bundles(model, session)
     return CompiledModel(content, partitions, explanation, seconds, kept, bundles)
@@ -278,13 +276,12 @@ def _content(session: Session, plans: Plans) -> bytes:
         session: the loaded model.
         plans: for each subgraph, operator indices and compiled partitions in execution order.
     """
-    content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
-        return content.tobytes()
+        return session.model.content.tobytes()
     record = records_of(session.model)
     record = _with_control_edges(_with_shapes(record, plans), session.model, plans)
     custom = [[s if isinstance(s, int) else s.custom_node() for s in plan] for plan in plans]
-    return with_associated_files(write_model(pruned(with_plans(record, custom))), content)
+    return self_contained(session.model, pruned(with_plans(record, custom))).tobytes()
 
 
 def _with_shapes(

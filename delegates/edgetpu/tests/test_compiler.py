@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,14 @@ UNSCALED = chain([("RELU", "x", "y")], outputs="y", tensors={n: tensor((4,), "IN
 LOOP = subgraphs_model(
     [([("RELU", "x", "y")], "x", "y", {n: q(1, 4) for n in "xy"})] * 2, names=["main", "body"]
 )
+SIGNATURES = write_model(
+    read_model(np.frombuffer(LOOP, np.uint8)).replace(
+        signature_defs=tuple(
+            tables.SignatureDef(signature_key=key, subgraph_index=index)
+            for index, key in enumerate(("first", "second"))
+        )
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -265,6 +274,11 @@ LOOP = subgraphs_model(
         (UNSCALED, r"not quantised: .* node 0 \(RELU\), has 'x' as INT8 without a scale"),
         (DYNAMIC, r"input 'x' has the shape \[-1, 4\].*expected fixed numbers, such as \[1, 4\]"),
         (LOOP, r"2 subgraphs, expected 1: 'body' belongs to a loop"),
+        (
+            SIGNATURES,
+            r"2 subgraphs, expected 1: 'body' is the subgraph of the signature 'second'; convert "
+            r"each signature to a model of its own, with signature_keys=\[KEY\]",
+        ),
         (
             chain([("HARD_SWISH", "x", "y")], outputs="y"),
             r"none of 1 operator maps.*node 0 \(HARD_SWISH\): it is no operator of the Edge TPU",
@@ -289,6 +303,28 @@ def test_a_model_in_a_bundle_is_compiled(tmp_path: Path) -> None:
         archive.writestr("m", MIXED)
     (compilation,) = delegraph_edgetpu.compile(f"{path}#m")
     assert compilation.model == compiled(MIXED).model
+
+
+def with_labels(model: bytes) -> bytes:
+    """Return *model* followed by a zip with the file ``labels.txt``."""
+    stream = io.BytesIO(model)
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr("labels.txt", "zero\none")
+    return stream.getvalue()
+
+
+def test_files_packed_after_the_model_are_kept() -> None:
+    described = compiled(with_labels(DIGITS.read_bytes())).model
+    assert described.startswith(compiled(DIGITS.read_bytes()).model)
+    with zipfile.ZipFile(io.BytesIO(described)) as archive:
+        assert archive.read("labels.txt") == b"zero\none"
+
+
+def test_a_damaged_zip_after_the_model_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.tflite"
+    path.write_bytes(with_labels(MIXED).replace(b"zero\none", b"zero\ntwo"))
+    with pytest.raises(MalformedModelError, match=r"labelled\.tflite: the zip after the model is"):
+        delegraph_edgetpu.compile(path)
 
 
 def test_a_damaged_model_is_an_error_that_names_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
     assert lines[1:] == [
         "Input: wide.tflite",
         "Output: wide_edgetpu.tflite",
+        "For Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler.",
         "",
         "Operator                       Count      Status",
         "",
@@ -68,6 +70,7 @@ def test_terminal_says_what_the_real_one_says_and_why(model: Path, tmp_path: Pat
     text = run(model, "-o", tmp_path).out
     for line in (
         "Model compiled successfully in ",
+        "\nFor Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler.\n",
         f"Input model: {model}",
         "On-chip memory used for caching model parameters: 0.00B",
         "On-chip memory remaining for caching model parameters: 8.00MiB",
@@ -77,10 +80,15 @@ def test_terminal_says_what_the_real_one_says_and_why(model: Path, tmp_path: Pat
         "Number of operations that will run on Edge TPU: 1",
         "Number of operations that will run on CPU: 3",
         "19,200 elements, limit 16,000",
-        "Device time, an estimate: ",
+        "Device time, an estimate: at least ",
     ):
         assert line in text
     assert "Operation is otherwise supported" not in text
+
+
+def test_help_says_that_a_real_device_needs_another_compiler() -> None:
+    words = " ".join(run("--help").out.split())
+    assert "simulated Edge TPU; a real one needs Google's edgetpu_compiler." in words
 
 
 def test_show_operations_prints_the_log(model: Path, tmp_path: Path) -> None:
@@ -159,6 +167,21 @@ def test_intermediate_tensors_are_separated_by_commas(model: Path, tmp_path: Pat
 
 def test_the_version_is_shown_without_a_model() -> None:
     assert run("--version").out.startswith("Edge TPU Compiler version ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        (["-a"], "No such option '-a': .* Leave it out; -i NAMES .* -n N"),
+        (["-t", 60], "No such option '-t': .* Leave it out, or .* timeout 60 delegraph"),
+    ],
+)
+def test_a_missing_flag_of_the_real_compiler_says_what_to_use(
+    flags: list[object], advice: str
+) -> None:
+    result = run(*flags)
+    assert result.code == 2
+    assert re.search(advice, result.err)
 
 
 def test_an_operator_at_the_end_needs_no_remedy(tmp_path: Path) -> None:

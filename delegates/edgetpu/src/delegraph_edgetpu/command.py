@@ -14,7 +14,7 @@ from delegraph.errors import ArgumentError, printable
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.compiler import compile as compile_models
-from delegraph_edgetpu.log import operator_lines, version_line
+from delegraph_edgetpu.log import TARGET_LINE, operator_lines, version_line
 from delegraph_edgetpu.report import (
     count_lines,
     summary_lines,
@@ -37,9 +37,24 @@ Exit codes:
 """
 
 
+_MISSING = {
+    "several": "No such option '-a': one part is compiled, the first that maps. Leave it out; "
+    "-i NAMES ends that part earlier, -n N cuts it into segments",
+    "limit": "No such option '-t': compiling takes seconds. Leave it out, or set a limit outside: "
+    "timeout 60 delegraph edgetpu compile MODEL",
+}
+"""Mapping from the name of a missing flag of edgetpu_compiler to the error that it gives."""
+
+
+def _refuse(context: click.Context, option: click.Parameter, given: object) -> None:
+    """Raise an error that says what to use, if a missing flag of edgetpu_compiler is given."""
+    if given:
+        raise click.UsageError(_MISSING[option.name or ""], context)
+
+
 @click.group("edgetpu")
 def command() -> None:
-    """Compile models for the Edge TPU; neither compiling nor running needs a device."""
+    """Compile models for a simulated Edge TPU; neither compiling nor running needs a device."""
 
 
 @command.command("compile", epilog=EPILOG, short_help="Compile quantised models.")
@@ -115,6 +130,25 @@ def command() -> None:
     show_default=True,
     help="Operators that each try leaves out more.",
 )
+@click.option(
+    "-a",
+    "--enable_multiple_subgraphs",
+    "several",
+    is_flag=True,
+    hidden=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_refuse,
+)
+@click.option(
+    "-t",
+    "--timeout_sec",
+    "limit",
+    hidden=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_refuse,
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 @click.option(
     "-v",
@@ -138,6 +172,9 @@ def compile_command(
     as_json: bool,
 ) -> int:
     """Compile quantised models: NAME.tflite becomes NAME_edgetpu.tflite with a log beside it.
+
+    Compiled models are for Delegraph's simulated Edge TPU; a real one needs Google's
+    edgetpu_compiler.
 
     Several models are compiled together: they share the cache for parameters on the chip, and the
     first model gets its part first.
@@ -192,6 +229,7 @@ def _print(compiled: list[Compilation], folder: str, show_operations: bool) -> N
     milliseconds = sum(compilation.seconds for compilation in compiled) * 1000
     click.echo(version_line())
     click.echo(f"\n{models} compiled successfully in {milliseconds:.0f} ms.")
+    click.echo(TARGET_LINE)
     for compilation in compiled:
         click.echo()
         click.echo("\n".join(map(printable, summary_lines(compilation, folder))))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+from delegraph.errors import MalformedModelError
+from delegraph.graph import Model, self_contained
 from delegraph.schema import CustomNode, Plan, pruned, tables, with_plans, write_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.compilation import Compilation, Memory, Work
@@ -29,7 +31,7 @@ class CompiledSegment:
 
     Attributes:
         name: file name of the model that contains the part.
-        size: size of that file in bytes.
+        model: that model.
         record: records of that model.
         part: node indices of the part.
         edge: tensors that enter and leave the custom operator.
@@ -43,7 +45,7 @@ class CompiledSegment:
     """
 
     name: str
-    size: int
+    model: Model
     record: tables.Model
     part: Part
     edge: Boundary
@@ -72,9 +74,9 @@ class CompiledSegment:
         work = Work(executable.multiply_adds, sum(map(multiply_adds, self.unmapped)))
         return Compilation(
             source=self.name,
-            source_bytes=self.size,
+            source_bytes=self.model.bytes,
             name=self._file_name(),
-            model=write_model(self._with_custom_op(executable)),
+            model=self._content(executable),
             operators=self.mappings,
             executable=executable,
             memory=memory,
@@ -96,6 +98,16 @@ class CompiledSegment:
         if self.segments == 1:
             return f"{stem}_edgetpu.tflite"
         return f"{stem}_segment_{self.segment}_of_{self.segments}_edgetpu.tflite"
+
+    def _content(self, executable: Executable) -> bytes:
+        """Return the bytes of the compiled file; those of a whole model keep associated files."""
+        record = self._with_custom_op(executable)
+        if self.segments > 1:
+            return write_model(record)
+        try:
+            return self_contained(self.model, record).tobytes()
+        except MalformedModelError as error:
+            raise MalformedModelError(f"{self.name}: {error}") from error
 
     def _with_custom_op(self, executable: Executable) -> tables.Model:
         """Return the part's model with a custom operator that holds *executable*.

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from delegraph_edgetpu.mapping import OperatorMapping
 
+TARGET_LINE = "For Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler."
+"""Line that says which devices can run the compiled model."""
+
 
 def version_line() -> str:
     """Return name and version of this compiler, in a line like the real compiler's."""
@@ -31,6 +34,7 @@ def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> st
         version_line(),
         f"Input: {Path(source).name}",
         f"Output: {name}",
+        TARGET_LINE,
         "",
         *operator_lines(operators),
         "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.graph import Model, SubgraphSpec, TensorSpec
+from delegraph.graph import Model, SubgraphSpec, TensorSpec, called_subgraphs
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.tensor_rules import EIGHT_BITS
@@ -16,11 +16,8 @@ def require_compilable(model: Model) -> SubgraphSpec:
             quantised, or the model is already compiled.
     """
     if len(model.subgraphs) != 1:
-        names = ", ".join(repr(s.name or f"subgraph {s.index}") for s in model.subgraphs[1:4])
         raise CannotCompile(
-            f"the model has {len(model.subgraphs)} subgraphs, expected 1: {names} "
-            f"{'belongs' if len(model.subgraphs) == 2 else 'belong'} to a loop, a condition or a "
-            "composite; convert the model without them"
+            f"the model has {len(model.subgraphs)} subgraphs, expected 1: {_other_subgraphs(model)}"
         )
     subgraph = model.subgraphs[0]
     if not subgraph.operators:
@@ -29,6 +26,31 @@ def require_compilable(model: Model) -> SubgraphSpec:
     _require_quantised(subgraph)
     _require_fixed_inputs(subgraph)
     return subgraph
+
+
+def _other_subgraphs(model: Model) -> str:
+    """Return what the subgraphs after the first one are, and how to convert without them."""
+    operators = (operator for subgraph in model.subgraphs for operator in subgraph.operators)
+    called = {index for operator in operators for index in called_subgraphs(operator.options)}
+    apart = [s for s in model.signatures if s.subgraph_index not in {0, *called}]
+    if apart:
+        told = ", ".join(
+            f"{_name(model.subgraphs[s.subgraph_index])} is the subgraph of the signature {s.key!r}"
+            for s in apart[:3]
+        )
+        return (
+            f"{told}; convert each signature to a model of its own, with signature_keys=[KEY] of "
+            "TFLiteConverter.from_saved_model"
+        )
+    others = model.subgraphs[1:4]
+    return (
+        f"{', '.join(map(_name, others))} {'belongs' if len(others) == 1 else 'belong'} to a loop, "
+        "a condition or a composite; convert the model without them"
+    )
+
+
+def _name(subgraph: SubgraphSpec) -> str:
+    return repr(subgraph.name or f"subgraph {subgraph.index}")
 
 
 def _require_not_compiled(subgraph: SubgraphSpec) -> None:

@@ -54,10 +54,10 @@ def work_lines(compilation: Compilation) -> list[str]:
         f"Multiply-adds on the Edge TPU: {work.mapped:,} of {total:,}{share}",
         f"Parameters: {memory.parameter_bytes:,} bytes, {memory.cached_bytes:,} of them in the "
         f"cache of {CACHE_BYTES:,}",
-        f"Device time, an estimate: {milliseconds(estimate.seconds)} "
+        f"Device time, an estimate: at least {milliseconds(estimate.seconds)} "
         f"(array {milliseconds(estimate.compute)}, inputs and outputs "
         f"{milliseconds(estimate.transfer)}, streamed parameters "
-        f"{milliseconds(estimate.streaming)})",
+        f"{milliseconds(estimate.streaming)}; the host's time is left out)",
     ]
     if memory.streamed_bytes:
         lines.append(

@@ -6,9 +6,7 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from delegraph.graph import SubgraphSpec, parse_model
+from delegraph.graph import Model, SubgraphSpec, parse_model
 from delegraph.schema import read_model, tables, with_plans, write_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.compiled_segment import CompiledSegment
@@ -28,13 +26,13 @@ class SourceModel:
 
     Attributes:
         name: path of its file, or ``model``.
-        content: bytes of the file.
+        model: the typed model.
         record: records of the file.
         subgraph: its only subgraph.
     """
 
     name: str
-    content: bytes
+    model: Model
     record: tables.Model
     subgraph: SubgraphSpec
 
@@ -46,8 +44,9 @@ class SourceModel:
             CannotCompile: the model cannot be compiled.
             MalformedModelError: the model is damaged.
         """
-        subgraph = require_compilable(parse_model(content))
-        return cls(name, content, read_model(np.frombuffer(content, np.uint8)), subgraph)
+        model = parse_model(content)
+        subgraph = require_compilable(model)
+        return cls(name, model, read_model(model.content), subgraph)
 
     def calls(self, nodes: Iterable[int]) -> list[Call]:
         """Return the calls of the operators *nodes*, in order."""
@@ -120,7 +119,7 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> CompiledSe
         raise _CannotRun(obstacle)
     return CompiledSegment(
         name=source.name,
-        size=len(source.content),
+        model=source.model,
         record=source.record,
         part=part,
         edge=edge,
