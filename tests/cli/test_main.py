@@ -300,11 +300,15 @@ def test_a_reader_that_leaves_ends_the_command_without_a_word(words: list[object
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["inspect", DIGITS], ["memory", DIGITS], ["--version"]])
-def test_output_that_cannot_be_written_is_no_fault(words: list[object]) -> None:
+def test_output_that_cannot_be_written_is_no_fault(words: list[object], unbuffered: str) -> None:
     command = [sys.executable, "-m", "delegraph", *map(str, words)]
+    env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env
+        )
     assert done.returncode == 1
     assert re.fullmatch(
         r"error: .*output cannot be written: No space left on device\n", done.stderr

@@ -240,7 +240,12 @@ def _main(words: list[str]) -> int:
             answer["error"] = failure.to_json()
     if answer:
         write_json(answer)
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if failure is None or isinstance(error, BrokenPipeError):
+            raise
+        _discard_output()  # one error is enough
     return outcome if isinstance(outcome, int) else outcome.exit_code
 
 
