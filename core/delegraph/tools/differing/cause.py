@@ -15,7 +15,7 @@ from typing import Any, Literal
 from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.errors import in_words
 from delegraph.tools.differing.difference import Difference, OutputDifference
-from delegraph.tools.differing.layer_units import SAME_KERNELS
+from delegraph.tools.differing.layer_units import FOLDED, SAME_KERNELS
 from delegraph.tools.differing.layers import LayerDifference, diff_layers
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.progress import Progress, untold
@@ -134,7 +134,7 @@ def _judged(layers: Sequence[LayerDifference]) -> Cause:
     unknown = {
         layer.node
         for layer in layers
-        if layer.same_inputs is None and layer.same_inputs_note != SAME_KERNELS
+        if layer.same_inputs is None and layer.same_inputs_note not in (FOLDED, SAME_KERNELS)
     }
     drifted = next((layer for layer in layers if _has_drifted(layer)), None)
     kind: Kind = "nodes together" if drifted is None else "magnified roundings"

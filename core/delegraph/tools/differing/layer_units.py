@@ -5,7 +5,7 @@ A unit is a partition, or a single node without a delegate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
 """Mapping from a tensor's index to its details and values."""
 
 SAME_KERNELS = "the reference has the same kernel"
+
+FOLDED = "a constant, which XNNPACK converts once and keeps to itself"
 
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 """Types of tensors whose values mean nothing outside of the runtime that made them."""
@@ -133,7 +135,9 @@ class Unit:
         return self._side
 
 
-def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
+def units_of(
+    setup: Setup, whole: Whole, *, shares_kernels: bool, folded: Container[int] = ()
+) -> list[Unit]:
     """Cut a model into parts that can run alone: its partitions, and its nodes without a delegate.
 
     Args:
@@ -141,6 +145,7 @@ def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
+        folded: indices of constants that a side never writes, which are not compared.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(
@@ -151,10 +156,18 @@ def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
         on_failure="raise",
         validate=False,
     )
-    units = [Unit(whole, p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
-    taken = {node for unit in units for node in unit.nodes}
+
+    def unit(nodes: tuple[int, ...], outputs: Sequence[int], *given: Any) -> Unit:
+        compared = [i for i in outputs if i not in folded]
+        found = Unit(whole, nodes, compared, *given)
+        if outputs and not compared:
+            found.note = FOLDED
+        return found
+
+    units = [unit(p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
+    taken = {node for each in units for node in each.nodes}
     plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
     note = SAME_KERNELS if shares_kernels else ""
     hosted = (o for o in whole.spec.operators if o.index not in taken)
-    units += [Unit(whole, (o.index,), o.outputs, plain, note=note) for o in hosted]
+    units += [unit((o.index,), o.outputs, plain, None, note) for o in hosted]
     return units

@@ -10,6 +10,7 @@ from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layer_units import FOLDED
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 
 Word = Literal["same", "within profile", "within tolerance", "differs"]
@@ -125,7 +126,7 @@ def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
     The second text says how to compare them; it is empty for a node.
     """
     inside = [x for x in layers.layers if layer.partition is not None and _are_together(x, layer)]
-    if all(x.drift is not None for x in inside):
+    if all(x.drift is not None or x.drift_note == FOLDED for x in inside):
         return f"node {layer.node} ({layer.op})", ""
     nodes = node_numbers(sorted({x.node for x in inside}))
     where = f"partition {layer.partition} of {layer.delegate} (nodes {nodes})"

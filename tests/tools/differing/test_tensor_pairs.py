@@ -1,0 +1,41 @@
+"""Tensors that XNNPACK folds are no differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delegraph.tools import Setup, diff_layers
+from delegraph.tools.differing.layer_units import FOLDED
+from support.half_weights import half_weights
+from support.layer_models import by_name, file
+
+pytest.importorskip("ai_edge_litert")
+
+
+def compared(tmp_path: Path, inner: Any, *, is_reference: bool = False) -> Any:
+    model = file(tmp_path, half_weights())
+    official, own = Setup(model, "litert"), Setup(model, delegates=("none",))
+    pair = (own, official) if is_reference else (official, own)
+    return diff_layers(*pair, inner=inner)
+
+
+@pytest.mark.parametrize("is_reference", [False, True])
+@pytest.mark.parametrize("inner", ["exposed", "alone"])
+def test_constants_that_xnnpack_folds_are_not_compared(
+    tmp_path: Path, inner: str, is_reference: bool
+) -> None:
+    layers = by_name(compared(tmp_path, inner, is_reference=is_reference).layers)
+    for name in "wv":
+        assert layers[name].drift is layers[name].same_inputs is None
+        assert layers[name].drift_note == layers[name].same_inputs_note == FOLDED
+    for name in "aby":
+        assert layers[name].drift.compared()["max"].max < 1e-6
+
+
+def test_nodes_read_constants_of_the_side_that_writes_them(tmp_path: Path) -> None:
+    layers = by_name(compared(tmp_path, "exposed", is_reference=True).layers)
+    for name in "aby":
+        assert layers[name].same_inputs.compared()["max"].max < 1e-6
