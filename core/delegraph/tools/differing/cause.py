@@ -1,25 +1,28 @@
 """Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
-Every node is run alone, on the reference's values of its inputs. A node whose result differs by
-more than roundings is wrong. If no node is wrong and results still drift apart, right nodes have
-magnified small differences. For example, QUANTIZE turns a difference in the last bit into a whole
-step, and so do nodes that quantize their inputs for integer weights.
+Every node before an output that is off is run alone, on the reference's values of its inputs. A
+node whose result differs by more than roundings is wrong. If no node is wrong and results still
+drift apart, right nodes have magnified small differences. For example, QUANTIZE turns a difference
+in the last bit into a whole step, and so do nodes that quantize their inputs for integer weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.errors import in_words
+from delegraph.graph.model import SubgraphSpec
+from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layer_units import FOLDED, SAME_KERNELS
 from delegraph.tools.differing.layers import LayerDifference, diff_layers
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.tensor_names import output_names
 
 Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
 
@@ -124,7 +127,37 @@ def cause_of(
         )
     except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
         return Cause("unknown", why_unknown=in_words(error))
-    return _judged(found.layers)
+    nodes = _nodes_before(outside, difference)
+    return _judged([layer for layer in found.layers if layer.node in nodes])
+
+
+def _nodes_before(outputs: Sequence[OutputDifference], difference: Difference) -> set[int]:
+    """Return the nodes on which *outputs* of the test depend; all outputs if there are none.
+
+    Nodes without outputs count as well, since they write variables that others read.
+    """
+    spec, named = _called(difference)
+    names = {output.name for output in outputs}
+    needed = {named[name] for name in names} if names and names <= {*named} else {*spec.outputs}
+    nodes = set()
+    for operator in reversed(spec.operators):
+        made = {i for i in operator.outputs if i >= 0}
+        if not made or made & needed:
+            nodes.add(operator.index)
+            needed.update(operator.inputs)
+    return nodes
+
+
+def _called(difference: Difference) -> tuple[SubgraphSpec, Mapping[str, int]]:
+    """Return the called subgraph, and the tensor of each name of an output."""
+    model = difference.test.loaded_model()
+    for signature in model.signatures:
+        if signature.key == difference.signature:
+            return model.subgraphs[signature.subgraph_index], signature.outputs
+    spec = model.subgraphs[0]
+    details = [{"index": i, "name": spec.tensors[i].name} for i in spec.outputs]
+    names = output_names(model, called_metadata(model, None), details)
+    return spec, dict(zip(names, spec.outputs, strict=True))
 
 
 def _judged(layers: Sequence[LayerDifference]) -> Cause:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.native.litert.placement import RUNTIME_DELEGATE
 from delegraph.tools.differing.matching import matched_names
 from delegraph.tools.differing.watched_side import Watched
@@ -49,5 +48,6 @@ def folded_tensors(side: Watched) -> frozenset[int]:
     """
     if all(p.delegate != RUNTIME_DELEGATE for p in side.partitions(side.placement)):
         return frozenset()
-    nodes = constant_nodes(side.spec)
+    here = side.spec.index
+    nodes = [n.index for n in side.placement.nodes if n.is_constant and n.subgraph == here]
     return frozenset(i for node in nodes for i in side.spec.operators[node].outputs)
