@@ -9,12 +9,14 @@ in the last bit into a whole step, and so do nodes that quantize their inputs fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from delegraph.delegation.partition_tolerance import STEPS
+from delegraph.delegation.placement import Placement
 from delegraph.errors import in_words
 from delegraph.graph.model import SubgraphSpec
+from delegraph.native.litert.placement import RUNTIME_DELEGATE
 from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layer_units import FOLDED, SAME_KERNELS
@@ -24,7 +26,7 @@ from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.tensor_names import output_names
 
-Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
+Kind = Literal["wrong node", "magnified roundings", "roundings", "nodes together", "unknown"]
 
 _JUMPING = STEPS | {"CAST", "QUANTIZE"}
 """Operators that turn a rounding difference into a whole step."""
@@ -35,19 +37,22 @@ class Cause:
     """Reason why outputs differ by more than a tolerance.
 
     Attributes:
-        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` (each node is right when
-            it runs alone, but their partition is wrong), or ``unknown``.
+        kind: ``wrong node``, ``magnified roundings``, ``roundings`` (outputs are within the
+            numerics profile), ``nodes together`` (each node is right when it runs alone, but their
+            partition is wrong), or ``unknown``.
         layer: the first tensor that shows the cause: the output of a wrong node that was given the
             reference's inputs. Without a wrong node, it is the first tensor with more than rounding
             differences when each side uses its own values.
         not_compared: nodes that could not run alone.
         why_unknown: why the cause is unknown; empty if it is known.
+        can_bisect: whether a delegate that follows rules has nodes, unlike LiteRT's XNNPACK.
     """
 
     kind: Kind
     layer: LayerDifference | None = None
     not_compared: tuple[int, ...] = ()
     why_unknown: str = ""
+    can_bisect: bool = True
 
     def __str__(self) -> str:
         return f"{self._finding()}{self._rest()}"
@@ -61,10 +66,12 @@ class Cause:
                 "roundings were magnified: each node is right on the reference's inputs; of "
                 f"roundings before it {node} makes more: {_extent(self.layer.drift)}"
             )
+        if self.kind == "roundings":
+            return "roundings alone: the outputs are within the numerics profile"
         if self.kind == "nodes together":
             return (
                 "each node alone is right, so the difference comes of nodes that are computed "
-                "together: --layers --inner exposed or --bisect tells more"
+                f"together: --layers --inner exposed{' or --bisect' * self.can_bisect} tells more"
             )
         return f"it is not known why: {self.why_unknown}"
 
@@ -128,7 +135,15 @@ def cause_of(
     except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
         return Cause("unknown", why_unknown=in_words(error))
     nodes = _nodes_before(outside, difference)
-    return _judged([layer for layer in found.layers if layer.node in nodes])
+    cause = _judged([layer for layer in found.layers if layer.node in nodes])
+    if cause.kind == "nodes together" and outside and not any(o.beyond_rounding for o in outside):
+        return Cause("roundings")
+    return replace(cause, can_bisect=has_bisectable(difference.test_placement))
+
+
+def has_bisectable(placement: Placement) -> bool:
+    """Whether a delegate that follows rules has nodes, so that ``--bisect`` can take them."""
+    return any(partition.delegate != RUNTIME_DELEGATE for partition in placement.partitions)
 
 
 def _nodes_before(outputs: Sequence[OutputDifference], difference: Difference) -> set[int]:
