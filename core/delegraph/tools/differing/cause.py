@@ -8,7 +8,7 @@ in the last bit into a whole step, and so do nodes that quantize their inputs fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -55,16 +55,21 @@ class Cause:
     can_bisect: bool = True
 
     def __str__(self) -> str:
-        return f"{self._finding()}{self._rest()}"
+        return self.in_words()
 
-    def _finding(self) -> str:
+    def in_words(self, named: Callable[[str], str] = str) -> str:
+        """Return the cause as a sentence, with the tensor's name as *named* returns it."""
+        return f"{self._finding(named)}{self._rest()}"
+
+    def _finding(self, named: Callable[[str], str]) -> str:
         node = "" if self.layer is None else f"node {self.layer.node} ({self.layer.op})"
         if self.kind == "wrong node" and self.layer is not None:
-            return f"{node} is wrong: on the reference's inputs {_extent(self.layer.same_inputs)}"
+            extent = _extent(self.layer.same_inputs, named)
+            return f"{node} is wrong: on the reference's inputs {extent}"
         if self.kind == "magnified roundings" and self.layer is not None:
             return (
                 "roundings were magnified: each node is right on the reference's inputs; of "
-                f"roundings before it {node} makes more: {_extent(self.layer.drift)}"
+                f"roundings before it {node} makes more: {_extent(self.layer.drift, named)}"
             )
         if self.kind == "roundings":
             return "roundings alone: the outputs are within the numerics profile"
@@ -94,12 +99,12 @@ class Cause:
         }
 
 
-def _extent(found: OutputDifference | None) -> str:
+def _extent(found: OutputDifference | None, named: Callable[[str], str]) -> str:
     assert found is not None
     differences = found.runs
     unequal, count = (sum(getattr(d, name) for d in differences) for name in ("unequal", "count"))
     far = "" if found.worst.compared is None else f", by up to {found.worst.compared.max:.4g}"
-    return f"{unequal} of {count} elements of {found.name!r} differ{far}"
+    return f"{unequal} of {count} elements of {named(found.name)!r} differ{far}"
 
 
 def cause_of(
