@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from delegraph.schema.options import Conv2DOptions
+from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing.layer_units import FOLDED
 from support.half_weights import half_weights
@@ -39,3 +42,21 @@ def test_nodes_read_constants_of_the_side_that_writes_them(tmp_path: Path) -> No
     layers = by_name(compared(tmp_path, "exposed", is_reference=True).layers)
     for name in "aby":
         assert layers[name].same_inputs.compared()["max"].max < 1e-6
+
+
+def test_a_node_that_runs_alone_has_the_constants_that_it_folds(tmp_path: Path) -> None:
+    nodes: list[Any] = [
+        ("DEQUANTIZE", "half", "w"),
+        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
+    tensors = {
+        "x": tensor((1, 2, 2, 3)),
+        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
+        "w": tensor((1, 1, 1, 3)),
+        "bias": constant(np.ones(1, np.float32)),
+        "y": tensor((1, 2, 2, 1)),
+    }
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    (weight, y) = diff_layers(Setup(model, "litert"), inner="alone").layers
+    assert (weight.drift_note, y.delegate, y.same_inputs_note) == (FOLDED, "XNNPACK", "")
+    assert y.same_inputs is not None

@@ -256,7 +256,11 @@ class _Comparison:
         self._zeros = folded_tensors(test), folded_tensors(right)  # by each side's own index
         self._folded = {*self._zeros[0], *(i for i, j in twin.items() if j in self._zeros[1])}
         self._units = units_of(
-            test.setup, whole, shares_kernels=shares_kernels, folded=self._folded
+            test.setup,
+            whole,
+            shares_kernels=shares_kernels,
+            uncompared=self._folded,
+            folded=self._zeros[0],
         )
         self._groups = {
             has_delegate: UnitGroup(whole, stack, folder / f"group{has_delegate:d}.tflite")

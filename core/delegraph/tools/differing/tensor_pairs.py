@@ -38,8 +38,8 @@ def same_host(test: Watched, right: Watched) -> bool:
     )
 
 
-def folded_tensors(side: Watched) -> frozenset[int]:
-    """Tensors that XNNPACK never writes, since it folds conversions of constants; else empty.
+def folded_tensors(side: Watched) -> dict[int, int]:
+    """Constants that XNNPACK folds and never writes, with the node that converts each; else empty.
 
     Made readable, they hold zeros.
 
@@ -47,7 +47,7 @@ def folded_tensors(side: Watched) -> frozenset[int]:
         tflite/delegates/xnnpack/xnnpack_delegate.cc: static_unpack_nodes_.
     """
     if all(p.delegate != RUNTIME_DELEGATE for p in side.partitions(side.placement)):
-        return frozenset()
+        return {}
     here = side.spec.index
     nodes = [n.index for n in side.placement.nodes if n.is_constant and n.subgraph == here]
-    return frozenset(i for node in nodes for i in side.spec.operators[node].outputs)
+    return {i: node for node in nodes for i in side.spec.operators[node].outputs}
