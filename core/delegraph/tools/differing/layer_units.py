@@ -187,12 +187,16 @@ def units_of(
         validate=False,
     )
 
-    def unit(nodes: tuple[int, ...], outputs: Sequence[int], *given: Any) -> Unit:
+    def unit(
+        nodes: tuple[int, ...],
+        outputs: Sequence[int],
+        host: Setup,
+        delegate: str | None = None,
+        note: str = "",
+    ) -> Unit:
         compared = [i for i in outputs if i not in uncompared]
-        found = Unit(whole, nodes, compared, *given, folded=folded)
-        if outputs and not compared:
-            found.note = FOLDED
-        return found
+        why = FOLDED if outputs and not compared else note
+        return Unit(whole, nodes, compared, host, delegate, why, folded)
 
     units = [unit(p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
     taken = {node for each in units for node in each.nodes}
