@@ -139,7 +139,7 @@ def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
 
 
 def _shares_its_partition(layer: LayerDifference, layers: LayersDifference) -> bool:
-    """Whether other nodes were computed together with that of *layer*, so that they may be wrong."""
+    """Whether other nodes were computed together with that of *layer*, and may be wrong."""
     return layer.partition is not None and any(
         x.node != layer.node and _are_together(x, layer) for x in layers.layers
     )
