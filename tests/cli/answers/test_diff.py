@@ -2,14 +2,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from delegraph.cli.answers.diff import print_difference
+from delegraph.cli.answers.diff import print_cause, print_difference
 from delegraph.cli.answers.diff_bisection import print_bisection
 from delegraph.cli.answers.printing import console
+from delegraph.cli.answers.table_layout import shortened
 from delegraph.delegation.placement import NodePlacement
 from delegraph.tools import Setup, diff
+from delegraph.tools.differing.cause import Cause
+from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.faulty_nodes import Bisection
+from delegraph.tools.differing.layers import LayerDifference
+from delegraph.tools.differing.metrics import tensor_difference
 from support.command import Command
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
@@ -39,6 +45,18 @@ def test_no_line_of_a_difference_is_wider_than_the_terminal(
     assert max(map(len, lines)) <= 60
     assert lines[:2] == ["test:", f"  {model.name}"]
     assert "reference: digits_int8.tflite, 2 threads" in lines
+
+
+def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "model/" + ";".join(f"block_{i}/Conv2D" for i in range(20))
+    equal = tensor_difference(np.float32([1]), np.float32([2]), {}, {})
+    off = OutputDifference(long, long, "float32", "float32", (equal,), 1)
+    layer = LayerDifference(0, 3, "ADD", 5, long, None, None, off, "", off, "")
+    print_cause(console(), Cause("wrong node", layer))
+    assert f"1 of 1 elements of '{shortened(long)}' differ" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert long in str(Cause("wrong node", layer))
 
 
 def test_nodes_without_a_delegate_name_their_host(delegraph: Command) -> None:

@@ -219,6 +219,20 @@ def test_bisect_without_a_tolerance_takes_the_numerics_profile(
     assert "--tolerance" not in done.out
 
 
+@pytest.mark.parametrize(("tolerance", "code"), [("1e-12", 1), ("1", 0)])
+def test_bisect_of_xnnpack_ends_as_the_comparison_does(
+    delegraph: Command, tolerance: str, code: int
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    words = ("--runtime", "litert", "--runs", "1", "--tolerance", tolerance)
+    model = DIGITS / "digits_float.tflite"
+    done = delegraph("diff", model, *words, "--bisect")
+    assert done.code == delegraph("diff", model, *words).code == code
+    assert done.lines[0].startswith("differs: " if code else "same within the tolerance: ")
+    assert done.lines[1].startswith("nothing to search: XNNPACK has all nodes")
+    assert delegraph("diff", model, *words, "--bisect", "--json").json["culprits"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.tools import diff
-from delegraph.tools.differing.cause import Cause, cause_of
+from delegraph.testing import graph_model
+from delegraph.tools import Setup, diff
+from delegraph.tools.differing.cause import Cause, cause_of, has_bisectable
 from delegraph.tools.differing.numerics_profile import rounding
-from support.layer_models import RUNTIMES, WrongProduct, fed, file, setup_of
+from support.layer_models import RUNTIMES, WrongProduct, add, fed, file, mul, setup_of
 from support.quantizing_chain import MODEL, X
 from support.seeded_faults import SoundKernel, with_kernel
 
@@ -72,6 +73,42 @@ def test_nodes_that_are_right_one_by_one_are_told(chain: str) -> None:
 
 def test_where_nothing_is_outside_there_is_no_cause(chain: str) -> None:
     assert found_cause(chain, "delegraph", with_kernel(SoundKernel)()) is None
+
+
+def test_a_tolerance_below_roundings_is_no_fault_of_nodes(tmp_path: Path) -> None:
+    model = file(tmp_path, graph_model([add("x x", "y")], inputs="x", outputs="y"))
+    setup = setup_of(model, "delegraph", with_kernel(LastBit)())
+    found = diff(setup, inputs=fed(), runs=1, tolerance=Tolerance(absolute=0))
+    cause = cause_of(found, inputs=fed())
+    assert cause == Cause("roundings")
+    assert str(cause) == "roundings alone: the outputs are within the numerics profile"
+
+
+def test_bisect_is_no_advice_where_only_xnnpack_has_nodes() -> None:
+    assert "or --bisect tells more" in str(Cause("nodes together"))
+    assert "--bisect" not in str(Cause("nodes together", can_bisect=False))
+
+
+def test_xnnpack_cannot_be_bisected(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    model = file(tmp_path, graph_model([mul("x x", "y")], inputs="x", outputs="y"))
+    found = diff(Setup(model, "litert"), inputs=fed(), runs=1)
+    assert found.test_placement.partitions
+    assert not has_bisectable(found.test_placement)
+
+
+def test_a_wrong_node_that_feeds_no_failing_output_is_not_blamed(tmp_path: Path) -> None:
+    nodes = [mul("x x", "other"), add("x x", "a"), mul("a x", "y")]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="other y"))
+    setup = setup_of(model, "delegraph", with_kernel(WrongProduct)())
+    loose, strict = Tolerance(absolute=10), Tolerance(absolute=1e-3)
+    for name, node in (("other", 0), ("y", 2)):
+        limits = {"": loose, name: strict}
+        found = diff(setup, inputs=fed(), runs=1, warmup=0, tolerance=limits)
+        cause = cause_of(found, inputs=fed())
+        assert cause is not None
+        assert cause.layer is not None
+        assert (cause.kind, cause.layer.node) == ("wrong node", node)
 
 
 @pytest.mark.parametrize(

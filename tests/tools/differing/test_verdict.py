@@ -62,6 +62,16 @@ def test_a_partition_whose_nodes_were_not_compared_is_named_as_a_whole(chain: st
     assert text.endswith("is the first that is off; --inner alone tells which node")
 
 
+def test_a_node_that_was_computed_with_others_is_not_blamed_alone(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    layers = diff_layers(wrong, inner="exposed", tolerance=rounding)
+    whole = f"partition 0 of {layers.layers[1].delegate}"
+    assert verdict_of(diff(wrong, runs=1), layers).text.endswith(
+        f"on the reference's inputs {whole} is off from node 1 (MUL) on; "
+        "--inner alone tells which node"
+    )
+
+
 def test_an_output_that_one_side_lacks_differs(sine: str, tmp_path: Path) -> None:
     nodes = [("SIN", "x", "y"), ("COS", "x", "z")]
     two = file(tmp_path, graph_model(nodes, inputs="x", outputs="y z"), "two.tflite")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table
-from delegraph.cli.answers.table_layout import wrapped
+from delegraph.cli.answers.table_layout import shortened, wrapped
 from delegraph.quantities import plural
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _numbers(metrics: dict[str, Spread]) -> list[str]:
 def print_cause(out: Console, cause: Cause) -> None:
     """Print the reason why outputs differ by more than the tolerance."""
     heading(out, "Cause")
-    print_paragraph(out, str(cause))
+    print_paragraph(out, cause.in_words(shortened))
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.delegation.tolerance import Tolerance
+    from delegraph.tools.differing.difference import Difference
     from delegraph.tools.differing.faulty_nodes import Bisection, Culprit
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
+
+_XNNPACK = (
+    "XNNPACK has all nodes that a delegate has, and cannot be bisected, since it follows no rules: "
+    "--layers --inner alone tells more"
+)
 
 
 def bisect_and_print(
@@ -47,9 +53,17 @@ def bisect_and_print(
     Raises:
         CheckFailed: the result is wrong.
     """
+    from delegraph.native.litert.placement import RUNTIME_DELEGATE
+    from delegraph.tools.differing.difference import diff
     from delegraph.tools.differing.faulty_nodes import bisect
 
     found = bisect(setup, reference, tolerance=tolerances, progress=progress, **given)
+    if not found.candidates and setup.runtime != "delegraph":
+        compared = {name: given[name] for name in ("inputs", "runs", "signature")}
+        whole = diff(setup, reference, tolerance=tolerances, progress=progress, **compared)
+        if RUNTIME_DELEGATE in whole.test_placement.delegates:
+            _judge_xnnpack(whole, found, as_json=as_json)
+            return
     if as_json:
         print_json(found.to_json())
     else:
@@ -57,6 +71,33 @@ def bisect_and_print(
     if found.is_right:
         return
     raise CheckFailed(f"the result is wrong: {_blame(found)}")
+
+
+def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> None:
+    """Print whether outputs are right where XNNPACK alone has nodes, which no rule takes from it.
+
+    Args:
+        whole: difference of the outputs, computed with XNNPACK.
+        found: the search without XNNPACK, which had no nodes to search.
+        as_json: whether to print JSON.
+
+    Raises:
+        CheckFailed: outputs are beyond the tolerance, or without one beyond the numerics profile.
+    """
+    from delegraph.tools.differing.verdict import verdict_of
+
+    verdict = verdict_of(whole)
+    if as_json:
+        print_json(found.to_json() | {"verdict": verdict.to_json()})
+    else:
+        out = console()
+        out.print(verdict.text, style="bold")
+        print_paragraph(out, f"nothing to search: {_XNNPACK}", indent=0)
+        out.print()
+        print_side(out, "test", whole.test)
+        print_side(out, "reference", whole.reference)
+    if verdict.word == "differs":
+        raise CheckFailed(f"the result is wrong: {'; '.join(whole.failures) or verdict.text}")
 
 
 def print_bisection(out: Console, found: Bisection, *, has_tolerance: bool = True) -> None:

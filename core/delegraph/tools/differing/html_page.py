@@ -37,7 +37,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --dim: #9aa4b1; --line: #3a4049;
   --page: #16181c; --bar: #56b4e9; --alone: #e69f00; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
-  margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+  margin: 2rem auto; max-width: 72rem; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.35rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font-size: 1rem; }
 .dim, caption { color: var(--dim); } .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }

@@ -5,7 +5,7 @@ A unit is a partition, or a single node without a delegate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,8 +28,13 @@ Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
 
 SAME_KERNELS = "the reference has the same kernel"
 
+FOLDED = "a constant, which XNNPACK converts once and keeps to itself"
+
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 """Types of tensors whose values mean nothing outside of the runtime that made them."""
+
+
+_NONE: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,11 @@ class Unit:
         setup: the set-up that runs the unit; its model is replaced.
         delegate: delegate that must compute all nodes; None means the host's kernels.
         note: reason why the unit is not computed; empty if it is.
+        folded: node that writes each constant that the delegate folds into the nodes that read it.
 
     Attributes:
         nodes, outputs, setup, delegate: as given.
+        cut: the nodes, and before them those that convert constants for them.
         inputs: indices of the tensors that the nodes read from outside, without constants and
             variables.
         has_state: whether a node reads a variable.
@@ -72,12 +79,14 @@ class Unit:
         setup: Setup,
         delegate: str | None = None,
         note: str = "",
+        folded: Mapping[int, int] = _NONE,
     ) -> None:
         self.nodes, self.setup, self.delegate = nodes, setup, delegate
+        self.cut = _with_folded(whole.spec, nodes, folded)
         self.outputs = tuple(i for i in outputs if i >= 0)
         self._whole = whole
         tensors = whole.spec.tensors
-        operators = [whole.spec.operators[i] for i in nodes]
+        operators = [whole.spec.operators[i] for i in self.cut]
         made = {i for operator in operators for i in operator.outputs}
         read = dict.fromkeys(i for o in operators for i in o.inputs if i >= 0 and i not in made)
         self.has_state = any(tensors[i].is_variable for i in read)
@@ -114,7 +123,11 @@ class Unit:
         except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
             self.note = f"it does not run alone: {in_words(error)}"
             return {}
-        taken = [n for n in side.interpreter.placement.nodes if n.delegate == self.delegate]
+        here = self._whole.spec.index
+        placed = [n for n in side.interpreter.placement.nodes if n.subgraph == here]
+        taken = [
+            n for n in placed if n.delegate == self.delegate and self.cut[n.index] in self.nodes
+        ]
         if self.delegate is not None and len(taken) < len(self.nodes):
             whose = f"{len(taken)} of its {len(self.nodes)} nodes"
             self.note = f"alone, {self.delegate} takes {whose}"
@@ -125,7 +138,7 @@ class Unit:
         if self._side is None:
             whole = self._whole
             content, self._tensors = unit_model(
-                whole.records, whole.spec.index, self.nodes, self.inputs, self.outputs
+                whole.records, whole.spec.index, self.cut, self.inputs, self.outputs
             )
             path = folder / f"node{self.nodes[0]}.tflite"
             path.write_bytes(content)
@@ -133,7 +146,27 @@ class Unit:
         return self._side
 
 
-def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
+def _with_folded(
+    spec: SubgraphSpec, nodes: tuple[int, ...], folded: Mapping[int, int]
+) -> tuple[int, ...]:
+    """Return *nodes* in order, with those that convert the constants that they read."""
+    cut, added = set(nodes), list(nodes)
+    while added:
+        read = spec.operators[added.pop()].inputs
+        new = {folded[i] for i in read if i in folded} - cut
+        cut |= new
+        added += new
+    return tuple(sorted(cut))
+
+
+def units_of(
+    setup: Setup,
+    whole: Whole,
+    *,
+    shares_kernels: bool,
+    uncompared: Container[int],
+    folded: Mapping[int, int],
+) -> list[Unit]:
     """Cut a model into parts that can run alone: its partitions, and its nodes without a delegate.
 
     Args:
@@ -141,6 +174,8 @@ def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
+        uncompared: indices of constants that a side never writes.
+        folded: node that writes each constant that XNNPACK folds in this set-up.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(
@@ -151,10 +186,22 @@ def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
         on_failure="raise",
         validate=False,
     )
-    units = [Unit(whole, p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
-    taken = {node for unit in units for node in unit.nodes}
+
+    def unit(
+        nodes: tuple[int, ...],
+        outputs: Sequence[int],
+        host: Setup,
+        delegate: str | None = None,
+        note: str = "",
+    ) -> Unit:
+        compared = [i for i in outputs if i not in uncompared]
+        why = FOLDED if outputs and not compared else note
+        return Unit(whole, nodes, compared, host, delegate, why, folded)
+
+    units = [unit(p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
+    taken = {node for each in units for node in each.nodes}
     plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
     note = SAME_KERNELS if shares_kernels else ""
     hosted = (o for o in whole.spec.operators if o.index not in taken)
-    units += [Unit(whole, (o.index,), o.outputs, plain, note=note) for o in hosted]
+    units += [unit((o.index,), o.outputs, plain, None, note) for o in hosted]
     return units

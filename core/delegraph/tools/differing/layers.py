@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +20,17 @@ from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.array_metrics import have_same_bits
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
-from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
-from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
+from delegraph.tools.differing.layer_units import FOLDED, HANDLES, Unit, Values, Whole, units_of
+from delegraph.tools.differing.matching import converted, matched_inputs
 from delegraph.tools.differing.metrics import Figures, TensorDifference, tensor_difference
 from delegraph.tools.differing.nodes_in_place import compute_in_place
 from delegraph.tools.differing.numerics_profile import in_compared_numbers
+from delegraph.tools.differing.tensor_pairs import (
+    are_of_same_file,
+    folded_tensors,
+    same_host,
+    twins,
+)
 from delegraph.tools.differing.tolerances import outside
 from delegraph.tools.differing.unit_group import UnitGroup
 from delegraph.tools.differing.watched_side import Inner, Watched
@@ -212,7 +217,7 @@ def diff_layers(
             progress("computing all layers", 0, 2)
             test.open(folder, inner)
             progress("computing all layers", 1, 2)
-            twin = _twins(test, right, order)
+            twin = twins(test, right, order)
             right.open(folder, inner, {twin[i] for i in test.readable() if i in twin})
         comparison = _Comparison(stack, folder, test, right, twin, tolerance, figures)
         told = []
@@ -247,8 +252,16 @@ class _Comparison:
         self._details: dict[int, tuple[Any, Any]] = {}
         self._notes: dict[int, str] = {}  # reasons why nodes did not run alone
         whole = Whole(test.records, test.spec, test.placement)
-        shares_kernels = _are_of_same_file(test, right) and _same_host(test, right)
-        self._units = units_of(test.setup, whole, shares_kernels=shares_kernels)
+        shares_kernels = are_of_same_file(test, right) and same_host(test, right)
+        self._zeros = folded_tensors(test), folded_tensors(right)  # by each side's own index
+        self._folded = {*self._zeros[0], *(i for i, j in twin.items() if j in self._zeros[1])}
+        self._units = units_of(
+            test.setup,
+            whole,
+            shares_kernels=shares_kernels,
+            uncompared=self._folded,
+            folded=self._zeros[0],
+        )
         self._groups = {
             has_delegate: UnitGroup(whole, stack, folder / f"group{has_delegate:d}.tflite")
             for has_delegate in (False, True)
@@ -257,7 +270,7 @@ class _Comparison:
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
         """Compare the tensors of one run: drift, then differences on the same inputs."""
-        known = {i: reference[j] for i, j in self._twin.items() if j in reference}
+        known = self._known(test, reference)
         drift = self._compare(test, known, self._drift)
         pending = []
         for unit in self._units:
@@ -287,11 +300,21 @@ class _Comparison:
             values = values or unit.computed(known, self._stack, self._folder)
             self._compare(values, known, self._same)
 
+    def _known(self, test: Values, reference: Values) -> Values:
+        """Return the reference's values by the test's tensors, with folded constants of the test.
+
+        Constants are the same on both sides, so the test's are as right where only it writes them.
+        """
+        zeros, right_zeros = self._zeros
+        own = {i: test[i] for i in self._folded if i in test and i not in zeros}
+        pairs = ((i, j) for i, j in self._twin.items() if j in reference and j not in right_zeros)
+        return own | {i: reference[j] for i, j in pairs}
+
     def _compare(self, test: Values, known: Values, found: _Found) -> dict[int, _OneRun]:
         """Compare *test* with the *known* tensors; add to *found* and return the differences."""
         new: dict[int, _OneRun] = {}
         for tensor, (entry, values) in test.items():
-            if tensor in known:
+            if tensor in known and tensor not in self._folded:
                 other, right = known[tensor]
                 self._details[tensor] = entry, other
                 difference = tensor_difference(values, right, entry, other, self._figures)
@@ -341,6 +364,8 @@ class _Comparison:
         return OutputDifference(*names, *kinds, runs, sum(counts) if self._tolerance else None)
 
     def _why_no_drift(self, tensor: int) -> str:
+        if tensor in self._folded:
+            return FOLDED
         if tensor in self._test.inside:
             return _inside_of(self._test.inside[tensor])
         if self._test.spec.tensors[tensor].type in HANDLES:
@@ -372,27 +397,3 @@ def _read_the_same(unit: Unit, test: Values, known: Values, drift: Mapping[int, 
 
 def _inside_of(partition: PartitionPlacement) -> str:
     return f"inside partition {partition.index} of {partition.delegate}"
-
-
-def _twins(test: Watched, right: Watched, order: Sequence[int]) -> dict[int, int]:
-    """Match tensors of two set-ups: map those of *test* to those of *right*, the reference.
-
-    *order* has, for each input of the reference, the position of the test's input.
-    """
-    if _are_of_same_file(test, right) and test.spec.index == right.spec.index:
-        return {tensor.index: tensor.index for tensor in test.spec.tensors}
-    named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]
-    fed = {int(test.inputs[i]["index"]): int(right.inputs[j]["index"]) for j, i in enumerate(order)}
-    return matched_names(*named) | fed
-
-
-def _are_of_same_file(test: Watched, right: Watched) -> bool:
-    return os.path.realpath(test.setup.model) == os.path.realpath(right.setup.model)
-
-
-def _same_host(test: Watched, right: Watched) -> bool:
-    """Whether both set-ups compute nodes without a delegate by the same kernels."""
-    a, b = test.setup, right.setup
-    return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
-        right.placement
-    )

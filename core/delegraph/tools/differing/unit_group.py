@@ -51,7 +51,7 @@ class UnitGroup:
     def _is_able(self, unit: Unit, known: Values) -> bool:
         tensors = self._whole.spec.tensors
         return (
-            len(unit.nodes) == 1
+            len(unit.cut) == 1
             and not unit.has_state
             and all(i in known for i in unit.inputs)
             and all(tensors[i].type not in HANDLES for i in unit.outputs)

@@ -10,7 +10,10 @@ from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layer_units import FOLDED
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+
+_ALONE = "--inner alone tells which node"
 
 Word = Literal["same", "within profile", "within tolerance", "differs"]
 
@@ -116,6 +119,9 @@ def _blame(layers: LayersDifference) -> str:
     if wrong is None:
         return "on the reference's inputs each layer is within the numerics profile"
     place, advice = _place(wrong, layers)
+    if layers.inner == "exposed" and _shares_its_partition(wrong, layers):
+        whole = f"partition {wrong.partition} of {wrong.delegate}"
+        return f"on the reference's inputs {whole} is off from {place} on; {_ALONE}"
     return f"on the reference's inputs {place} is the first that is off{advice}"
 
 
@@ -125,11 +131,18 @@ def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
     The second text says how to compare them; it is empty for a node.
     """
     inside = [x for x in layers.layers if layer.partition is not None and _are_together(x, layer)]
-    if all(x.drift is not None for x in inside):
+    if all(x.drift is not None or x.drift_note == FOLDED for x in inside):
         return f"node {layer.node} ({layer.op})", ""
     nodes = node_numbers(sorted({x.node for x in inside}))
     where = f"partition {layer.partition} of {layer.delegate} (nodes {nodes})"
-    return where, "; --inner alone tells which node"
+    return where, f"; {_ALONE}"
+
+
+def _shares_its_partition(layer: LayerDifference, layers: LayersDifference) -> bool:
+    """Whether other nodes were computed together with that of *layer*, and may be wrong."""
+    return layer.partition is not None and any(
+        x.node != layer.node and _are_together(x, layer) for x in layers.layers
+    )
 
 
 def _are_together(one: LayerDifference, other: LayerDifference) -> bool:

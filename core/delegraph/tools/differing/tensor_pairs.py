@@ -1,0 +1,53 @@
+"""Pairs of tensors of two set-ups, and the tensors that a set-up does not write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from delegraph.native.litert.placement import RUNTIME_DELEGATE
+from delegraph.tools.differing.matching import matched_names
+from delegraph.tools.differing.watched_side import Watched
+
+
+def twins(test: Watched, right: Watched, order: Sequence[int]) -> dict[int, int]:
+    """Match tensors of two set-ups: map those of *test* to those of *right*, the reference.
+
+    Args:
+        test: the test.
+        right: the reference.
+        order: for each input of the reference, the position of the test's input.
+    """
+    if are_of_same_file(test, right) and test.spec.index == right.spec.index:
+        return {tensor.index: tensor.index for tensor in test.spec.tensors}
+    named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]
+    fed = {int(test.inputs[i]["index"]): int(right.inputs[j]["index"]) for j, i in enumerate(order)}
+    return matched_names(*named) | fed
+
+
+def are_of_same_file(test: Watched, right: Watched) -> bool:
+    """Whether both set-ups run the same file."""
+    return os.path.realpath(test.setup.model) == os.path.realpath(right.setup.model)
+
+
+def same_host(test: Watched, right: Watched) -> bool:
+    """Whether both set-ups compute nodes without a delegate by the same kernels."""
+    a, b = test.setup, right.setup
+    return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
+        right.placement
+    )
+
+
+def folded_tensors(side: Watched) -> dict[int, int]:
+    """Constants that XNNPACK folds and never writes, with the node that converts each; else empty.
+
+    Made readable, they hold zeros.
+
+    Source:
+        tflite/delegates/xnnpack/xnnpack_delegate.cc: static_unpack_nodes_.
+    """
+    if all(p.delegate != RUNTIME_DELEGATE for p in side.partitions(side.placement)):
+        return {}
+    here = side.spec.index
+    nodes = [n.index for n in side.placement.nodes if n.is_constant and n.subgraph == here]
+    return {i: node for node in nodes for i in side.spec.operators[node].outputs}

@@ -1,0 +1,62 @@
+"""Tensors that XNNPACK folds are no differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.schema.options import Conv2DOptions
+from delegraph.testing import constant, graph_model, tensor
+from delegraph.tools import Setup, diff_layers
+from delegraph.tools.differing.layer_units import FOLDED
+from support.half_weights import half_weights
+from support.layer_models import by_name, file
+
+pytest.importorskip("ai_edge_litert")
+
+
+def compared(tmp_path: Path, inner: Any, *, is_reference: bool = False) -> Any:
+    model = file(tmp_path, half_weights())
+    official, own = Setup(model, "litert"), Setup(model, delegates=("none",))
+    pair = (own, official) if is_reference else (official, own)
+    return diff_layers(*pair, inner=inner)
+
+
+@pytest.mark.parametrize("is_reference", [False, True])
+@pytest.mark.parametrize("inner", ["exposed", "alone"])
+def test_constants_that_xnnpack_folds_are_not_compared(
+    tmp_path: Path, inner: str, is_reference: bool
+) -> None:
+    layers = by_name(compared(tmp_path, inner, is_reference=is_reference).layers)
+    for name in "wv":
+        assert layers[name].drift is layers[name].same_inputs is None
+        assert layers[name].drift_note == layers[name].same_inputs_note == FOLDED
+    for name in "aby":
+        assert layers[name].drift.compared()["max"].max < 1e-6
+
+
+def test_nodes_read_constants_of_the_side_that_writes_them(tmp_path: Path) -> None:
+    layers = by_name(compared(tmp_path, "exposed", is_reference=True).layers)
+    for name in "aby":
+        assert layers[name].same_inputs.compared()["max"].max < 1e-6
+
+
+def test_a_node_that_runs_alone_has_the_constants_that_it_folds(tmp_path: Path) -> None:
+    nodes: list[Any] = [
+        ("DEQUANTIZE", "half", "w"),
+        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
+    tensors = {
+        "x": tensor((1, 2, 2, 3)),
+        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
+        "w": tensor((1, 1, 1, 3)),
+        "bias": constant(np.ones(1, np.float32)),
+        "y": tensor((1, 2, 2, 1)),
+    }
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    (weight, y) = diff_layers(Setup(model, "litert"), inner="alone").layers
+    assert (weight.drift_note, y.delegate, y.same_inputs_note) == (FOLDED, "XNNPACK", "")
+    assert y.same_inputs is not None
