@@ -97,6 +97,8 @@ def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines:
     assert "bound, ratio and all below: as it runs" in ran.lines
     assert "needs an arena of 320 bytes (as it runs, planner naive)" in ran.lines
     assert "inside the partitions, not counted" in ran.out
+    assert any("steps of the execution plan, first to last" in line for line in ran.lines)
+    assert any(line.startswith("Most is in use at step ") for line in ran.lines)
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384
