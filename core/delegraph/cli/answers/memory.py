@@ -68,10 +68,14 @@ class MemoryAnswer:
         """
         return self.runs_as if self.is_named or self.core is None else self.core
 
+    def name_of(self, report: MemoryReport) -> str:
+        """Return the name of one of the two reports: ``as it runs`` or ``core alone``."""
+        return _CORE_ALONE if report is self.core else _AS_IT_RUNS
+
     @property
     def subject_name(self) -> str:
         """Name of the report in :attr:`subject`: ``as it runs`` or ``core alone``."""
-        return _CORE_ALONE if self.subject is self.core else _AS_IT_RUNS
+        return self.name_of(self.subject)
 
     @property
     def chosen(self) -> PlannerResult:
