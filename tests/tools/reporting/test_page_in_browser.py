@@ -336,9 +336,15 @@ def measured(setup: Setup) -> Any:
 def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Path) -> None:
     page = opened(measured(Setup(str(sines), delegates=("sin",))))
     assert page.locator("#time .dot").count() == 5
-    assert page.locator("#memory .box").count() == 6
+    runs, core = page.locator("#memory .plans").all()
+    titles = page.locator("#memory .plans h3").all_inner_texts()
+    assert titles == ["As it runs", "Core alone"]
+    assert (runs.locator(".box").count(), core.locator(".box").count()) == (6, 6)
+    told = page.locator("#memory > p").inner_text()
+    assert "+ memory of sin inside the partitions, not counted" in told
+    assert "Most is in use at step " in runs.inner_text()
     tall = page.locator("#memory .box rect").first.get_attribute("y")
-    page.get_by_label("Plan of").select_option("naive")
+    runs.get_by_label("Plan of").select_option("naive")
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
