@@ -54,7 +54,7 @@ function memorySection() {
   const memory = report.memory;
   if (!memory) return null;
   const core = memory.without_delegates;
-  const parts = memory.not_counted.length ? [["As it runs", memory], core ? ["Core alone", core] : null].filter(Boolean) : [["", memory]];
+  const parts = memory.not_counted.length ? [["As it runs, without the memory inside partitions", memory], core ? ["Core alone", core] : null].filter(Boolean) : [["", memory]];
   const arenas = [
     { title: "", value: ([name]) => name },
     { title: "tensors", value: ([, m]) => m.tensors.length, isNumber: true },
@@ -110,11 +110,12 @@ function memoryChart(width, memory, plan) {
 }
 
 function plannerTable(memory) {
+  const least = Math.min(...memory.planners.map(({ bytes }) => bytes));
   return table("Every planner", [
     { title: "planner", value: (p) => p.planner },
     { title: "bytes", value: (p) => p.bytes, cell: (p) => p.bytes.toLocaleString("en"), isNumber: true },
     { title: "bound", value: (p) => p.bound, cell: (p) => p.bound.toLocaleString("en"), isNumber: true },
-    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal ? "least possible" : p.ratio.toFixed(3), isNumber: true },
+    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal && p.bytes === least ? "least possible" : p.ratio.toFixed(3), isNumber: true },
     { title: "in place", value: (p) => memory.in_place.includes(p.planner) ? "yes" : "no" },
     { title: "planning", value: (p) => p.milliseconds, cell: (p) => seconds(p.milliseconds / 1e3), isNumber: true },
   ], memory.planners);
@@ -126,7 +127,7 @@ function peakTable(memory) {
   const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
-    { title: "name", value: (t) => t.name, class: "wide" },
+    { title: "name", value: (t) => t.name, cell: (t) => named(t.name), class: "wide" },
     { title: "made by", value: (t) => t.made_by },
     { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
     { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
@@ -313,6 +314,7 @@ function noiseChart(width, layers) {
 }
 
 function differenceTable(layers, view, go) {
+  const note = (l) => l.same_inputs.note || l.drift.note || "";
   const way = (name, title) => [
     { title: `noise, ${title}`, isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => isKnown(l[name]) ? l[name].noise === null ? "∞" : figure(l[name].noise) : "-" },
     { title: `greatest, ${title}`, isNumber: true, value: (l) => l[name].max ?? -1, cell: (l) => figure(l[name].max) },
@@ -320,11 +322,11 @@ function differenceTable(layers, view, go) {
   return table("Layers, those first that add most noise themselves", [
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
     { title: "operator", value: (l) => l.op },
-    { title: "tensor", value: (l) => l.name, cell: (l) => breakable(l.name), class: "wide" },
+    { title: "tensor", value: (l) => l.name, cell: (l) => named(l.name), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
     ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
-    { title: "note", value: (l) => l.same_inputs.note || l.drift.note, cell: (l) => l.same_inputs.note || l.drift.note || "" },
-  ], layers);
+    layers.some(note) ? { title: "note", value: note, cell: note } : null,
+  ].filter(Boolean), layers);
 }
 
 // A button that shows a node in the graph.
