@@ -363,7 +363,8 @@ def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
     page.get_by_label("Colour").select_option("time")
     assert page.locator(".node.unmeasured").count() == 0
     legend = page.locator("#graph .legend")
-    assert re.search(r"^time: \S+ [µm]?s a run\s+\S+ [µm]?s a run by the square root", legend.inner_text())
+    times = r"^time: \S+ [µm]?s a run\s+\S+ [µm]?s a run by the square root"
+    assert re.search(times, legend.inner_text())
     heat = "element => parseInt(element.style.getPropertyValue('--heat'))"
     heats = [node.evaluate(heat) for node in page.locator(".node").all()]
     assert (min(heats) >= 15, max(heats)) == (True, 100)
