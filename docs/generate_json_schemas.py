@@ -46,6 +46,25 @@ MAPS = {
 }  # fmt: skip
 """Keys whose objects have names of a model or a machine as keys."""
 
+PLANS = "Of the model that `plans_of` names, which `subject` need not name."
+
+DESCRIPTIONS = {
+    "memory": {
+        "plans_of": "What tensors, planners, peak, persistent_bytes, is_complete, alignment and "
+        "lower_bound are of: `as it runs`, with delegates, or `core alone` if there are none.",
+        **dict.fromkeys(("tensors", "planners", "peak", "persistent_bytes", "lower_bound"), PLANS),
+        "without_delegates": "The same figures of the core alone; null if `plans_of` is `core "
+        "alone`, or if only delegates can run the model.",
+        "subject": "What suggestions, needed and the budget are of: `as it runs` if delegates are "
+        "named, otherwise `core alone` where it can run the model.",
+        "suggestions": "What would save memory of the `subject`.",
+        "is_by_node": "Whether positions in the execution plan are the indices of nodes.",
+        "needed": "Bytes of the arena that are compared with the budget: see `needed_of`.",
+        "needed_of": "The `subject`, and the planner of `needed`; TFLM with --micro.",
+    },
+}
+"""Descriptions of keys, by command, where a key's name does not say what the value is of."""
+
 Schema = dict[str, Any]
 
 
@@ -292,6 +311,8 @@ def command_schema(name: str) -> Schema:
     while missing := sorted(classes.keys() - definitions.keys()):
         definitions |= {each: class_schema(classes[each], classes) for each in missing}
     known = without_null(found)
+    for key, text in DESCRIPTIONS.get(name, {}).items():
+        known["properties"][key] = {"description": text, **known["properties"][key]}
     if known["type"] == "object":
         known["properties"]["error"] = ERROR
         known["anyOf"] = [{"required": known.pop("required")}, {"required": ["error"]}]

@@ -57,6 +57,16 @@ def test_the_peak_is_where_most_is_in_use() -> None:
     assert (peak.position, peak.operator, peak.bytes, peak.tensors) == (0, "by_name", 200, (0, 1))
 
 
+def test_a_peak_in_a_partition_names_the_models_nodes() -> None:
+    report = report_of(chain())
+    assert report.peak is not None
+    assert (report.peak.where, report.unit) == ("partition 0 of by_name (node 0)", "step")
+    alone = report_of(DIGITS, "best")
+    assert alone.peak is not None
+    assert alone.peak.where == f"node {alone.peak.node}, {alone.peak.operator}"
+    assert alone.unit == "node"
+
+
 def test_every_plan_of_a_real_model_is_sound_and_none_is_below_the_bound() -> None:
     report = report_of(DIGITS, *PLANNERS, alignment=16)
     for result in report.results:

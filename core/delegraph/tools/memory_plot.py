@@ -111,14 +111,14 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     bound = result.bound / bytes_of_unit
     axes.axhline(bound, linestyle="--", color="tab:red", linewidth=1, label="no plan needs less")
     if report.peak is not None:
-        most = f"most in use: node {report.peak.node}, {report.peak.operator}"
+        most = f"most in use: {report.peak.where}"
         middle = report.peak.position + 0.5
         axes.axvline(middle, linestyle=":", color="tab:gray", linewidth=1, label=most)
     side = "left" if report.peak is not None and report.peak.position > nodes / 2 else "right"
     axes.legend(loc=f"upper {side}", bbox_to_anchor=(0 if side == "left" else 1, 0.95))
     axes.set_xlim(0, nodes)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)
-    axes.set(xlabel="node, in the order of the plan", ylabel=f"offset in the arena, {unit}")
+    axes.set(xlabel=f"{report.unit} of the execution plan", ylabel=f"offset in the arena, {unit}")
     axes.set_title(f"{title}: {result.bytes:,} bytes by planner {result.planner}")
     return figure
 
@@ -145,6 +145,6 @@ def _with_tooltips(figure: Any, report: MemoryReport, result: PlannerResult) -> 
         title = ElementTree.SubElement(group, f"{{{_SVG}}}title")
         title.text = (
             f"tensor {tensor.index} {tensor.name} of {tensor.made_by}: {tensor.bytes} bytes at "
-            f"{offset}, nodes {tensor.first} to {tensor.last}"
+            f"{offset}, {report.unit}s {tensor.first} to {tensor.last}"
         )
     return ElementTree.tostring(root, encoding="unicode")

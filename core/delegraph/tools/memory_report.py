@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from delegraph.delegation.placement import PartitionPlacement, node_numbers
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.memory import (
@@ -105,10 +106,12 @@ class Peak:
 
     Attributes:
         position: position in the execution plan.
-        node: index of the node.
-        operator: name of the node's operator.
+        node: index of the node in the execution plan. A partition has an index after those of the
+            model's nodes.
+        operator: name of the node's operator; of a partition, its delegate.
         bytes: number of bytes in use.
         tensors: positions of the tensors in use, the largest first.
+        where: the node, or the partition and its nodes, in words.
     """
 
     position: int
@@ -116,6 +119,7 @@ class Peak:
     operator: str
     bytes: int
     tensors: tuple[int, ...]
+    where: str
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ class MemoryReport(JsonRecord):
         is_complete: whether all shapes were known; otherwise the report ends at the first unknown
             shape.
         alignment: number of bytes of which all offsets are multiples.
+        is_by_node: whether each position in the execution plan is the index of the node there. It
+            is not with partitions.
     """
 
     json_properties: ClassVar = {"lower_bound": "bound"}
@@ -142,11 +148,17 @@ class MemoryReport(JsonRecord):
     persistent_bytes: int
     is_complete: bool
     alignment: int
+    is_by_node: bool
 
     @property
     def bound(self) -> int:
         """Lower bound of the bytes of any plan in which no output shares an input's memory."""
         return lower_bound(self.records, self.alignment)
+
+    @property
+    def unit(self) -> str:
+        """Word for a position in the execution plan: ``node``, or ``step`` with partitions."""
+        return "node" if self.is_by_node else "step"
 
     @cached_property
     def records(self) -> list[TensorUsageRecord]:
@@ -257,6 +269,8 @@ def memory_report(
     if planners is None and len(records) > MOST_FOR_CUBIC:
         names = [name for name in names if name not in CUBIC]
     nodes = subgraph.steps.nodes
+    indices_of_nodes = [node.index for node, _ in nodes]
+    partitions = {p.node_index: p for p in interpreter.placement.partitions if p.subgraph == 0}
     operators = tuple(registration.name for _, registration in nodes)
     makers = {
         i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs
@@ -277,10 +291,11 @@ def memory_report(
         tensors,
         operators,
         tuple(_result(name, graph, records, indices, alignment) for name in names),
-        _peak(records, [node.index for node, _ in nodes], operators, alignment),
+        _peak(records, indices_of_nodes, operators, alignment, partitions),
         subgraph.memory.arena_bytes[1],
         not subgraph.has_dynamic_tensors,
         alignment,
+        indices_of_nodes == list(range(len(nodes))),
     )
 
 
@@ -316,7 +331,11 @@ def _of_arena(
 
 
 def _peak(
-    records: Records, nodes: Sequence[int], operators: Sequence[str], alignment: int
+    records: Records,
+    nodes: Sequence[int],
+    operators: Sequence[str],
+    alignment: int,
+    partitions: Mapping[int, PartitionPlacement],
 ) -> Peak | None:
     tasks, used = live_bytes(records, alignment)
     if not len(used):
@@ -326,4 +345,13 @@ def _peak(
     alive.sort(key=lambda i: _bytes(records[i]), reverse=True)
     node = nodes[position] if position < len(nodes) else -1
     operator = operators[position] if position < len(operators) else ""
-    return Peak(position, node, operator, int(used.max()), tuple(alive))
+    where = _where(node, operator, partitions.get(node))
+    return Peak(position, node, operator, int(used.max()), tuple(alive), where)
+
+
+def _where(node: int, operator: str, partition: PartitionPlacement | None) -> str:
+    """Return a node with its operator, or a partition with the model's nodes in it, in words."""
+    if partition is None:
+        return f"node {node}, {operator}"
+    nodes = f"node{'s' * (len(partition.nodes) > 1)} {node_numbers(partition.nodes)}"
+    return f"partition {partition.index} of {partition.delegate} ({nodes})"

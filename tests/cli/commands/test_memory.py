@@ -97,6 +97,8 @@ def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines:
     assert "bound, ratio and all below: as it runs" in ran.lines
     assert "needs an arena of 320 bytes (as it runs, planner naive)" in ran.lines
     assert "inside the partitions, not counted" in ran.out
+    assert any("steps of the execution plan, first to last" in line for line in ran.lines)
+    assert any(line.startswith("Most is in use at step ") for line in ran.lines)
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384
@@ -108,12 +110,14 @@ def test_a_budget_is_for_the_core_alone_if_delegates_apply_by_default(
     monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "add_sub")
     words = ("memory", sines, "--planner", "best", "--json")
     shown = delegraph(*words).json
-    assert shown["subject"] == "core alone"
+    assert (shown["subject"], shown["plans_of"]) == ("core alone", "as it runs")
+    assert shown["needed_of"] == "core alone, planner best"
     assert shown["planners"] != shown["without_delegates"]["planners"]
     assert shown["needed"] == shown["without_delegates"]["planners"][0]["bytes"]
     assert "core alone 6 132 0" in delegraph("memory", sines, "--planner", "best").lines
     alone = delegraph(*words, "-d", "none").json
     assert (alone["without_delegates"], alone["needed"]) == (None, shown["needed"])
+    assert alone["plans_of"] == "core alone"
 
 
 def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(

@@ -94,6 +94,16 @@ def test_parts_appear_where_they_are_asked_for(
     assert not {"memory", "benchmark", "differences"} & plain.keys()
 
 
+def test_given_inputs_are_compared_in_one_run(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ("report", sines, "--diff", "-o", tmp_path / "page.html", "--json")
+    given = delegraph(*words, "-i", "zeros").json["differences"]
+    assert (given["runs"], given["notes"]) == (1, ["no input is random, so one run is enough"])
+    random = delegraph(*words).json["differences"]
+    assert (random["runs"], random["notes"]) == (3, [])
+
+
 def test_a_signature_is_shown_first_and_measured(delegraph: Command, tmp_path: Path) -> None:
     model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "language_model.tflite"
     words = ("--signature", "decode", "-o", tmp_path / "page.html")

@@ -68,6 +68,8 @@ def test_colours_stand_out_from_their_ground(scheme: str) -> None:
     for name, least in {"ink": 4.5, "muted": 4.5, "accent": 4.5, "bad": 4.5}.items():
         pair = sorted((light(name), light("card")))
         assert pair[1] / pair[0] >= least, name
+    pair = sorted((light("ink"), light("hot")))
+    assert pair[1] / pair[0] >= 4.5
     for name in (f"d{i}" for i in range(8)):
         pair = sorted((light(name), light("card")))
         assert pair[1] / pair[0] >= 3, name

@@ -336,9 +336,15 @@ def measured(setup: Setup) -> Any:
 def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Path) -> None:
     page = opened(measured(Setup(str(sines), delegates=("sin",))))
     assert page.locator("#time .dot").count() == 5
-    assert page.locator("#memory .box").count() == 6
+    runs, core = page.locator("#memory .plans").all()
+    titles = page.locator("#memory .plans h3").all_inner_texts()
+    assert titles == ["As it runs, without the memory inside partitions", "Core alone"]
+    assert (runs.locator(".box").count(), core.locator(".box").count()) == (6, 6)
+    told = page.locator("#memory > p").inner_text()
+    assert "+ memory of sin inside the partitions, not counted" in told
+    assert "Most is in use at step " in runs.inner_text()
     tall = page.locator("#memory .box rect").first.get_attribute("y")
-    page.get_by_label("Plan of").select_option("naive")
+    runs.get_by_label("Plan of").select_option("naive")
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
@@ -356,6 +362,14 @@ def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
     assert share.endswith(" %")
     page.get_by_label("Colour").select_option("time")
     assert page.locator(".node.unmeasured").count() == 0
+    legend = page.locator("#graph .legend")
+    times = r"^time: \S+ [µm]?s a run\s+\S+ [µm]?s a run by the square root"
+    assert re.search(times, legend.inner_text())
+    heat = "element => parseInt(element.style.getPropertyValue('--heat'))"
+    heats = [node.evaluate(heat) for node in page.locator(".node").all()]
+    assert (min(heats) >= 15, max(heats)) == (True, 100)
+    page.get_by_label("Colour").select_option("who runs it")
+    assert "sin 2 nodes" in legend.inner_text()
 
 
 def test_verdicts_are_those_of_the_comparison(opened: Open, sines: Path) -> None:
@@ -381,6 +395,25 @@ def test_what_is_off_has_a_colour_and_a_row(opened: Open, sines: Path) -> None:
     heats = [int(node.evaluate(heat).strip("%")) for node in page.locator(".node").all()]
     assert heats[2] > 0
     assert heats[0] == 0
+    told = page.locator("#graph .legend").inner_text()
+    assert told.startswith("difference: noise 0")
+    assert "pale: not measured" in told
+
+
+def test_a_long_name_in_a_table_loses_its_middle(opened: Open, tmp_path: Path) -> None:
+    path, name = tmp_path / "long.tflite", f"first/{'middle/' * 20}last"
+    path.write_bytes(graph_model([("NEG", "x", name)], inputs="x", outputs=name))
+    page = opened(report(Setup(str(path)), layers=diff_layers(Setup(str(path)), runs=1)))
+    shown = page.locator("#differences td [title]")
+    assert shown.inner_text() == "first/middle/middle/…/middle/middle/last"
+    assert shown.get_attribute("title") == name
+
+
+def test_every_column_of_the_differences_is_in_sight(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
+    page = opened(report(setup, layers=diff_layers(setup, runs=1)))
+    page.set_viewport_size({"width": 1000, "height": 800})
+    assert page.locator("#differences .scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_equal_results_are_called_equal(opened: Open, sines: Path) -> None:

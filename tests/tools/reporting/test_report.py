@@ -115,6 +115,14 @@ def test_memory_has_plans_and_what_is_in_use() -> None:
     assert "memory" not in report(Setup(str(DIGITS))).to_json()
 
 
+def test_memory_of_the_core_alone_stands_beside_that_of_delegates(sines: Path) -> None:
+    memory = report(Setup(str(sines), delegates=("add_sub",)), memory=True).to_json()["memory"]
+    core = report(Setup(str(sines)), memory=True).to_json()["memory"]
+    assert memory["not_counted"] == ["add_sub"]
+    assert memory["without_delegates"]["tensors"] == core["tensors"]
+    assert (core["not_counted"], core["without_delegates"]) == ([], None)
+
+
 def test_the_official_interpreter_tells_no_memory(sines: Path) -> None:
     with pytest.raises(ArgumentError, match="memory needs runtime='delegraph'"):
         report(Setup(str(sines), runtime="litert"), memory=True)

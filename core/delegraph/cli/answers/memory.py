@@ -68,10 +68,14 @@ class MemoryAnswer:
         """
         return self.runs_as if self.is_named or self.core is None else self.core
 
+    def name_of(self, report: MemoryReport) -> str:
+        """Return the name of one of the two reports: ``as it runs`` or ``core alone``."""
+        return _CORE_ALONE if report is self.core else _AS_IT_RUNS
+
     @property
     def subject_name(self) -> str:
         """Name of the report in :attr:`subject`: ``as it runs`` or ``core alone``."""
-        return _CORE_ALONE if self.subject is self.core else _AS_IT_RUNS
+        return self.name_of(self.subject)
 
     @property
     def chosen(self) -> PlannerResult:
@@ -189,7 +193,9 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     top = max(in_use)
     is_padded = report.peak is not None and top != report.peak.bytes
     padded = f", padded to {report.alignment}" if is_padded else ""
-    heading(out, f"Bytes in use at each of {plural(len(in_use), 'node')}, first to last{padded}")
+    units = plural(len(in_use), report.unit)
+    plan = "" if report.is_by_node else " of the execution plan"
+    heading(out, f"Bytes in use at each of {units}{plan}, first to last{padded}")
     for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 
@@ -197,10 +203,12 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
 def _print_peak(out: Console, report: MemoryReport) -> None:
     peak = report.peak
     assert peak is not None
-    heading(out, f"Most is in use at node {peak.node}, {peak.operator}: {peak.bytes} bytes")
+    step = "" if report.is_by_node else f"step {peak.position} of the execution plan, "
+    heading(out, f"Most is in use at {step}{peak.where}: {peak.bytes} bytes")
     alive = [report.tensors[i] for i in peak.tensors]
     rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
-    print_table(out, ("tensor", "name", "bytes", "in use at"), rows, right=("tensor", "bytes"))
+    when = "in use at" if report.is_by_node else "in use at steps"
+    print_table(out, ("tensor", "name", "bytes", when), rows, right=("tensor", "bytes"))
     if len(alive) > _SHOWN_TENSORS:
         out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
 

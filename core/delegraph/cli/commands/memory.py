@@ -258,6 +258,7 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
     return {
         "model": request.model,
+        "plans_of": answer.name_of(answer.runs_as),
         **answer.runs_as.to_json(),
         "without_delegates": to_json(None if answer.runs is None else answer.core),
         "subject": answer.subject_name,
@@ -265,4 +266,5 @@ def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
         "micro": to_json(answer.estimate),
         "budget": request.budget,
         "needed": answer.needed,
+        "needed_of": answer.planned_by,
     }

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 
+_RANDOM_RUNS = 3
+"""Number of runs of --diff on random inputs."""
+
+
 @dataclass(frozen=True)
 class ReportRequest:
     """Parsed options of ``delegraph report``."""
@@ -49,7 +53,7 @@ class ReportRequest:
     diff: bool
     reference: str | None
     inner: Inner
-    diff_runs: int
+    diff_runs: int | None
     control: RunControl
     inputs: InputRequest
     signature: str | None
@@ -102,9 +106,8 @@ class ReportRequest:
 @click.option(
     "--diff-runs",
     type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Runs for --diff, each with new values.",
+    show_default=f"{_RANDOM_RUNS}, or 1 if no input is random",
+    help="Runs for --diff, with new random values.",
 )
 @run_control_options
 @input_request_options("benchmark")
@@ -209,5 +212,6 @@ def _layers(request: ReportRequest, told: Progress) -> LayersDifference:
         inputs=request.inputs,
         inner=request.inner,
         runs=request.diff_runs,
+        random_runs=_RANDOM_RUNS,
         progress=told,
     )

@@ -58,6 +58,9 @@ class InputRuns:
             random, and otherwise *random_runs*.
         random_runs: number of runs if values are random.
 
+    Attributes:
+        notes: a text if a single run is enough because no value is random; otherwise empty.
+
     Raises:
         ArgumentError: folders have different numbers of files, or no files.
         OperatorError: an input takes more memory than the set-up allows.
@@ -80,8 +83,12 @@ class InputRuns:
         self._words = _words_of_runs(request.values)
         self._last: tuple[int, FedRun] | None = None  # random values take longer than a small model
         self._count = runs or len(self._words)
-        if runs is None and len(self._words) == 1 and self.run(0).seed is not None:
-            self._count = random_runs
+        self.notes: tuple[str, ...] = ()
+        if runs is None and len(self._words) == 1 and random_runs > 1:
+            if self.run(0).seed is None:
+                self.notes = ("no input is random, so one run is enough",)
+            else:
+                self._count = random_runs
 
     def __len__(self) -> int:
         return self._count

@@ -156,6 +156,7 @@ def diff_layers(
     inner: Inner = "boundaries",
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
+    random_runs: int = 1,
     first: int = 0,
     signature: str | None = None,
     tolerance: LayerTolerance | None = None,
@@ -178,8 +179,9 @@ def diff_layers(
             model is another file, tensors are paired by name.
         inner: method by which tensors inside partitions are made readable.
         inputs: input values for both set-ups; for a folder, each of its files is used in one run.
-        runs: number of runs. None means one run per file of a folder, or a single run. The first
-            run has the seed of *inputs*, each later run the next seed.
+        runs: number of runs. None means one run per file of a folder, or *random_runs* if values
+            are random. The first run has the seed of *inputs*, each later run the next seed.
+        random_runs: number of runs if values are random; a note says if none is.
         first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
         tolerance: function that returns the tolerance of a tensor; ``OutputDifference.outside``
@@ -201,7 +203,7 @@ def diff_layers(
         test = Watched(stack, "test", setup, signature)
         right = Watched(stack, "reference", reference, signature)
         order = matched_inputs(test.inputs, right.inputs)
-        fed = InputRuns(setup, signature, test.inputs, inputs, runs, random_runs=1)
+        fed = InputRuns(setup, signature, test.inputs, inputs, runs, random_runs)
 
         def feed_both(number: int) -> str:
             run = fed.run(number)
@@ -226,7 +228,7 @@ def diff_layers(
             with fed.explained():
                 part = part_of(progress, number, len(fed))
                 comparison.take(test.computed(), right.computed(), part)
-        notes = (*test.notes, *right.notes)
+        notes = (*test.notes, *right.notes, *fed.notes)
         return LayersDifference(setup, reference, inner, tuple(told), comparison.layers(), notes)
 
 

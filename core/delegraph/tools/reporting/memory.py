@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from delegraph.delegation.placement import Placement
 from delegraph.memory import live_bytes
 from delegraph.tools.memory_report import IN_PLACE, MemoryReport
 
 
-def memory_json(report: MemoryReport) -> dict[str, Any]:
+def memory_json(
+    report: MemoryReport, placement: Placement, core: MemoryReport | None
+) -> dict[str, Any]:
+    """Return the memory of a model as it runs, and of the core alone, for JSON.
+
+    Args:
+        report: memory as the model runs, without the memory inside partitions.
+        placement: delegate of each node.
+        core: memory without delegates; None if no delegate has a node, or only delegates can run
+            the model.
+    """
+    owners = dict.fromkeys(partition.delegate for partition in placement.partitions)
+    return {
+        **_plans_json(report),
+        "not_counted": list(owners),
+        "without_delegates": None if core is None else _plans_json(core),
+    }
+
+
+def _plans_json(report: MemoryReport) -> dict[str, Any]:
     """Return plans, tensors, operators, and the bytes in use at each node, for JSON."""
     tasks, used = live_bytes(report.records, report.alignment)
     return {

@@ -17,6 +17,7 @@ from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
 from delegraph.graph.model import Model
 from delegraph.json_records import to_json
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.tools.differing.difference import own_kernels
 from delegraph.tools.explanation import (
     Explanation,
     Stage,
@@ -25,7 +26,7 @@ from delegraph.tools.explanation import (
     known_in_first_only,
     operator_counts,
 )
-from delegraph.tools.memory_report import memory_report
+from delegraph.tools.memory_report import MemoryReport, memory_report
 from delegraph.tools.model_call import allocate, require_signature
 from delegraph.tools.model_summary import ModelSummary, summarize_model
 from delegraph.tools.reporting.differences import differences_json
@@ -102,7 +103,8 @@ def report(
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.
-        memory: whether to show the arena plan of every planner.
+        memory: whether to show the arena plan of every planner, as the model runs and of the core
+            alone.
         benchmark: run times of the same set-up.
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
@@ -140,7 +142,9 @@ def report(
         if problem is not None:
             data["problem"] = [line.strip() for line in problem.splitlines()]
         if memory and isinstance(interpreter, Interpreter):
-            data["memory"] = memory_json(memory_report(interpreter))
+            placement = explanation.placement
+            core = _core_memory(setup) if placement.partitions else None
+            data["memory"] = memory_json(memory_report(interpreter), placement, core)
     if beside is not None:
         data["beside"] = _beside_json(beside, model, signature)
     if benchmark is not None:
@@ -174,6 +178,14 @@ def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str,
         "crossings": to_json(placement.crossings),
         "nodes": placed_json(model, placement),
     }
+
+
+def _core_memory(setup: Setup) -> MemoryReport | None:
+    """Return the memory of the model without delegates; None if only delegates can run it."""
+    with own_kernels(setup).interpreter() as interpreter:
+        if _allocated(interpreter, None) is not None or not isinstance(interpreter, Interpreter):
+            return None
+        return memory_report(interpreter)
 
 
 def _allocated(interpreter: AnyInterpreter, signature: str | None) -> str | None:

@@ -53,29 +53,49 @@ const key = (entries) => h("ul", { class: "legend" }, entries.map(([colour, text
 function memorySection() {
   const memory = report.memory;
   if (!memory) return null;
-  const choice = h("select", { id: "planner", change: () => figure.redraw() },
+  const core = memory.without_delegates;
+  const parts = memory.not_counted.length ? [["As it runs, without the memory inside partitions", memory], core ? ["Core alone", core] : null].filter(Boolean) : [["", memory]];
+  const arenas = [
+    { title: "", value: ([name]) => name },
+    { title: "tensors", value: ([, m]) => m.tensors.length, isNumber: true },
+    { title: "arena", value: ([, m]) => m.planners[0].bytes, cell: ([, m]) => m.planners[0].bytes.toLocaleString("en"), isNumber: true },
+    { title: "variables", value: ([, m]) => m.persistent_bytes, cell: ([, m]) => m.persistent_bytes.toLocaleString("en"), isNumber: true },
+  ];
+  const told = memory.not_counted.length ? [h("p", {}, `As it runs: + memory of ${memory.not_counted.join(" and ")} inside the partitions, not counted. `,
+    core ? "Core alone: without delegates." : "Without delegates the model cannot run."), table("Bytes, with delegates and without", arenas, parts)] : null;
+  return h("section", { id: "memory" }, h("h2", {}, "Memory"), told,
+    parts.map(([name, each]) => memoryPart(name, each)));
+}
+
+// The plans of the model as it runs, or of the core alone.
+function memoryPart(name, memory) {
+  const choice = h("select", { change: () => figure.redraw() },
     memory.planners.map(({ planner }) => h("option", {}, planner)));
   const planner = () => memory.planners.find((p) => p.planner === choice.value);
   const figure = drawing("Places of tensors in the arena over the plan, bytes in use, and the lower bound",
     (width) => memoryChart(width, memory, planner()));
   const told = [`${count(memory.tensors.length, "tensor")} in the arena, aligned to ${memory.alignment}; ${size(memory.persistent_bytes)} of variables beside it.`,
     memory.is_complete ? "" : " Up to the first node whose output shape is known only while invoking."];
-  return h("section", { id: "memory" }, h("h2", {}, "Memory"), h("p", {}, ...told),
+  return h("div", { class: "plans" }, name ? h("h3", {}, name) : null, h("p", {}, ...told),
     h("label", {}, "Plan of ", choice),
     key([["d0", "a tensor, as wide as its life"], ["line used", "bytes in use"], ["line bound", "lower bound"]]),
     figure, plannerTable(memory), memory.peak ? peakTable(memory) : null);
 }
 
-function memoryChart(width, { tensors, in_use: used, operators }, plan) {
+// The word for a position in the execution plan: with partitions it is not the index of a node.
+const unit = ({ is_by_node: isByNode }) => (isByNode ? "node" : "step");
+
+function memoryChart(width, memory, plan) {
+  const { tensors, in_use: used, operators } = memory;
   const top = Math.max(plan.bytes, plan.bound, ...used.map(([, bytes]) => bytes), 1);
   const steps = Math.max(operators.length, 1);
   const x = d3.scaleLinear([0, steps], [0, 1]), y = d3.scaleLinear([0, top], [0, 1]);
-  const { root, plot } = chart(width, 380, x, y, "node, in execution order", { x: whole, y: size });
+  const { root, plot } = chart(width, 380, x, y, `${unit(memory)} of the execution plan`, { x: whole, y: size });
   tensors.forEach((tensor, i) => {
     const from = x(tensor.first), to = x(tensor.last + 1), offset = plan.offsets[i];
     const low = y(offset), high = y(offset + tensor.bytes);
     const box = svg("g", { class: "box" },
-      svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, nodes ${tensor.first}-${tensor.last}`),
+      svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, ${unit(memory)}s ${tensor.first}-${tensor.last}`),
       svg("rect", { x: from, y: high, width: Math.max(to - from - 0.5, 1), height: Math.max(low - high - 0.5, 0.5) }));
     if (low - high > ROOM_FOR_TEXT && to - from > 7 * tensor.made_by.length + 8) {
       box.append(svg("text", { x: from + 4, y: high + 12 }, tensor.made_by));
@@ -90,25 +110,27 @@ function memoryChart(width, { tensors, in_use: used, operators }, plan) {
 }
 
 function plannerTable(memory) {
+  const least = Math.min(...memory.planners.map(({ bytes }) => bytes));
   return table("Every planner", [
     { title: "planner", value: (p) => p.planner },
     { title: "bytes", value: (p) => p.bytes, cell: (p) => p.bytes.toLocaleString("en"), isNumber: true },
     { title: "bound", value: (p) => p.bound, cell: (p) => p.bound.toLocaleString("en"), isNumber: true },
-    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal ? "least possible" : p.ratio.toFixed(3), isNumber: true },
+    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal && p.bytes === least ? "least possible" : p.ratio.toFixed(3), isNumber: true },
     { title: "in place", value: (p) => memory.in_place.includes(p.planner) ? "yes" : "no" },
     { title: "planning", value: (p) => p.milliseconds, cell: (p) => seconds(p.milliseconds / 1e3), isNumber: true },
   ], memory.planners);
 }
 
-function peakTable({ peak, tensors }) {
-  const rows = peak.tensors.map((i) => tensors[i]);
-  const caption = `Most is in use at node ${peak.node}, ${peak.operator}: ${size(peak.bytes)}`;
+function peakTable(memory) {
+  const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
+  const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
+  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
-    { title: "name", value: (t) => t.name, class: "wide" },
+    { title: "name", value: (t) => t.name, cell: (t) => named(t.name), class: "wide" },
     { title: "made by", value: (t) => t.made_by },
     { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
-    { title: "nodes", value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
+    { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
   ], rows);
 }
 
@@ -292,6 +314,7 @@ function noiseChart(width, layers) {
 }
 
 function differenceTable(layers, view, go) {
+  const note = (l) => l.same_inputs.note || l.drift.note || "";
   const way = (name, title) => [
     { title: `noise, ${title}`, isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => isKnown(l[name]) ? l[name].noise === null ? "∞" : figure(l[name].noise) : "-" },
     { title: `greatest, ${title}`, isNumber: true, value: (l) => l[name].max ?? -1, cell: (l) => figure(l[name].max) },
@@ -299,11 +322,11 @@ function differenceTable(layers, view, go) {
   return table("Layers, those first that add most noise themselves", [
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
     { title: "operator", value: (l) => l.op },
-    { title: "tensor", value: (l) => l.name, cell: (l) => breakable(l.name), class: "wide" },
+    { title: "tensor", value: (l) => l.name, cell: (l) => named(l.name), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
     ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
-    { title: "note", value: (l) => l.same_inputs.note || l.drift.note, cell: (l) => l.same_inputs.note || l.drift.note || "" },
-  ], layers);
+    layers.some(note) ? { title: "note", value: note, cell: note } : null,
+  ].filter(Boolean), layers);
 }
 
 // A button that shows a node in the graph.

@@ -70,15 +70,21 @@ function measured(report, subgraph, index) {
   });
 }
 
-// The measurements that a node can be coloured by: of a node, in words, and as 0 (none) to 1.
+const extent = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+
+const FAINTEST = 0.15; // share of the colour that the least measured value has
+
+// The measurements that a node can be coloured by: of a node, in words, and as 0 (none) to 1. The
+// lowest and highest value, and how a value is written, are for the legend.
 function heats(report) {
   const found = [];
   if (report.profile) {
-    const times = nodeTimes(report.profile);
-    found.push({ word: "time", of: (subgraph, index) => times.get(`${subgraph} ${index}`),
+    const times = nodeTimes(report.profile), [low, high] = extent([...times.values()].map((t) => t.seconds));
+    if (times.size) found.push({ word: "time", scale: "by the square root", ends: [{ seconds: low }, { seconds: high }],
+      told: ({ seconds: time }) => `${seconds(time)} a run`, of: (subgraph, index) => times.get(`${subgraph} ${index}`),
       shown: ({ seconds: time, share, count: together }) =>
         `${seconds(time)}, ${(100 * share).toFixed(1)} %${together > 1 ? `, with ${together - 1} more` : ""}`,
-      share: ({ share }) => Math.sqrt(share) });
+      share: ({ seconds: time }) => FAINTEST + (1 - FAINTEST) * Math.sqrt(high ? time / high : 0) });
   }
   if (report.differences) {
     const noises = new Map();
@@ -86,9 +92,10 @@ function heats(report) {
       const way = own(layer), key = `${layer.subgraph} ${layer.node}`;
       if (isKnown(way)) noises.set(key, Math.max(noises.get(key) ?? 0, noiseOf(way)));
     }
-    found.push({ word: "difference", of: (subgraph, index) => noises.get(`${subgraph} ${index}`),
+    if (noises.size) found.push({ word: "difference", scale: "by the logarithm", ends: extent([...noises.values()]),
+      told: (noise) => `noise ${noise === Infinity ? "∞" : figure(noise)}`, of: (subgraph, index) => noises.get(`${subgraph} ${index}`),
       shown: (noise) => noise === Infinity ? "infinite noise" : `noise ${figure(noise)}`,
-      share: (noise) => noise > 0 ? Math.min(1, Math.max(0.05, 1 + Math.log10(noise) / 6)) : 0 });
+      share: (noise) => noise > 0 ? Math.min(1, Math.max(FAINTEST, 1 + Math.log10(noise) / 6)) : 0 });
   }
   return found;
 }

@@ -383,7 +383,13 @@ function graphSection(report) {
     view.searchText(search.value);
   };
   const measurements = heats(report);
-  const colours = h("select", { "aria-label": "Colour", change: () => view.colourBy(measurements[Number(colours.value)] ?? null) },
+  const keys = h("div", {}, legend(report));
+  const recolour = () => {
+    const heat = measurements[Number(colours.value)] ?? null;
+    view.colourBy(heat);
+    keys.replaceChildren(heat ? ramp(heat) : legend(report));
+  };
+  const colours = h("select", { "aria-label": "Colour", change: recolour },
     h("option", { value: -1 }, "who runs it"), measurements.map(({ word }, i) => h("option", { value: i }, word)));
   const button = (text, label, click) => h("button", { type: "button", "aria-label": label, title: label, click }, text);
   const tools = h("div", { class: "tools" }, search, view.status,
@@ -405,7 +411,7 @@ function graphSection(report) {
   });
   const hint = h("p", { class: "hint" }, "Drag to move, Ctrl and the wheel to zoom. ", h("kbd", {}, "/"), " searches, ",
     h("kbd", {}, "↓"), " ", h("kbd", {}, "↑"), " follow values, ", h("kbd", {}, "Enter"), " shows a node, ", h("kbd", {}, "Esc"), " ends it.");
-  const section = h("section", { id: "graph" }, h("h2", {}, "Graph"), tools, legend(report),
+  const section = h("section", { id: "graph" }, h("h2", {}, "Graph"), tools, keys,
     h("div", { class: "stage" }, view.canvas, panel), hint);
   return { section, view, go };
 }
@@ -420,6 +426,15 @@ function openAddress(address, report, view, go) {
   if (view.number !== Number(subgraph)) go(Number(subgraph));
   view.openNode(Number(index));
   view.canvas.scrollIntoView({ block: "nearest" });
+}
+
+// The colours of a measurement, from its lowest value to its highest.
+function ramp({ word, ends: [low, high], told, share, scale }) {
+  const bar = h("span", { class: "ramp" }), percent = (value) => `${Math.round(100 * share(value))}%`;
+  bar.style.setProperty("--low", percent(low));
+  bar.style.setProperty("--high", percent(high));
+  return h("ul", { class: "legend" }, h("li", {}, `${word}: ${told(low)} `, bar, told(high) !== told(low) ? ` ${told(high)}` : "", h("span", { class: "muted" }, ` ${scale}`)),
+    h("li", { class: "muted" }, "pale: not measured"));
 }
 
 const MOST_PARTITIONS = 30; // letters of the legend

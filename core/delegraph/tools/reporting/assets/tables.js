@@ -14,8 +14,14 @@ function h(name, attributes = {}, ...children) {
 
 const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
-// A long name that breaks after / and ; first.
-const breakable = (name) => name.split(/(?<=[/;])/).flatMap((part) => [part, h("wbr")]);
+const LONGEST_NAME = 40;
+
+// A name without its middle if it is long; all of it is shown by the mouse pointer.
+function named(name) {
+  if (name.length <= LONGEST_NAME) return name;
+  const half = (LONGEST_NAME - 1) / 2;
+  return h("span", { title: name }, `${name.slice(0, Math.ceil(half))}…${name.slice(-Math.floor(half))}`);
+}
 
 // A number of bytes for people; null is a size known only while invoking.
 function size(bytes) {
