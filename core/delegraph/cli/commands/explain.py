@@ -217,7 +217,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
-        unknown: str | None = None
+        unknown, fault = None, ""
         advice: list[str] = []
         if request.signature is not None:
             require_signature(request.signature, interpreter.get_signature_list())
@@ -229,7 +229,7 @@ def _explain_litert(request: ExplainRequest) -> int:
             unknown, advice = error.op, _remedies(error)
         except RuntimeError as error:  # otherwise the runtime's own delegates would not show
             found = _UNRESOLVED_IN_LITERT.search(str(error))
-            unknown = None if found is None else found[1]
+            unknown, fault = (None, str(error)) if found is None else (found[1], "")
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
@@ -238,9 +238,11 @@ def _explain_litert(request: ExplainRequest) -> int:
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
     if request.as_json:
-        print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
+        head = {"model": request.setup.model, "numerics": "builtin"}
+        tail = {"hints": [], "allocation_error": fault or None}
+        print_json({**head, **explanation.to_json(), **tail})
     else:
-        print_explanation(console(), request.setup.model, explanation, advice)
+        print_explanation(console(), request.setup.model, explanation, advice, fault)
         hidden = [name for name in first_only if name in placement.delegates]
         if hidden and len(model.subgraphs) > 1:
             print_paragraph(
