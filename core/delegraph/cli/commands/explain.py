@@ -24,6 +24,10 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
 REST = "the rest"  # runs the nodes that no requested delegate takes
+_GUARDS_NOTHING = (
+    "no delegate is named: the lock guards only the model's contents, not what the default delegate "
+    "takes; name a delegate with -d"
+)
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -171,6 +175,8 @@ def _explain(request: ExplainRequest) -> int:
             raise unresolved
         write_lock(lock, request.lock)
         click.echo(f"placement written to {request.lock}", err=True)
+        if not lock.guards_a_delegate:
+            click.echo(f"warning: {_GUARDS_NOTHING}", err=True)
     return OK
 
 
