@@ -25,8 +25,8 @@ from delegraph.cli.options.setup import placed_setup_options
 
 REST = "the rest"  # runs the nodes that no requested delegate takes
 _GUARDS_NOTHING = (
-    "no delegate is named: the lock guards only the model's contents, not what the default delegate "
-    "takes; name a delegate with -d"
+    "no delegate is named: the lock guards only the model's contents, not what the default "
+    "delegate takes; name a delegate with -d"
 )
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
@@ -245,7 +245,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
     if request.as_json:
         head = {"model": request.setup.model, "numerics": "builtin"}
-        tail = {"hints": [], "allocation_error": fault or None}
+        tail: dict[str, object] = {"hints": [], "allocation_error": fault or None}
         print_json({**head, **explanation.to_json(), **tail})
     else:
         print_explanation(console(), request.setup.model, explanation, advice, fault)
