@@ -18,6 +18,7 @@ from delegraph.testing import constant, one_op_model, tensor
 MODELS = Path(__file__).parent / "demo" / "models"
 FLOAT, INT8 = MODELS / "digits_float.tflite", MODELS / "digits_int8.tflite"
 SINES = MODELS / "sines.tflite"
+WRONG = MODELS.with_name("wrong_sines.py")
 ROWS = MODELS / "digits_rows.npz"
 
 PICTURES = "--images", "pictures", "--truth", "truth.txt", "--labels", "labels.txt"
@@ -34,6 +35,10 @@ EXAMPLES: dict[str, list[list[object]]] = {
         ["benchmark", SINES, "--against", "-d sin", "--blocks", "5", "--seconds", "0.2"]
     ],
     "diff": [["diff", SINES, "-d", "sin"], ["diff", FLOAT, "--layers"]],
+    "diff-bisect": [
+        ["diff", SINES, "-d", "sin", "--bisect"],
+        ["diff", SINES, "-d", WRONG, "--bisect"],
+    ],
     "evaluate": [["evaluate", "--metric", "digit_metrics:judge", FLOAT, ROWS, "-o", "judged.json"]],
     "evaluate-classification": [
         ["evaluate", "classification", "colours.tflite", *PICTURES, "--against", ""]

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from delegraph.cli import delegraph as root
 from delegraph.plugins import installed
-from delegraph.testing import run_command
+from delegraph.testing import graph_model, run_command, tensor
 from support.scripts import script
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,6 +55,25 @@ def test_a_command_prints_what_its_schema_says(name: str) -> None:
             printed = run_command(*words, "--json").json
             wrong = [f"{e.json_path}: {e.message[:200]}" for e in judge.iter_errors(printed)]
             assert not wrong, f"{name}: {wrong[0]}; {AGAIN}"
+
+
+@pytest.mark.parametrize("model", [EXAMPLES.FLOAT, EXAMPLES.INT8, EXAMPLES.SINES])
+def test_the_official_interpreter_is_explained_by_the_same_schema(model: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    printed = run_command("explain", model, "--runtime", "litert", "--json").json
+    Draft202012Validator(schema_of("explain")).validate(printed)
+    assert printed["hints"] == []
+    assert printed["allocation_error"] is None
+
+
+def test_sizes_known_only_while_invoking_are_null(tmp_path: Path) -> None:
+    path = tmp_path / "open.tflite"
+    indices = {"i": tensor((4,), "INT32")}
+    nodes = [("UNIQUE", "x", "a i"), ("SIN", "a", "y")]
+    path.write_bytes(graph_model(nodes, inputs="x", outputs="y", tensors=indices))
+    printed = run_command("explain", path, "-d", "sin", "--json").json
+    Draft202012Validator(schema_of("explain")).validate(printed)
+    assert printed["totals"]["crossing_bytes"] is None
 
 
 @pytest.mark.parametrize("name", ["run", "explain", "doctor"])

@@ -189,6 +189,14 @@ class SimpleDelegateInterface(ABC):
         """Remark on the results, for users; see :meth:`Delegate.note`."""
         return ""
 
+    def most_threads(self, requested: int | None) -> int | None:
+        """Largest number of threads of a run, for benchmarks; None, the default, if unknown.
+
+        Args:
+            requested: number of threads that the user allows the interpreter; None if not set.
+        """
+        return None
+
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
         """Copy a tensor from the delegate's buffer.
 

@@ -68,6 +68,12 @@ class PlacementLock:
     delegate_files: tuple[str, ...]
     subgraphs: tuple[LockedSubgraph, ...]
 
+    @property
+    def guards_a_delegate(self) -> bool:
+        """Whether a delegate is named or has a node; else only the model is compared later."""
+        owners = (owner for subgraph in self.subgraphs for owner in subgraph.delegates)
+        return bool(self.delegates or self.delegate_files or any(owners))
+
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:

@@ -29,6 +29,7 @@ from delegraph_numba_cpu.library.families import families
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.plugin import is_ready
+from delegraph_numba_cpu.program.pool import POOL
 
 [SPEC] = plugin.delegraph_delegates()
 
@@ -269,3 +270,15 @@ def test_exact_integers_are_refused_where_the_kernels_round_like_the_reference_o
     inexact = NumbaCpuDelegate(NumbaCpuOptions(exact=False))
     near = Interpreter(model, delegates=[inexact], numerics="reference")
     assert near.placement.partitions
+
+
+@pytest.mark.parametrize(
+    ("own", "requested", "expected"), [(0, None, 3), (0, 2, 2), (1, 2, 1), (0, 9, 4), (9, None, 4)]
+)
+def test_benchmarks_are_told_the_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, own: int, requested: int | None, expected: int
+) -> None:
+    monkeypatch.setattr("delegraph_numba_cpu.delegate.physical_cores", lambda: 3)
+    monkeypatch.setattr(POOL, "most_threads", 4)
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=own))
+    assert delegate.most_threads(requested) == expected

@@ -149,7 +149,7 @@ def test_a_saved_result_is_compared_with_across_commits(
     path = tmp_path / "then.json"
     brief = ("--runs", 20, "--min-seconds", 0, "--warmup-seconds", 0)
     assert delegraph("benchmark", sines, *brief, "--save", path).code == 0
-    words = ("--threads", 1, "--compare-with", path)
+    words = ("--threads", 2, "--compare-with", path)
     lines = delegraph("benchmark", sines, *brief, *words).lines
     start = lines.index(f"Beside {path}")
     assert lines[start + 1] == "then now change"
@@ -158,7 +158,7 @@ def test_a_saved_result_is_compared_with_across_commits(
         line.startswith(("now ", "too noisy to tell: ")) and "of the quickest runs" in line
         for line in lines
     )
-    assert "not as then: threads: none then, 1 now" in lines
+    assert "not as then: threads: 1 then, 2 now" in lines
     written = json.loads(path.read_text(encoding="utf-8"))
     written["samples"]["runs"] = [1e-9] * 20
     path.write_text(json.dumps(written), encoding="utf-8")
@@ -178,7 +178,7 @@ def test_a_comparison_says_how_long_it_takes_and_keeps_to_the_maximum(
         "after 0.1 s"
     )
     assert "in 5 blocks" in ran.out
-    assert re.search(r"set-up +median +memory +ratio", ran.out)
+    assert re.search(r"set-up +threads +median +memory +ratio", ran.out)
 
 
 OFFICIAL_FLAGS = """
@@ -242,7 +242,7 @@ def test_a_comparison_has_the_tokens_per_second_of_each_set_up(
     path = tmp_path / "result.json"
     words = ("--against", "--runtime litert", "--blocks", 5, "--seconds", 0.1)
     ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words, "--result-json", path)
-    assert re.search(r"set-up +median +tokens/s +copied +memory +ratio", ran.out)
+    assert re.search(r"set-up +threads +median +tokens/s +copied +memory +ratio", ran.out)
     assert re.search(r"[\d,.]+  8\.2 kB ", ran.out)
     shown = json.loads(path.read_text(encoding="utf-8"))
     (other,) = shown["others"]

@@ -303,6 +303,16 @@ def test_a_lock_is_written_and_checked(delegraph: Command, sines: Path, tmp_path
     ]
 
 
+@pytest.mark.usefixtures("resting")
+@pytest.mark.parametrize("words", [[], ["-d", "none"]])
+def test_a_lock_of_no_named_delegate_warns(
+    delegraph: Command, sines: Path, tmp_path: Path, words: list[str]
+) -> None:
+    ran = delegraph("explain", sines, *words, "--lock", tmp_path / "sines.lock.json")
+    assert ran.code == 0
+    assert "\nwarning: no delegate is named: the lock guards only the model's contents" in ran.err
+
+
 def test_a_difference_from_the_lock_exits_with_1(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:

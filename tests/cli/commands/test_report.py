@@ -49,6 +49,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
         (["--reference", "-d none"], "--reference needs --diff"),
         (["--inner", "alone"], "--inner needs --diff"),
         (["--diff-runs", "1"], "--diff-runs needs --diff"),
+        (["--memory", "--runtime", "litert"], "--memory needs --runtime delegraph: "),
     ],
 )
 def test_no_option_is_given_in_vain(

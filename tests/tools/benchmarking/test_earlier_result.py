@@ -42,9 +42,9 @@ def test_times_that_vary_too_much_have_no_verdict(tmp_path: Path) -> None:
 
 def test_what_has_changed_besides_the_code_is_told(tmp_path: Path) -> None:
     now = result(times(1.0, 2))
-    now = replace(now, setup={**now.setup, "threads": 2}, machine=replace(now.machine, python="4"))
+    now = replace(now, threads=2, machine=replace(now.machine, python="4"))
     changes = since_then(now, read_result(saved(tmp_path, 1.0))).changes
-    assert changes[0] == "threads: none then, 2 now"
+    assert changes[0] == "threads: default then, 2 now"
     assert changes[1].endswith(", 4 now")
 
 

@@ -13,6 +13,7 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.quantities import duration, plural, rate_text
+from delegraph.tools.benchmarking.threads import threads_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +36,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
         names = ", ".join(result.signatures)
         print_paragraph(out, f"the first subgraph; --signature measures one of: {names}")
     print_paragraph(out, result.placement)
+    print_paragraph(out, f"threads: {threads_text(result.threads)}")
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
     shown = {"invoke": "all runs"}

@@ -29,6 +29,7 @@ from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.quantities import duration, plural, rate_text
+from delegraph.tools.benchmarking.threads import threads_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -224,7 +225,8 @@ def _size(count: int | None) -> str:
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     memory = "" if found.one.memory is None else f", {size(found.one.memory)} of memory"
-    figures = f"{duration(found.one.median or 0.0)}{memory}"
+    threads = f"threads: {threads_text(found.one.threads)}"
+    figures = f"{duration(found.one.median or 0.0)}{memory}, {threads}"
     if len(found.one.name) < out.width:
         out.print(f"{found.one.name}: {figures}")
     else:
@@ -237,10 +239,11 @@ def print_comparison(out: Console, found: Comparison) -> None:
     names = short_names([timed.name for timed in (found.one, *found.others)])[1:]
     named = dict(zip(map(id, found.others), names, strict=True))
     others = [timed for timed in found.others if timed.verdict is not None]
-    columns = ["set-up", "median", "memory", "ratio [95 %]", "MODEL is"]
+    columns = ["set-up", "threads", "median", "memory", "ratio [95 %]", "MODEL is"]
     rows = [
         [
             named[id(timed)],
+            threads_text(timed.threads),
             duration(timed.median or 0.0),
             _size(timed.memory),
             timed.verdict.ratio,
@@ -250,10 +253,10 @@ def print_comparison(out: Console, found: Comparison) -> None:
         if timed.verdict is not None
     ]
     if any(timed.handed_on is not None for timed in others):
-        columns[2:2] = ["tokens/s", "copied"]
+        columns[3:3] = ["tokens/s", "copied"]
         for row, timed in zip(rows, others, strict=True):
-            row[2:2] = _tokens_and_copies(timed)
-    right = ("median", "memory", "tokens/s", "copied")
+            row[3:3] = _tokens_and_copies(timed)
+    right = ("threads", "median", "memory", "tokens/s", "copied")
     print_table(out, columns, rows, right=right, names=(), optional=(("memory",),))
     for timed in found.others:
         if timed.error:

@@ -24,6 +24,10 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
 REST = "the rest"  # runs the nodes that no requested delegate takes
+_GUARDS_NOTHING = (
+    "no delegate is named: the lock guards only the model's contents, not what the default "
+    "delegate takes; name a delegate with -d"
+)
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -171,6 +175,8 @@ def _explain(request: ExplainRequest) -> int:
             raise unresolved
         write_lock(lock, request.lock)
         click.echo(f"placement written to {request.lock}", err=True)
+        if not lock.guards_a_delegate:
+            click.echo(f"warning: {_GUARDS_NOTHING}", err=True)
     return OK
 
 
@@ -217,7 +223,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
-        unknown: str | None = None
+        unknown, fault = None, ""
         advice: list[str] = []
         if request.signature is not None:
             require_signature(request.signature, interpreter.get_signature_list())
@@ -229,7 +235,7 @@ def _explain_litert(request: ExplainRequest) -> int:
             unknown, advice = error.op, _remedies(error)
         except RuntimeError as error:  # otherwise the runtime's own delegates would not show
             found = _UNRESOLVED_IN_LITERT.search(str(error))
-            unknown = None if found is None else found[1]
+            unknown, fault = (None, str(error)) if found is None else (found[1], "")
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
@@ -238,9 +244,11 @@ def _explain_litert(request: ExplainRequest) -> int:
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
     if request.as_json:
-        print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
+        head = {"model": request.setup.model, "numerics": "builtin"}
+        tail: dict[str, object] = {"hints": [], "allocation_error": fault or None}
+        print_json({**head, **explanation.to_json(), **tail})
     else:
-        print_explanation(console(), request.setup.model, explanation, advice)
+        print_explanation(console(), request.setup.model, explanation, advice, fault)
         hidden = [name for name in first_only if name in placement.delegates]
         if hidden and len(model.subgraphs) > 1:
             print_paragraph(

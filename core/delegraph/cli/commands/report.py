@@ -143,6 +143,10 @@ def command(
 
 def _require_use(request: ReportRequest) -> None:
     """Check, before any measurement, that options have an effect."""
+    if request.memory and request.setup.runtime != "delegraph":
+        raise click.UsageError(
+            "--memory needs --runtime delegraph: the official one does not tell its arena"
+        )
     if not request.benchmark:
         require_effect(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:

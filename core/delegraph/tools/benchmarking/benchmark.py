@@ -101,6 +101,7 @@ def measured(
         where,
         tuple(sorted(model.interpreter.get_signature_list())),
         model.handed_on,
+        model.threads,
     )
 
 

@@ -64,12 +64,15 @@ class BlockTimes:
             passes to the next run.
         memory: mapping from each set-up that did not fail to the bytes of resident memory that its
             creation and first run added; empty if the system does not report memory.
+        threads: mapping from each set-up that did not fail to its number of threads; None if a
+            delegate chooses it and does not tell.
     """
 
     times: dict[str, Block]
     failures: dict[str, Exception]
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    threads: dict[str, int | None] = field(default_factory=dict)
 
 
 def block_here(
@@ -110,8 +113,9 @@ def block_here(
         turns.warm_up()
         times = turns.block(request.seconds, rng, progress)
         found = {name: models[name].handed_on for name in times}
+        threads = {name: models[name].threads for name in times}
     handed_on = {name: each for name, each in found.items() if each is not None}
-    return BlockTimes(times, {**failures, **turns.failures}, handed_on, added)
+    return BlockTimes(times, {**failures, **turns.failures}, handed_on, added, threads)
 
 
 def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun:

@@ -30,6 +30,7 @@ from delegraph.tools.benchmarking.interleaving import (
 )
 from delegraph.tools.benchmarking.machine import Machine, machine
 from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.threads import different_threads
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, SAME_WITHIN, Ratio, Verdict, judge
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -65,6 +66,8 @@ class Timed(JsonRecord):
             are none.
         memory: bytes of resident memory that creating the set-up and its first run added, as the
             median over blocks; None after a failure, or if the system does not report memory.
+        threads: largest number of threads of a run; None after a failure, or if a delegate chooses
+            it and does not tell.
     """
 
     json_properties: ClassVar = {
@@ -80,6 +83,7 @@ class Timed(JsonRecord):
     verdict: Verdict | None = None
     handed_on: HandedOn | None = None
     memory: int | None = None
+    threads: int | None = None
 
     @property
     def error(self) -> str:
@@ -176,6 +180,7 @@ class _Course:
     failures: dict[str, Exception] = field(default_factory=dict)
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
     memory: dict[str, list[int]] = field(default_factory=dict)
+    threads: dict[str, int | None] = field(default_factory=dict)
 
     def timed(self, name: str, verdict: Verdict | None = None) -> Timed:
         setup, added = self.setups[name], self.memory.get(name)
@@ -186,6 +191,7 @@ class _Course:
             verdict=verdict,
             handed_on=self.handed_on.get(name),
             memory=None if added is None else int(np.median(added)),
+            threads=self.threads.get(name),
         )
 
     def left(self) -> dict[str, Setup]:
@@ -197,6 +203,7 @@ class _Course:
                 raise error
             self.failures[name] = error
         self.handed_on.update(found.handed_on)
+        self.threads.update(found.threads)
         for name, added in found.memory.items():
             self.memory.setdefault(name, []).append(added)
         for name, block in found.times.items():
@@ -266,6 +273,8 @@ def compare(
         if not course.left().keys() & names.keys():
             break
     seen = busy(others_work.cores(), where)
+    others_threads = [course.threads[name] for name in names if name in course.threads]
+    unlike = different_threads(course.threads[_ONE], others_threads)
     return Comparison(
         course.timed(_ONE),
         course.timed(_AGAIN),
@@ -276,7 +285,7 @@ def compare(
         processes,
         signature,
         where,
-        (seen,) if seen else (),
+        tuple(filter(None, (seen, unlike))),
     )
 
 

@@ -77,7 +77,7 @@ def read_result(path: str) -> Then:
         with open(path, encoding="utf-8") as file:
             content: Any = json.load(file)
         runs = np.array([float(seconds) for seconds in content["samples"]["runs"]])
-        conditions = _conditions(content["setup"], content["machine"])
+        conditions = _conditions(content["setup"], content["machine"], content.get("threads"))
         peak, init = content["peak_memory"], float(content["init_seconds"])
         then = Then(path, runs, init, None if peak is None else int(peak), conditions)
     except OSError as error:
@@ -131,7 +131,7 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
         "init": (then.init, now.init_seconds),
         "peak memory": (then.peak, now.peak),
     }
-    conditions = _conditions(now.setup, now.machine.to_json())
+    conditions = _conditions(now.setup, now.machine.to_json(), now.threads)
     return SinceThen(
         then.path,
         figures,
@@ -178,12 +178,17 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
     return "too noisy"
 
 
-def _conditions(setup: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:
+def _conditions(
+    setup: Mapping[str, Any], machine: Mapping[str, Any], threads: int | None
+) -> dict[str, str]:
     """Return, by name, the conditions on which run times depend, such as threads or the processor.
 
-    *setup* and *machine* are parts of a benchmark's result, as JSON has them.
+    *setup*, *machine* and *threads* are parts of a benchmark's result, as JSON has them. Results of
+    earlier releases have no *threads*; for these it is None, and the set-up says what was asked.
     """
-    found = {name: _in_words(value) for name, value in setup.items()}
+    asked = {"threads": setup.get("threads"), **setup}
+    used = {} if threads is None else {"threads": threads}
+    found = {name: _in_words(value) for name, value in (asked | used).items()}
     processor = machine["processor"]
     found |= {"processor": str(processor["name"]), "cores": str(processor["usable_cores"])}
     found |= {"system": str(machine["system"]), "python": str(machine["python"])}

@@ -53,6 +53,8 @@ class BenchmarkResult(JsonRecord):
         signatures: names of the model's signatures, sorted.
         handed_on: the states, such as KV caches, that each run passes to the next run; None if
             there are none.
+        threads: largest number of threads of a run; None if a delegate chooses it and does not
+            tell.
     """
 
     json_properties: ClassVar = {
@@ -87,6 +89,7 @@ class BenchmarkResult(JsonRecord):
     machine: Machine
     signatures: tuple[str, ...] = ()
     handed_on: HandedOn | None = None
+    threads: int | None = None
 
     @property
     def latency(self) -> Latency | None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.handed_on import HandedOn, tokens_of
 from delegraph.tools.benchmarking.stages import Stages
+from delegraph.tools.benchmarking.threads import most_threads
 from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.model_call import KeptState, ModelCall, model_call
@@ -43,6 +45,7 @@ class TimedModel:
         stages: measured stages of making the model ready; later stages may be added.
         model_bytes: size of the model in bytes.
         kept: states that each run passes to the next run; None if there are none.
+        delegates: the applied delegates that are Python objects.
     """
 
     setup: Setup
@@ -54,6 +57,7 @@ class TimedModel:
     stages: Stages
     model_bytes: int
     kept: KeptState | None
+    delegates: Sequence[Delegate]
 
     def run(self) -> float:
         """Run once; return the seconds of the computation without copying the inputs.
@@ -70,6 +74,11 @@ class TimedModel:
     def placement(self) -> Placement:
         """Record of the delegate or kernel that computes each node."""
         return self.interpreter.placement
+
+    @property
+    def threads(self) -> int | None:
+        """Largest number of threads of a run; None if a delegate chooses it and does not tell."""
+        return most_threads(self.setup.threads, self.placement, self.delegates)
 
     @property
     def handed_on(self) -> HandedOn | None:
@@ -129,7 +138,11 @@ def timed_model(
         call.allocate(values)
         stages.end("allocate")
         kept = call.keep_state(values)
-        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages, model.bytes, kept)
+        session = getattr(interpreter, "session", None)  # of Delegraph's own runtime
+        applied = objects or [] if session is None else session.delegates
+        yield TimedModel(
+            setup, interpreter, call, chosen, values, clock, stages, model.bytes, kept, applied
+        )
 
 
 def _import_runtime(setup: Setup) -> None:

@@ -115,6 +115,17 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         exactness = "" if self.options.exact else "integers within 1 unit per operator"
         return "; ".join(filter(None, (exactness, *self.in_model)))
 
+    def most_threads(self, requested: int | None) -> int:
+        return min(self.workers(requested or 0), POOL.most_threads)
+
+    def workers(self, requested: int) -> int:
+        """Number of threads for which programs are made.
+
+        Args:
+            requested: number of threads that the user allows the interpreter; below 1 if not set.
+        """
+        return self.num_threads or limited_num_threads(max(requested, 0)) or physical_cores()
+
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
@@ -239,7 +250,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     def prepare(self, context: DelegateContext, node: Node) -> None:
         maker = Maker(
             (self._delegate.options.exact,),
-            self._workers(context),
+            self._delegate.workers(context.recommended_num_threads),
             self.kernel_library,
             self._delegate.working_memory(context),
         )
@@ -258,13 +269,6 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         if program is not None and context.cancellation is not None:
             program.heed(context.cancellation.word)
         self.program = program
-
-    def _workers(self, context: DelegateContext) -> int:
-        return (
-            self._delegate.num_threads
-            or limited_num_threads(max(context.recommended_num_threads, 0))
-            or physical_cores()
-        )
 
     def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
         """Return a new program for the partition; None in a dry run, before kernels are compiled.
