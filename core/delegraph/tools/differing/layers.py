@@ -17,6 +17,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.json_records import JsonRecord
+from delegraph.tools.differing import tensor_pairs
 from delegraph.tools.differing.array_metrics import have_same_bits
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
@@ -25,12 +26,6 @@ from delegraph.tools.differing.matching import converted, matched_inputs
 from delegraph.tools.differing.metrics import Figures, TensorDifference, tensor_difference
 from delegraph.tools.differing.nodes_in_place import compute_in_place
 from delegraph.tools.differing.numerics_profile import in_compared_numbers
-from delegraph.tools.differing.tensor_pairs import (
-    are_of_same_file,
-    folded_tensors,
-    same_host,
-    twins,
-)
 from delegraph.tools.differing.tolerances import outside
 from delegraph.tools.differing.unit_group import UnitGroup
 from delegraph.tools.differing.watched_side import Inner, Watched
@@ -219,7 +214,7 @@ def diff_layers(
             progress("computing all layers", 0, 2)
             test.open(folder, inner)
             progress("computing all layers", 1, 2)
-            twin = twins(test, right, order)
+            twin = tensor_pairs.twins(test, right, order)
             right.open(folder, inner, {twin[i] for i in test.readable() if i in twin})
         comparison = _Comparison(stack, folder, test, right, twin, tolerance, figures)
         told = []
@@ -254,8 +249,8 @@ class _Comparison:
         self._details: dict[int, tuple[Any, Any]] = {}
         self._notes: dict[int, str] = {}  # reasons why nodes did not run alone
         whole = Whole(test.records, test.spec, test.placement)
-        shares_kernels = are_of_same_file(test, right) and same_host(test, right)
-        self._zeros = folded_tensors(test), folded_tensors(right)  # by each side's own index
+        shares_kernels = tensor_pairs.share_kernels(test, right)
+        self._zeros = tensor_pairs.folded_tensors(test), tensor_pairs.folded_tensors(right)
         self._folded = {*self._zeros[0], *(i for i, j in twin.items() if j in self._zeros[1])}
         self._units = units_of(
             test.setup,

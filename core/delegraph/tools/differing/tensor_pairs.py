@@ -30,12 +30,12 @@ def are_of_same_file(test: Watched, right: Watched) -> bool:
     return os.path.realpath(test.setup.model) == os.path.realpath(right.setup.model)
 
 
-def same_host(test: Watched, right: Watched) -> bool:
-    """Whether both set-ups compute nodes without a delegate by the same kernels."""
+def share_kernels(test: Watched, right: Watched) -> bool:
+    """Whether both set-ups run the same file, and nodes without a delegate by the same kernels."""
     a, b = test.setup, right.setup
-    return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
-        right.placement
-    )
+    is_same_host = (a.runtime, a.numerics) == (b.runtime, b.numerics)
+    is_host_alone = not right.partitions(right.placement)
+    return are_of_same_file(test, right) and is_same_host and is_host_alone
 
 
 def folded_tensors(side: Watched) -> dict[int, int]:
