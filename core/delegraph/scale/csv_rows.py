@@ -9,6 +9,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -156,6 +157,12 @@ class CsvRows(Table):
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    def with_texts(self) -> CsvRows:
+        """Return the source whose columns that are not inputs hold the cells as they are."""
+        other = copy(self)
+        other._kinds = dict.fromkeys(self._kinds, _KINDS.index(str))
+        return other
 
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar
 
+import numpy as np
+
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
@@ -20,7 +22,7 @@ from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
-from delegraph.scale.classes import classes_of
+from delegraph.scale.classes import Classes, classes_of
 from delegraph.scale.job_folder import JobFolder, Record
 from delegraph.scale.job_work import Work
 from delegraph.scale.outputs import output_format
@@ -61,6 +63,19 @@ class Cause(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class Stored(JsonRecord):
+    """Quantization of a written output: ``real value = scale x (stored - zero_point)``.
+
+    Attributes:
+        scale: real value of one step of the stored integers.
+        zero_point: stored integer of the real value 0.
+    """
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobResult(JsonRecord):
     """Result of a job.
 
@@ -77,6 +92,8 @@ class JobResult(JsonRecord):
         lost_processes: number of child processes that rows have killed, in all runs.
         fingerprint: digest of everything that determines the results; see
             ``Predictor.fingerprint``.
+        stored_integers: mapping from the column of each output that holds stored integers to their
+            quantization.
     """
 
     json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes"}
@@ -92,6 +109,7 @@ class JobResult(JsonRecord):
     incidents: int
     lost_processes: int
     fingerprint: str
+    stored_integers: Mapping[str, Stored] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -156,7 +174,8 @@ def predict(
         DelegraphError: the model cannot be loaded.
     """
     path = os.path.abspath(output)
-    output_format(path)
+    if output_format(path).has_cells:
+        source = source.with_texts()
     count = processes or usable_processors()
     classes = None
     if top is not None:
@@ -201,7 +220,20 @@ def predict(
         incidents=sum(record.incidents for record in ordered),
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
+        stored_integers=_stored(predictor, classes),
     )
+
+
+def _stored(predictor: Predictor, classes: Classes | None) -> dict[str, Stored]:
+    """Return the quantization of each written output that holds stored integers, by column."""
+    replaced = classes.outputs if classes is not None and not classes.keeps_scores else {}
+    return {
+        column: Stored(float(details["quantization"][0]), int(details["quantization"][1]))
+        for column, details in predictor.output_columns().items()
+        if details["quantization"][0]
+        and column not in replaced
+        and np.dtype(details["dtype"]).kind in "iu"
+    }
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:

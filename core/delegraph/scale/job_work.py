@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +14,7 @@ from delegraph.scale.classes import Classes
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
-from delegraph.scale.rows import Columns, joined, require_no_clash, spread
+from delegraph.scale.rows import Columns, emptied, joined, require_no_clash, spread
 from delegraph.scale.sources import Source
 from delegraph.tools.whole_file import whole_file
 
@@ -54,13 +55,18 @@ class Work:
         stop = min(start + self.piece_rows, len(self.source))
         step = self.predictor.max_batch
         parts, bad = [], {}
+        made: Collection[str] = ()
         for first in range(start, stop, step):
-            columns, errors = self._batch(first, min(first + step, stop))
+            columns, made, errors = self._batch(first, min(first + step, stop))
             parts.append(columns)
             bad.update(errors)
         columns = joined(parts)
+        form = output_format(self.output)
+        if form.has_cells and bad and self.on_error == "column":
+            places = [row - start for row in bad]
+            columns |= {name: emptied(columns[name], places) for name in made}
         with whole_file(path) as partial:
-            output_format(self.output).write(partial, columns)
+            form.write(partial, columns)
         return Record(
             start=start,
             rows=stop - start,
@@ -71,8 +77,8 @@ class Work:
             lost_processes=self.predictor.metrics.lost_processes - before[1],
         )
 
-    def _batch(self, start: int, stop: int) -> tuple[Columns, dict[int, str]]:
-        """Return the outputs of rows *start* to *stop*, and the reason of each bad row."""
+    def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
+        """Return the columns of some rows, the names of outputs, and the reason of each bad row."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
@@ -94,9 +100,9 @@ class Work:
             row, reason = min(bad.items())
             raise PredictionError(f"row {row}: {reason}", row=row)
         if self.on_error == "column":
-            return columns | {ERROR: np.array(reasons, object)}, bad
+            return columns | {ERROR: np.array(reasons, object)}, outputs.keys(), bad
         good = np.array([not reason for reason in reasons], bool)
-        return {name: values[good] for name, values in columns.items()}, bad
+        return {name: values[good] for name, values in columns.items()}, outputs.keys(), bad
 
     def _outputs(self, given: Columns) -> Columns:
         """Return the outputs for the readable rows *given*; empty columns if there are none."""

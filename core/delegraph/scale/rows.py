@@ -101,6 +101,24 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return column
 
 
+def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column without the axes after the rows, if each row has a single value."""
+    return values.reshape(len(values)) if values.size == len(values) else values
+
+
+def emptied(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
+    """Return a column of objects, which are the rows of *values*, or None at *places*.
+
+    >>> emptied(np.array([[1], [0], [3]]), [1]).tolist()
+    [1, None, 3]
+    """
+    column = np.empty(len(values), object)
+    for index, row in enumerate(one_value_a_row(values)):
+        column[index] = row
+    column[[*places]] = None
+    return column
+
+
 def joined(parts: Sequence[Columns]) -> Columns:
     """Return the columns of *parts* concatenated along rows; no columns if there are no parts."""
     if not parts:

@@ -71,6 +71,10 @@ class Source(ABC):
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*, at most up to the last row."""
 
+    def with_texts(self) -> Source:
+        """Return the source with columns that are not inputs as the texts of the file."""
+        return self
+
     def name(self, row: int) -> str:
         """Return the name of a row, such as its file; empty if the row only has a number."""
         return ""

@@ -14,6 +14,8 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
 
+MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+
 
 @pytest.fixture
 def lookup(tmp_path: Path) -> Path:
@@ -100,6 +102,17 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
     described.write_bytes(with_metadata(content, (of_tensor(),), outputs, files))
     ran = delegraph("predict", described, place, *base)
     assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+
+
+def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Path) -> None:
+    data, output = tmp_path / "rows.npz", tmp_path / "out.csv"
+    np.savez(data, image=np.zeros((2, 8, 8, 1), np.int8))
+    words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
+    ran = delegraph(*words)
+    assert "  digit: stored integers; real value = 0.00390625 x (stored + 128)\n" in ran.out
+    ran = delegraph(*words, "--json")
+    assert ran.json["stored_integers"] == {"digit": {"scale": 1 / 256, "zero_point": -128}}
+    assert delegraph(*words, "--top", 1, "--json").json["stored_integers"] == {}
 
 
 def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
 from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.run import real_value
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
@@ -330,6 +331,8 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         from delegraph.scale.sources import skipped_files
 
         out.print(f"  {skipped_files(source.skipped)}")
+    for name, stored in result.stored_integers.items():
+        print_paragraph(out, f"{name}: {real_value(stored.scale, stored.zero_point)}")
     if result.incidents:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:
