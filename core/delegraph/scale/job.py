@@ -181,6 +181,8 @@ def predict(
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
     identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    if source.preparation:
+        identity["preprocessing"] = source.preparation
     if classes is not None:
         identity["classes"] = classes.identity()
     piece_rows = _piece_rows(len(source), predictor.max_batch)

@@ -115,6 +115,32 @@ def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Pa
     assert delegraph(*words, "--top", 1, "--json").json["stored_integers"] == {}
 
 
+def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    model, folder, output = tmp_path / "neg.tflite", tmp_path / "pictures", tmp_path / "out.npz"
+    model.write_bytes(one_op_model("NEG", [tensor((1, 1, 1, 1))], [tensor((1, 1, 1, 1))]))
+    folder.mkdir()
+    image.fromarray(np.full((4, 4), 200, np.uint8)).save(folder / "a.png")
+    (folder / "b.npy").touch()
+    words = ["predict", model, folder, "-o", output, "--processes", 1]
+    ran = delegraph(*words, "--mean", "100", "--std", "50")
+    assert (
+        "  Preprocessing: whole picture, upright, resized (bilinear), (byte - 100) / 50, "
+        in ran.out
+    )
+    with np.load(output) as written:
+        assert written["row"].tolist() == [0, 1]
+        assert written[written.files[2]][0].ravel().tolist() == [-2.0]
+    words += ["--on-error", "raise", "--max-batch", 1]
+    assert delegraph(*words).code == 1
+    ran = delegraph(*words, "--resume", "--mean", "100")
+    assert "is of another job: not the same preprocessing." in ran.err
+    table = tmp_path / "table.npz"
+    np.savez(table, image=np.zeros((1, 8, 8, 1), np.int8))
+    ran = delegraph("predict", MODELS / "digits_int8.tflite", table, *words[3:], "--crop", "square")
+    assert "--crop needs a folder of pictures" in ran.err
+
+
 def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
     told: list[str] = []
     progress = with_time_left(lambda what, done, total: told.append(what))
