@@ -132,7 +132,11 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         ("data.csv", b"image,image\n", "has more than one column 'image'"),
         ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
         ("data.csv", b"image\n", "has no rows"),
-        ("data.csv", b"a,b\n1,2\n", "its 2 columns: a, b;.*INPUT=FIRST:LAST 64 consecutive ones"),
+        (
+            "data.csv",
+            b"a,b\n1,2\n",
+            "its 2 columns, 64 needed: a, b;.*INPUT=FIRST:LAST 64 consecutive ones",
+        ),
         ("data.csv", b"0.5," * 63 + b"2\n", "the first line has numbers, expected names of col"),
         ("data.jsonl", b"", "is empty"),
         ("data.jsonl", b"{}\n", "has no 'image'"),

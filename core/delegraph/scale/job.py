@@ -306,7 +306,8 @@ def _computed(
                 futures[submit(number, folder.piece(number))] = number
             if not futures:
                 return
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+            done = wait(futures, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=futures.__getitem__):  # rows before a bad one are kept
                 record = future.result()
                 if isinstance(record, Death):
                     raise _lost(record, futures[future] * work.piece_rows)
