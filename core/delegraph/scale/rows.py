@@ -109,8 +109,8 @@ def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
 def emptied(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
     """Return a column of objects, which are the rows of *values*, or None at *places*.
 
-    >>> emptied(np.array([[1], [0], [3]]), [1]).tolist()
-    [1, None, 3]
+    >>> [str(value) for value in emptied(np.array([[1], [0], [3]]), [1])]
+    ['1', 'None', '3']
     """
     column = np.empty(len(values), object)
     for index, row in enumerate(one_value_a_row(values)):
