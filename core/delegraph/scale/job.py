@@ -24,7 +24,7 @@ from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
 from delegraph.scale.classes import Classes, classes_of
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_work import Work
+from delegraph.scale.job_work import Stored, Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
@@ -60,19 +60,6 @@ class Cause(JsonRecord):
     rows: int
     first: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Stored(JsonRecord):
-    """Quantization of a written output: ``real value = scale x (stored - zero_point)``.
-
-    Attributes:
-        scale: real value of one step of the stored integers.
-        zero_point: stored integer of the real value 0.
-    """
-
-    scale: float
-    zero_point: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +123,7 @@ def predict(
     resumed_from: Callable[[int, int], object] = lambda rows, bad: None,
     top: int | None = None,
     labels: Sequence[str] = (),
+    real: bool = False,
     progress: Progress = untold,
 ) -> JobResult:
     """Compute all rows of a source, and write the results to a file in the same order.
@@ -163,6 +151,7 @@ def predict(
             name are kept as well.
         labels: names of the classes, with *top*; by default the classes in the model's metadata,
             else classes are numbers.
+        real: whether outputs of stored integers are written as real values.
         progress: function that is called with the number of finished rows.
 
     Raises:
@@ -181,6 +170,8 @@ def predict(
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
     identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    if real:
+        identity["real"] = True
     if source.preparation:
         identity["preprocessing"] = source.preparation
     if classes is not None:
@@ -190,7 +181,10 @@ def predict(
     try:
         batching = _batching(predictor, source)
         marking = predictor.replaced(batching=batching, on_error="column")
-        work = Work(marking, source, predictor.on_error, piece_rows, path, classes)
+        stored = _stored(predictor, classes)
+        work = Work(
+            marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
+        )
         start = time.perf_counter()
         records = folder.records()
         resumed = sum(record.rows for record in records.values())
@@ -222,7 +216,7 @@ def predict(
         incidents=sum(record.incidents for record in ordered),
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
-        stored_integers=_stored(predictor, classes),
+        stored_integers={} if real else stored,
     )
 
 

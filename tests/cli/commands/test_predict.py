@@ -109,10 +109,20 @@ def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Pa
     np.savez(data, image=np.zeros((2, 8, 8, 1), np.int8))
     words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
     ran = delegraph(*words)
-    assert "  digit: stored integers; real value = 0.00390625 x (stored + 128)\n" in ran.out
+    assert (
+        "  digit: stored integers; real value = 0.00390625 x (stored + 128) (--real writes real "
+        in ran.out
+    )
     ran = delegraph(*words, "--json")
     assert ran.json["stored_integers"] == {"digit": {"scale": 1 / 256, "zero_point": -128}}
     assert delegraph(*words, "--top", 1, "--json").json["stored_integers"] == {}
+    with_integers = output.with_suffix(".npz")
+    delegraph(*words[:3], "-o", with_integers, "--processes", 1)
+    with_reals = output.with_name("real.npz")
+    ran = delegraph(*words[:3], "-o", with_reals, "--processes", 1, "--real", "--json")
+    assert ran.json["stored_integers"] == {}
+    with np.load(with_integers) as stored, np.load(with_reals) as real:
+        np.testing.assert_array_equal(real["digit"], (stored["digit"] + 128.0) / 256)
 
 
 def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_path: Path) -> None:

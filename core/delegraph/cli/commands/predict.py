@@ -64,6 +64,7 @@ class PredictRequest:
     resume: bool
     labels: str | None
     top: int
+    real: bool
     picture: PictureOptions
 
 
@@ -107,6 +108,9 @@ _OPTIONS = (
         default=1,
         show_default=True,
         help="Best classes to write in place of scores.",
+    ),
+    click.option(
+        "--real", is_flag=True, help="Write stored integers of quantized outputs as real values."
     ),
     click.option(
         "--processes",
@@ -238,6 +242,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
                 resumed_from=tell,
                 top=top,
                 labels=labels,
+                real=request.real,
                 progress=with_time_left(progress),
             )
     return result, source
@@ -344,7 +349,8 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
 
         out.print(f"  {skipped_files(source.skipped)}")
     for name, stored in result.stored_integers.items():
-        print_paragraph(out, f"{name}: {real_value(stored.scale, stored.zero_point)}")
+        text = real_value(stored.scale, stored.zero_point)
+        print_paragraph(out, f"{name}: {text} (--real writes real values)")
     if result.incidents:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:
