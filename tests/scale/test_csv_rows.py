@@ -88,6 +88,16 @@ def test_bad_lines_are_told_and_the_others_are_read(tmp_path: Path) -> None:
     assert "holds float64, expected int32" in rows.unread[0]
 
 
+def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "a;b;c\n1;0,13;3\n", inputs())
+    assert rows.unread[0].endswith("'0,13', expected a number with a decimal point, not a comma")
+
+
+def test_too_few_columns_are_told_by_number(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"its 2 columns, 3 needed: a, b; --input-column "):
+        rows_of(tmp_path, "a,b\n1,2\n", inputs())
+
+
 def test_lists_that_are_none_are_told(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, 'x\n[1\n"[[1], [2, 3]]"\n', inputs())
     assert "line 2: the cell of 'x' is no list in JSON: Expecting" in rows.unread[0]

@@ -15,6 +15,8 @@ from delegraph.errors import ArgumentError
 from delegraph.scale.opening import open_source
 from delegraph.scale.outputs import FORMATS, output_format
 from delegraph.scale.sources import Rows, Source
+from delegraph.tools.evaluation.picture_files import PictureFile
+from delegraph.tools.evaluation.preprocessing import Preprocessing
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 INPUTS = Predictor(DIGITS).input_columns()
@@ -82,6 +84,21 @@ def test_pictures_are_prepared_and_broken_ones_told(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows.given["image"], np.full((1, 8, 8, 1), 72))
 
 
+def test_a_picture_is_prepared_as_evaluate_does_with_the_options_that_docs_name(
+    tmp_path: Path,
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 30), np.uint8)
+    pillow.fromarray(pixels).convert("RGB").save(tmp_path / "a.png")
+    shape = np.array([1, 8, 8, 3], np.int32)
+    details = {"name": "x", "index": 0, "shape": shape, "shape_signature": shape}
+    details |= {"dtype": np.int8, "quantization": (0.5, 0)}
+    how = Preprocessing("tflite", "", resize="bilinear", upright=True)  # --crop none
+    rows = open_source(str(tmp_path), {"x": details}).read(0, 1)
+    expected = how.input(PictureFile(str(tmp_path / "a.png")), details)
+    np.testing.assert_array_equal(rows.given["x"], expected)
+
+
 def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     good = {"image": IMAGES[0].tolist(), "id": 7}
     bad = [
@@ -115,7 +132,11 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         ("data.csv", b"image,image\n", "has more than one column 'image'"),
         ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
         ("data.csv", b"image\n", "has no rows"),
-        ("data.csv", b"a,b\n1,2\n", "its 2 columns: a, b;.*INPUT=FIRST:LAST 64 consecutive ones"),
+        (
+            "data.csv",
+            b"a,b\n1,2\n",
+            "its 2 columns, 64 needed: a, b;.*INPUT=FIRST:LAST 64 consecutive ones",
+        ),
         ("data.csv", b"0.5," * 63 + b"2\n", "the first line has numbers, expected names of col"),
         ("data.jsonl", b"", "is empty"),
         ("data.jsonl", b"{}\n", "has no 'image'"),

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker
+from delegraph.quantities import plural
 from delegraph.scale.batching import BatchedModel, Batching
 from delegraph.scale.rows import Columns, joined, row_count
 from delegraph.tools.model_call import Details
@@ -251,7 +252,7 @@ class IsolatedComputer:
             if self.lost > self._max_restarts:
                 raise PredictionError(
                     f"{answer.text}; rows have ended {self.lost} processes, and none is started "
-                    f"again after max_restarts={self._max_restarts}"
+                    f"again: the limit is {plural(self._max_restarts, 'restart')}"
                 )
         return answer
 

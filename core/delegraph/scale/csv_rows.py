@@ -9,6 +9,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -31,6 +32,9 @@ _REAL = re.compile(r"[.eEnN]")
 
 _CODE = re.compile(r"[+]|-?0\d")
 """The beginning of texts that are numbers, and lose it as such."""
+
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
+"""Texts such as ``0,13``, which are numbers where the comma is the decimal mark."""
 
 _TRUTH = {"true": 1, "false": 0}
 
@@ -120,13 +124,15 @@ class CsvRows(Table):
         columns = self._names
         if len(columns) > _LISTED:
             columns = [*columns[: _LISTED - 2], "...", columns[-1]]
-        what = "INPUT=COLUMN (inputs={...}) names others"
+        what = "INPUT=COLUMN names others"
         if count != 1:
             numbers = f"{count} consecutive ones" if count > 0 else "consecutive ones"
-            what = f"INPUT=COLUMN (inputs={{...}}) names another, INPUT=FIRST:LAST {numbers}"
+            what = f"INPUT=COLUMN names another, INPUT=FIRST:LAST {numbers}"
+        needed = f", {count} needed" if 1 < count != len(self._names) else ""
         return (
             f"{self.path!r} has no {name!r}{did_you_mean(name, self._names)}; its "
-            f"{plural(len(self._names), 'column')}: {', '.join(columns)}; --input-column {what}"
+            f"{plural(len(self._names), 'column')}{needed}: {', '.join(columns)}; "
+            f"--input-column {what}"
         )
 
     def _read_all(self, reader: _Records) -> None:
@@ -156,6 +162,12 @@ class CsvRows(Table):
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    def with_texts(self) -> CsvRows:
+        """Return the source whose columns that are not inputs hold the cells as they are."""
+        other = copy(self)
+        other._kinds = dict.fromkeys(self._kinds, _KINDS.index(str))
+        return other
 
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*."""
@@ -220,10 +232,10 @@ class CsvRows(Table):
             truth = _TRUTH.get(cell.strip().lower())
             if truth is not None:
                 return truth
-        raise ValueError(
-            f"the cell of {column!r} is {cell!r}, expected a number" if cell.strip()
-            else f"the cell of {column!r} is empty"
-        )  # fmt: skip
+        if not cell.strip():
+            raise ValueError(f"the cell of {column!r} is empty")
+        comma = " with a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell) else ""
+        raise ValueError(f"the cell of {column!r} is {cell!r}, expected a number{comma}")
 
     def _as_numbers_of(self, values: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return numbers as real ones or integers: those that the whole column has."""

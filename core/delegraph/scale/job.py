@@ -13,6 +13,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar
 
+import numpy as np
+
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
@@ -20,9 +22,9 @@ from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
-from delegraph.scale.classes import classes_of
+from delegraph.scale.classes import Classes, classes_of
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_work import Work
+from delegraph.scale.job_work import Stored, Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
@@ -77,6 +79,8 @@ class JobResult(JsonRecord):
         lost_processes: number of child processes that rows have killed, in all runs.
         fingerprint: digest of everything that determines the results; see
             ``Predictor.fingerprint``.
+        stored_integers: mapping from the column of each output that holds stored integers to their
+            quantization.
     """
 
     json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes"}
@@ -92,6 +96,7 @@ class JobResult(JsonRecord):
     incidents: int
     lost_processes: int
     fingerprint: str
+    stored_integers: Mapping[str, Stored] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -118,6 +123,7 @@ def predict(
     resumed_from: Callable[[int, int], object] = lambda rows, bad: None,
     top: int | None = None,
     labels: Sequence[str] = (),
+    real: bool = False,
     progress: Progress = untold,
 ) -> JobResult:
     """Compute all rows of a source, and write the results to a file in the same order.
@@ -145,6 +151,7 @@ def predict(
             name are kept as well.
         labels: names of the classes, with *top*; by default the classes in the model's metadata,
             else classes are numbers.
+        real: whether outputs of stored integers are written as real values.
         progress: function that is called with the number of finished rows.
 
     Raises:
@@ -156,12 +163,17 @@ def predict(
         DelegraphError: the model cannot be loaded.
     """
     path = os.path.abspath(output)
-    output_format(path)
+    if output_format(path).has_cells:
+        source = source.with_texts()
     count = processes or usable_processors()
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
     identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    if real:
+        identity["real"] = True
+    if source.preparation:
+        identity["preprocessing"] = source.preparation
     if classes is not None:
         identity["classes"] = classes.identity()
     piece_rows = _piece_rows(len(source), predictor.max_batch)
@@ -169,7 +181,10 @@ def predict(
     try:
         batching = _batching(predictor, source)
         marking = predictor.replaced(batching=batching, on_error="column")
-        work = Work(marking, source, predictor.on_error, piece_rows, path, classes)
+        stored = _stored(predictor, classes)
+        work = Work(
+            marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
+        )
         start = time.perf_counter()
         records = folder.records()
         resumed = sum(record.rows for record in records.values())
@@ -201,7 +216,20 @@ def predict(
         incidents=sum(record.incidents for record in ordered),
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
+        stored_integers={} if real else stored,
     )
+
+
+def _stored(predictor: Predictor, classes: Classes | None) -> dict[str, Stored]:
+    """Return the quantization of each written output that holds stored integers, by column."""
+    replaced = classes.outputs if classes is not None and not classes.keeps_scores else {}
+    return {
+        column: Stored(float(details["quantization"][0]), int(details["quantization"][1]))
+        for column, details in predictor.output_columns().items()
+        if details["quantization"][0]
+        and column not in replaced
+        and np.dtype(details["dtype"]).kind in "iu"
+    }
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
@@ -272,7 +300,8 @@ def _computed(
                 futures[submit(number, folder.piece(number))] = number
             if not futures:
                 return
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+            done = wait(futures, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=futures.__getitem__):  # rows before a bad one are kept
                 record = future.result()
                 if isinstance(record, Death):
                     raise _lost(record, futures[future] * work.piece_rows)
@@ -288,7 +317,7 @@ def _lost(death: Death, row: int) -> PredictionError:
     """
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
-        "--isolate-rows (isolation='process') finds and marks rows that end their process; "
+        "--isolate-rows finds and marks rows that end their process; "
         "--resume goes on"
     )
 

@@ -68,7 +68,7 @@ class JobFolder:
             raise ArgumentError(
                 f"{str(self.path)!r} is of a job that has not ended, with "
                 f"{sum(record.rows for record in self.records().values()):,} rows done: --resume "
-                "(resume=True) goes on with it; delete the folder to begin anew"
+                "goes on with it; delete the folder to begin anew"
             )
         try:
             self.path.mkdir(exist_ok=True)

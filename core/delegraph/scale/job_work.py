@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.errors import PredictionError
+from delegraph.json_records import JsonRecord
 from delegraph.scale.classes import Classes
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
-from delegraph.scale.rows import Columns, joined, require_no_clash, spread
+from delegraph.scale.rows import (
+    Columns,
+    emptied,
+    joined,
+    require_no_clash,
+    spread,
+)
 from delegraph.scale.sources import Source
 from delegraph.tools.whole_file import whole_file
 
 ROW = "row"
 """Column with the number of each row in the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(JsonRecord):
+    """Quantization of a written output: ``real value = scale x (stored - zero_point)``.
+
+    Attributes:
+        scale: real value of one step of the stored integers.
+        zero_point: stored integer of the real value 0.
+    """
+
+    scale: float
+    zero_point: int
+
+    def real(self, values: NDArray[Any], is_bad: Sequence[bool]) -> NDArray[Any]:
+        """Return the real values of a column of stored integers, float32; NaN or None in bad rows.
+
+        >>> Stored(0.5, -128).real(np.array([[-128], [0]], np.int8), [False, True]).tolist()
+        [[0.0], [nan]]
+        """
+        if values.dtype == object:
+            column = np.full(len(values), None, object)
+            for place in np.flatnonzero(np.logical_not(is_bad)):
+                column[place] = self.real(values[place][np.newaxis], [False])[0]
+            return column
+        real = ((values.astype(np.float64) - self.zero_point) * self.scale).astype(np.float32)
+        real[np.array(is_bad, bool)] = np.nan
+        return real
 
 
 @dataclass(frozen=True)
@@ -32,6 +69,8 @@ class Work:
         piece_rows: number of rows in a piece.
         output: path of the job's output.
         classes: columns that replace class scores; None keeps the scores.
+        real: mapping from the column of an output that is written as real values to the
+            quantization of its stored integers.
     """
 
     predictor: Predictor
@@ -40,6 +79,7 @@ class Work:
     piece_rows: int
     output: str
     classes: Classes | None = None
+    real: Mapping[str, Stored] = field(default_factory=dict)
 
     def compute(self, number: int, path: str) -> Record:
         """Compute piece *number* of the rows, write its outputs to *path*, and return its record.
@@ -54,13 +94,18 @@ class Work:
         stop = min(start + self.piece_rows, len(self.source))
         step = self.predictor.max_batch
         parts, bad = [], {}
+        made: Collection[str] = ()
         for first in range(start, stop, step):
-            columns, errors = self._batch(first, min(first + step, stop))
+            columns, made, errors = self._batch(first, min(first + step, stop))
             parts.append(columns)
             bad.update(errors)
         columns = joined(parts)
+        form = output_format(self.output)
+        if form.has_cells and bad and self.on_error == "column":
+            places = [row - start for row in bad]
+            columns |= {name: emptied(columns[name], places) for name in made}
         with whole_file(path) as partial:
-            output_format(self.output).write(partial, columns)
+            form.write(partial, columns)
         return Record(
             start=start,
             rows=stop - start,
@@ -71,8 +116,8 @@ class Work:
             lost_processes=self.predictor.metrics.lost_processes - before[1],
         )
 
-    def _batch(self, start: int, stop: int) -> tuple[Columns, dict[int, str]]:
-        """Return the outputs of rows *start* to *stop*, and the reason of each bad row."""
+    def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
+        """Return the columns of some rows, the names of outputs, and the reason of each bad row."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
@@ -82,6 +127,8 @@ class Work:
             reasons[place] = reason
         if self.classes is not None:
             outputs = self.classes.replaced(outputs, errors)
+        for name, stored in self.real.items():
+            outputs[name] = stored.real(outputs[name], [bool(error) for error in errors])
         passed = {
             f"data_{name}" if name in (ROW, ERROR) else name: values
             for name, values in rows.passed.items()
@@ -94,9 +141,9 @@ class Work:
             row, reason = min(bad.items())
             raise PredictionError(f"row {row}: {reason}", row=row)
         if self.on_error == "column":
-            return columns | {ERROR: np.array(reasons, object)}, bad
+            return columns | {ERROR: np.array(reasons, object)}, outputs.keys(), bad
         good = np.array([not reason for reason in reasons], bool)
-        return {name: values[good] for name, values in columns.items()}, bad
+        return {name: values[good] for name, values in columns.items()}, outputs.keys(), bad
 
     def _outputs(self, given: Columns) -> Columns:
         """Return the outputs for the readable rows *given*; empty columns if there are none."""

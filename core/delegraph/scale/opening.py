@@ -10,6 +10,7 @@ from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.csv_rows import CsvRows
 from delegraph.scale.json_lines import JsonRows
 from delegraph.scale.sources import FileRows, Inputs, NpzRows, ParquetRows, Source, Table
+from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
 KINDS: dict[str, type[Table]] = {
     ".npz": NpzRows,
@@ -19,7 +20,12 @@ KINDS: dict[str, type[Table]] = {
 }
 
 
-def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_SAID) -> Source:
+def open_source(
+    path: str,
+    inputs: Inputs,
+    described: TensorMetadata = NOTHING_SAID,
+    picture: PictureOptions = AS_DESCRIBED,
+) -> Source:
     """Return the rows of a folder or a file as a source.
 
     Args:
@@ -27,12 +33,13 @@ def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_S
             or ``.csv`` file.
         inputs: inputs of the model.
         described: metadata of the model's first input, used to convert pictures.
+        picture: options for converting pictures.
 
     Raises:
         ArgumentError: the path does not exist, has an unknown suffix, is empty, or cannot be read.
     """
     if os.path.isdir(path):
-        return FileRows(path, inputs, described)
+        return FileRows(path, inputs, described, picture)
     if not os.path.exists(path):
         raise ArgumentError(f"{path!r} is not there")
     kind = KINDS.get(Path(path).suffix.lower())

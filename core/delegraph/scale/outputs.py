@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.scale.parquet import join_parquet, require_pyarrow, write_parquet
-from delegraph.scale.rows import Columns, is_ragged
+from delegraph.scale.rows import Columns, is_ragged, one_value_a_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,14 @@ class OutputFormat:
         join: function that writes the rows of several files, in order, to one file.
         require: function that raises ArgumentError if a package that the format needs is not
             installed.
+        has_cells: whether values are texts in cells: outputs of bad rows are empty cells, and the
+            data's own texts stay as they are.
     """
 
     write: Callable[[str, Columns], object]
     join: Callable[[Sequence[str], str], object]
     require: Callable[[], object] = lambda: None
+    has_cells: bool = False
 
 
 def output_format(path: str) -> OutputFormat:
@@ -67,7 +70,9 @@ def _json_values(values: NDArray[Any]) -> list[Any]:
     if values.dtype.kind == "S":
         return list(np.char.decode(values, "utf-8", "backslashreplace").tolist())
     if values.dtype.kind == "V":  # bfloat16 and other types of ml_dtypes
-        values = values.astype(np.float64)
+        values = values.astype(np.float32)
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        values = values.astype(str).astype(np.float64)  # the shortest digits of the type
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         real = values.astype(object)
         real[~np.isfinite(values)] = None
@@ -81,7 +86,7 @@ def _json_object(value: Any) -> Any:
         return _json_values(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    return value.item() if isinstance(value, np.generic) else value
+    return _json_values(np.array([value]))[0] if isinstance(value, np.generic) else value
 
 
 def join_lines(pieces: Sequence[str], path: str) -> None:
@@ -96,7 +101,10 @@ def join_lines(pieces: Sequence[str], path: str) -> None:
 
 
 def write_csv(path: str, columns: Columns) -> None:
-    """Write a line of names, then a line per row; arrays are JSON, missing values are empty."""
+    """Write a line of names, then a line per row; arrays are JSON, missing values are empty.
+
+    An array of one number is a plain number.
+    """
     values = [_csv_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -107,7 +115,7 @@ def write_csv(path: str, columns: Columns) -> None:
 def _csv_values(column: NDArray[Any]) -> list[Any]:
     return [
         json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else value
-        for value in _json_values(column)
+        for value in _json_values(one_value_a_row(column))
     ]
 
 
@@ -198,7 +206,7 @@ def _column(piece: str, name: str) -> NDArray[Any]:
 
 FORMATS: Mapping[str, OutputFormat] = {
     ".jsonl": OutputFormat(write_json_lines, join_lines),
-    ".csv": OutputFormat(write_csv, join_csv),
+    ".csv": OutputFormat(write_csv, join_csv, has_cells=True),
     ".npz": OutputFormat(write_npz_columns, join_npz),
     ".parquet": OutputFormat(write_parquet, join_parquet, require_pyarrow),
 }

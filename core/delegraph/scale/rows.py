@@ -44,7 +44,7 @@ def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
     for name in sorted({*passed} & {*made}):
         raise ArgumentError(
             f"column {name!r} is there already, and an output has this name: give the output's "
-            f"column another one, outputs={{{name!r}: ...}} (--output-column {name}=...)"
+            f"column another one, --output-column {name}=..."
         )
 
 
@@ -98,6 +98,24 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     column = np.empty(len(rows), object)
     for index, row in enumerate(rows):
         column[index] = row
+    return column
+
+
+def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column without the axes after the rows, if each row has a single value."""
+    return values.reshape(len(values)) if values.size == len(values) else values
+
+
+def emptied(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
+    """Return a column of objects, which are the rows of *values*, or None at *places*.
+
+    >>> [str(value) for value in emptied(np.array([[1], [0], [3]]), [1])]
+    ['1', 'None', '3']
+    """
+    column = np.empty(len(values), object)
+    for index, row in enumerate(one_value_a_row(values)):
+        column[index] = row
+    column[[*places]] = None
     return column
 
 

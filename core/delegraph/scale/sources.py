@@ -25,7 +25,13 @@ from delegraph.scale.rows import Columns, columns_of, fitted_column, is_ragged, 
 from delegraph.tools.array_files import read_npy, read_npz
 from delegraph.tools.model_call import Details
 from delegraph.tools.model_inputs import fitted
-from delegraph.tools.pictures import is_picture, picture_as_input
+from delegraph.tools.pictures import (
+    AS_DESCRIBED,
+    PictureOptions,
+    is_picture,
+    picture_as_input,
+    preparation,
+)
 
 FILE = "file"
 """Name of the column with the path of each row's file, relative to the folder."""
@@ -57,11 +63,13 @@ class Source(ABC):
 
     Attributes:
         skipped: number of files in the data that are no rows, by the ending of their names.
+        preparation: text about how pictures become inputs; empty if there are no pictures.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
         self.skipped: Mapping[str, int] = {}
+        self.preparation = ""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -70,6 +78,10 @@ class Source(ABC):
     @abstractmethod
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*, at most up to the last row."""
+
+    def with_texts(self) -> Source:
+        """Return the source with columns that are not inputs as the texts of the file."""
+        return self
 
     def name(self, row: int) -> str:
         """Return the name of a row, such as its file; empty if the row only has a number."""
@@ -126,7 +138,7 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
             hint = did_you_mean(name, columns)
             raise ArgumentError(
                 f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
-                f"--input-column INPUT=COLUMN (inputs={{...}}) names others"
+                "--input-column INPUT=COLUMN names others"
             )
 
 
@@ -184,10 +196,15 @@ class FileRows(Source):
         folder: path of the folder.
         inputs: the input of the model, which must be the only one, by column.
         described: metadata of the input.
+        picture: options for converting pictures to the input.
     """
 
     def __init__(
-        self, folder: str, inputs: Inputs, described: TensorMetadata = NOTHING_SAID
+        self,
+        folder: str,
+        inputs: Inputs,
+        described: TensorMetadata = NOTHING_SAID,
+        picture: PictureOptions = AS_DESCRIBED,
     ) -> None:
         super().__init__(inputs)
         if len(inputs) != 1:
@@ -197,6 +214,7 @@ class FileRows(Source):
             )
         self._folder = folder
         self._described = described
+        self._picture = picture
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         found = [path for path in files if _is_row(path)]
         others = Counter(path.suffix.lower() for path in {*files} - {*found})
@@ -205,6 +223,9 @@ class FileRows(Source):
             skipped = f" ({skipped_files(self.skipped)})" if others else ""
             raise ArgumentError(f"{folder!r} has neither pictures nor .npy files{skipped}")
         self._names = [path.relative_to(folder).as_posix() for path in found]
+        if any(map(is_picture, self._names)):
+            [details] = inputs.values()
+            self.preparation = preparation(details, described, picture)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -232,7 +253,7 @@ class FileRows(Source):
     def _row(self, path: str, details: Details) -> NDArray[Any]:
         """Return the array for an input from the file *path*, without the batch axis."""
         if is_picture(path):
-            values = picture_as_input(path, details, self._described)
+            values = picture_as_input(path, details, self._described, options=self._picture)
         else:
             values = fitted(read_npy(path), details, path)
         return values[0] if values.ndim and len(values) == 1 else values

@@ -6,7 +6,7 @@ import errno
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -147,6 +147,46 @@ def picture_as_input(
     if is_planar:
         values = np.ascontiguousarray(np.moveaxis(values, -1, 0))
     return values[None] if len(details["shape"]) == 4 else values
+
+
+def preparation(details: Details, described: TensorMetadata, options: PictureOptions) -> str:
+    """Text about how pictures become an input; equal texts mean equal inputs.
+
+    >>> details = {"name": "x", "shape": np.array([1, 8, 8, 3]), "dtype": np.int8}
+    >>> preparation(details, NOTHING_SAID, PictureOptions(crop="square", fraction=0.875))
+    'middle square of 0.875 of the shorter side, upright, resized (bilinear), byte - 128'
+
+    Args:
+        details: details of the input.
+        described: metadata of the input.
+        options: the user's choices.
+
+    Raises:
+        ArgumentError: mean and standard deviation have different lengths.
+    """
+    dtype, is_chosen = np.dtype(details["dtype"]), bool(options.mean or options.std)
+    given = options.normalization(described)
+    part = "whole picture"
+    if options.crop == "square":
+        part = f"middle square of {_numbers([options.fraction])} of the shorter side"
+    value = "(byte - 127.5) / 127.5"
+    if dtype == np.uint8 and not is_chosen:
+        value = "bytes"
+    elif given.mean:
+        by = "the options say" if is_chosen else "the metadata says"
+        rounding = "" if dtype.kind == "f" else ", quantized"
+        value = f"(byte - {_numbers(given.mean)}) / {_numbers(given.std)}{rounding}, as {by}"
+    elif dtype == np.int8:
+        value = "byte - 128"
+    colours = ", blue first" if options.channels == "bgr" else ""
+    layout = f", {options.layout}" if options.layout else ""
+    return f"{part}, upright, resized (bilinear), {value}{colours}{layout}"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """Text of numbers, with all their digits: ``127.5`` or ``[123.675, 116.28, 103.53]``."""
+    texts = [str(value).removesuffix(".0") for value in values]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:

@@ -14,6 +14,8 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
 
+MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+
 
 @pytest.fixture
 def lookup(tmp_path: Path) -> Path:
@@ -100,6 +102,55 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
     described.write_bytes(with_metadata(content, (of_tensor(),), outputs, files))
     ran = delegraph("predict", described, place, *base)
     assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+
+
+def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Path) -> None:
+    data, output = tmp_path / "rows.npz", tmp_path / "out.csv"
+    np.savez(data, image=np.zeros((2, 8, 8, 1), np.int8))
+    words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
+    ran = delegraph(*words)
+    assert (
+        "  digit: stored integers; real value = 0.00390625 x (stored + 128) (--real writes real "
+        in ran.out
+    )
+    ran = delegraph(*words, "--json")
+    assert ran.json["stored_integers"] == {"digit": {"scale": 1 / 256, "zero_point": -128}}
+    assert delegraph(*words, "--top", 1, "--json").json["stored_integers"] == {}
+    with_integers = output.with_suffix(".npz")
+    delegraph(*words[:3], "-o", with_integers, "--processes", 1)
+    with_reals = output.with_name("real.npz")
+    ran = delegraph(*words[:3], "-o", with_reals, "--processes", 1, "--real", "--json")
+    assert ran.json["stored_integers"] == {}
+    with np.load(with_integers) as stored, np.load(with_reals) as real:
+        np.testing.assert_array_equal(real["digit"], (stored["digit"] + 128.0) / 256)
+
+
+def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    model, folder, output = tmp_path / "neg.tflite", tmp_path / "pictures", tmp_path / "out.npz"
+    model.write_bytes(one_op_model("NEG", [tensor((1, 1, 1, 1))], [tensor((1, 1, 1, 1))]))
+    folder.mkdir()
+    image.fromarray(np.full((4, 4), 200, np.uint8)).save(folder / "a.png")
+    (folder / "b.npy").touch()
+    words = ["predict", model, folder, "-o", output, "--processes", 1]
+    ran = delegraph(*words, "--mean", "100", "--std", "50")
+    assert (
+        "  Preprocessing: whole picture, upright, resized (bilinear), (byte - 100) / 50, "
+        in ran.out
+    )
+    with np.load(output) as written:
+        assert written["row"].tolist() == [0, 1]
+        assert written[written.files[2]][0].ravel().tolist() == [-2.0]
+    words += ["--on-error", "raise", "--max-batch", 1]
+    assert delegraph(*words).code == 1
+    ran = delegraph(*words, "--resume", "--mean", "100")
+    assert "is of another job: not the same preprocessing." in ran.err
+    ran = delegraph(*words, "--resume", "--real")
+    assert "is of another job: not the same real." in ran.err
+    table = tmp_path / "table.npz"
+    np.savez(table, image=np.zeros((1, 8, 8, 1), np.int8))
+    ran = delegraph("predict", MODELS / "digits_int8.tflite", table, *words[3:], "--crop", "square")
+    assert "--crop needs a folder of pictures" in ran.err
 
 
 def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:

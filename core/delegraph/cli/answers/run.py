@@ -178,18 +178,22 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
     for output in outputs:
         if output.scale is not None and output.index not in shown:
             whose = f"{shortened(output.name)}: " if len(outputs) > 1 else ""
-            print_paragraph(out, f"{whose}{_real(output)}")
+            print_paragraph(out, f"{whose}{real_value(output.scale, output.zero_point or 0)}")
 
 
-def _real(output: OutputSummary) -> str:
+def real_value(scale: float, zero_point: int) -> str:
     """Text that says which real values the stored integers of a quantized output mean.
 
+    >>> real_value(0.5, -3)
+    'stored integers; real value = 0.5 x (stored + 3)'
+
     Args:
-        output: summary of the output.
+        scale: real value of one step.
+        zero_point: stored integer of the real value 0.
     """
-    zero = output.zero_point or 0
-    stored = f"(stored {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "stored"
-    return f"stored integers; real value = {output.scale:g} x {stored}"
+    sign = "-" if zero_point > 0 else "+"
+    stored = f"(stored {sign} {abs(zero_point)})" if zero_point else "stored"
+    return f"stored integers; real value = {scale:g} x {stored}"
 
 
 def _times(answer: RunAnswer) -> str:

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
 from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.run import real_value
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
@@ -21,6 +22,8 @@ from delegraph.cli.options.arguments import (
     with_options_added,
 )
 from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.pictures import NAMES as PICTURE_OPTIONS
+from delegraph.cli.options.pictures import picture_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from delegraph.scale.job import JobResult
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.sources import Source
+    from delegraph.tools.pictures import PictureOptions
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
@@ -60,6 +64,8 @@ class PredictRequest:
     resume: bool
     labels: str | None
     top: int
+    real: bool
+    picture: PictureOptions
 
 
 def _renamings(
@@ -102,6 +108,9 @@ _OPTIONS = (
         default=1,
         show_default=True,
         help="Best classes to write in place of scores.",
+    ),
+    click.option(
+        "--real", is_flag=True, help="Write stored integers of quantized outputs as real values."
     ),
     click.option(
         "--processes",
@@ -175,6 +184,7 @@ def _options(command: Any) -> Any:
 @setup_options
 @click.argument("data", type=click.Path(exists=True, readable=True))
 @_options
+@picture_options
 @json_option
 @diagnosis_options
 def command(as_json: bool, **options: Any) -> None:
@@ -192,13 +202,15 @@ def command(as_json: bool, **options: Any) -> None:
     request = PredictRequest(**options)
     if not request.isolate_rows:
         require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
+    if request.picture.crop == "none":
+        require_effect(["fraction"], "needs --crop square")
     try:
         result, source = _predicted(request)
     except KeyboardInterrupt:
         click.echo("finished rows are kept: --resume continues the job", err=True)
         raise
     if as_json:
-        print_json(result.to_json() | {"skipped": dict(source.skipped)})
+        print_json(result.to_json() | _about(source))
     else:
         _print(console(), request, result, source)
     if len(result.bad) == result.rows:
@@ -230,6 +242,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
                 resumed_from=tell,
                 top=top,
                 labels=labels,
+                real=request.real,
                 progress=with_time_left(progress),
             )
     return result, source
@@ -311,7 +324,10 @@ def _source(request: PredictRequest, predictor: Predictor) -> Source:
     model = request.setup.loaded_model()
     metadata = called_metadata(model, predictor.signature)
     described = metadata.tensor(int(next(iter(inputs.values()))["index"]))
-    return open_source(request.data, inputs, described)
+    source = open_source(request.data, inputs, described, request.picture)
+    if not source.preparation:
+        require_effect(PICTURE_OPTIONS, "needs a folder of pictures")
+    return source
 
 
 def _print(out: Console, request: PredictRequest, result: JobResult, source: Source) -> None:
@@ -326,10 +342,15 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
         f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
     )
+    if source.preparation:
+        print_paragraph(out, f"Preprocessing: {source.preparation}")
     if source.skipped:
         from delegraph.scale.sources import skipped_files
 
         out.print(f"  {skipped_files(source.skipped)}")
+    for name, stored in result.stored_integers.items():
+        text = real_value(stored.scale, stored.zero_point)
+        print_paragraph(out, f"{name}: {text} (--real writes real values)")
     if result.incidents:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:
@@ -345,6 +366,11 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         print_paragraph(out, f"{count}row {cause.first}{file}: {cause.reason}")
     if len(result.causes) > CAUSES_SHOWN:
         out.print(f"  and {len(result.causes) - CAUSES_SHOWN} more causes, which --json has")
+
+
+def _about(source: Source) -> dict[str, Any]:
+    """Return the source's part of the answer in JSON."""
+    return {"skipped": dict(source.skipped), "preprocessing": source.preparation}
 
 
 def _rows(count: int, noun: str = "row") -> str:

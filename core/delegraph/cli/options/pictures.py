@@ -1,4 +1,4 @@
-"""Options for converting a picture to an input of ``delegraph run``."""
+"""Options for converting a picture to an input of ``run`` and ``predict``."""
 
 from __future__ import annotations
 

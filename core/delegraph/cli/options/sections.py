@@ -12,8 +12,9 @@ from delegraph.cli.options.output_files import require_other_files
 SECTIONS = {
     "Inputs": "--images --truth --ids --num-images --denylist --input --input-shape --input-column "
     "--signature --distribution --input-range --seed --sample-rate --metric",
-    "Output": "--output --json --save --draw --labels --top --threshold --output-column --resume "
-    "--restart --on-error --csv --lock --check --plot --html --write-offline --result-json --name",
+    "Output": "--output --json --save --draw --labels --top --threshold --output-column --real "
+    "--resume --restart --on-error --csv --lock --check --plot --html --write-offline "
+    "--result-json --name",
     "Preparing pictures": "--preset --crop --crop-fraction --resize --mean --std --channels "
     "--integers --upright --layout",
     "Rows and processes": "--batching --max-batch --processes --isolate-rows --row-timeout "
