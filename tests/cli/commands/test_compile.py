@@ -251,3 +251,20 @@ def test_a_delegate_that_keeps_nothing_writes_no_file(
     model.write_bytes(one_op_model("ABS", [tensor((4,))], [tensor((4,))]))
     result = delegraph("compile", model, "-d", "keeping", "-o", out)
     assert (result.code, out.exists()) == (1, False)
+
+
+def test_delegates_take_nodes_in_the_order_in_which_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "keeping", "-d", "engine", "--dry-run")
+    answer = delegraph(*words, "--json").json
+    assert [each["entries"] for each in answer["kept"]] == [2]
+    assert all("SIN" not in each["operators"] for each in answer["compiled"])
+    assert "nothing kept" not in delegraph(*words).out
+    after = delegraph("compile", model, "-d", "engine", "-d", "keeping", "--dry-run")
+    told = "keeping: nothing kept; it takes no node that engine (5 nodes) leaves"
+    assert told in after.lines
