@@ -115,18 +115,24 @@ def test_a_file_that_computes_something_else_is_told(
     assert out.exists()
 
 
-def test_a_model_that_does_not_run_is_not_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (1, "not compared, as model.tflite itself does not run on random inputs: "),
+        (2, "run once on random inputs: all outputs equal"),
+    ],
+)
+def test_a_model_is_compared_if_it_runs_on_random_inputs_of_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command, rows: int, told: str
 ) -> None:
     install_compiler(tmp_path, monkeypatch, left=("GATHER",))
-    table = constant(np.zeros((1, 2), np.float32))
-    tensors = {"x": tensor((1,), "INT32"), "table": table, "z": tensor((1, 2)), "y": tensor((1, 2))}
+    table = constant(np.zeros((rows, 2), np.float32))
+    tensors = {"x": tensor((9,), "INT32"), "table": table, "z": tensor((9, 2)), "y": tensor((9, 2))}
     nodes = [("GATHER", "table x", "z", GatherOptions()), ("ABS", "z", "y", None)]
     path = tmp_path / "model.tflite"
     path.write_bytes(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
     ran = delegraph("compile", path, "-d", "engine", "-o", tmp_path / "out.tflite")
     assert ran.code == 0
-    told = "not compared, as model.tflite itself does not run on random inputs: "
     assert any(line.startswith(told) for line in ran.lines)
 
 
