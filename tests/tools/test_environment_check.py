@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.plugins.sources import pip_install
 from delegraph.runtime.delegates.failure_memory import KnownFailure
 from delegraph.tools import environment_check
@@ -30,7 +31,8 @@ def usual(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def sound(tmp_path: Path, **changed: Any) -> MachineReport:
     report = machine_report()
     whole = replace(report.processor, cores=8, usable_cores=8)
-    cache = Cache("the system", str(tmp_path), 3, 1 << 20)
+    BlobCache("fast-programs", "1", tmp_path).put("key", bytes(100))
+    cache = Cache("the system", str(tmp_path), 1, 100)
     return replace(report, **{"processor": whole, "caches": (cache,), **changed})
 
 
@@ -106,11 +108,22 @@ def test_cores_that_are_not_granted_are_told(
 def test_a_first_start_without_kept_programs_is_told(tmp_path: Path) -> None:
     new = Cache("the system", str(tmp_path / "not" / "there"))
     (finding,) = found(sound(tmp_path, caches=(new,)))
-    assert "the first start of each model takes longer" in finding.text
+    assert "the first start of a model that needs some takes longer" in finding.text
     assert finding.remedy == "delegraph cache warm MODEL.tflite"
     none = DefaultDelegates((), "no installed delegate applies by default")
     others = found(sound(tmp_path, caches=(new,)), by_default=none)
     assert [each.subject for each in others] == ["default delegate"]  # nothing would be kept
+
+
+def test_digests_and_other_delegates_entries_are_no_programs(tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    BlobCache("fast-sources", "1", folder).put("key", bytes(32))
+    BlobCache("slow", "1", folder).put("key", bytes(20_000))
+    report = sound(tmp_path, caches=(Cache("the system", str(folder), 2, 20_032),))
+    (finding,) = found(report)
+    assert finding.text.startswith("keeps no programs yet")
+    BlobCache("fast", "1", folder).put("key", bytes(100))
+    assert found(report) == []
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,21 @@ def test_versions_are_those_installed() -> None:
     assert sys.executable in report.python
 
 
+def test_requirements_of_plugins_have_versions_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requires = ("absent-engine>=2", "pytest; extra == 'jit'", "absent-extra; extra == 'jit'")
+    extras = ("Provides-Extra: jit", *(f"Requires-Dist: {each}" for each in requires))
+    monkeypatch.syspath_prepend(tmp_path)
+    write_distribution(tmp_path, "fake-engine", {}, {})
+    metadata = next(tmp_path.glob("*.dist-info/METADATA"))
+    metadata.write_text(metadata.read_text().rstrip() + "\n" + "\n".join(extras) + "\n")
+    versions = machine_report(["fake-engine"]).versions
+    assert versions["absent-engine"] is None
+    assert versions["pytest"] == pytest.__version__
+    assert "absent-extra" not in versions
+
+
 def test_a_sound_machine_has_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert list(check_machine(report_with(), ["delegraph-example", "not-installed"])) == []

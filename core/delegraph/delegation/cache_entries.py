@@ -61,6 +61,11 @@ class CacheEntry:
     used: float
 
 
+def belongs(namespace: str, name: str) -> bool:
+    """Whether a cache is the one called *name*, or a further one of the delegate *name*."""
+    return namespace == name or namespace.startswith(f"{name}-")
+
+
 def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
     """Return the entries of a cache, the most recently used first; other files are skipped.
 

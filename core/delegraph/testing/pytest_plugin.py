@@ -109,8 +109,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect sweeps unless ``--delegate-sweep`` asks for them."""
-    if config.getoption("delegate_sweep") is None:
-        items[:] = [i for i in items if not getattr(getattr(i, "function", 0), SWEEPS, False)]
+    if config.getoption("delegate_sweep") is not None:
+        return
+    sweeps = [i for i in items if getattr(getattr(i, "function", 0), SWEEPS, False)]
+    if sweeps:
+        config.hook.pytest_deselected(items=sweeps)  # so that pytest's counts add up
+        items[:] = [i for i in items if i not in sweeps]
 
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from delegraph.errors import DelegraphError
 from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.difference import OutputDifference, diff
-from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.model_call import model_call
+from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+
+_RANDOM = InputRequest(distribution="run")
+"""The random inputs of ``delegraph run``, whose integers are small, as they may be positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def run_compiled(before: Setup, after: Setup) -> CompiledRun:
         ArgumentError: a set-up has a wrong value.
     """
     try:
-        found = diff(after, before, inputs=OFFICIAL, runs=1, warmup=0)
+        found = diff(after, before, inputs=_RANDOM, runs=1, warmup=0)
     except DelegraphError as error:
         own = _failure(before)
         return CompiledRun(reason=own) if own else CompiledRun(failure=str(error))
@@ -77,7 +80,7 @@ def _failure(setup: Setup) -> str:
     try:
         with setup.interpreter() as interpreter:
             call = model_call(interpreter, None)
-            given = OFFICIAL.arrays(call.input_details(), setup.loaded_model())
+            given = _RANDOM.arrays(call.input_details(), setup.loaded_model())
             call.prepare([each.values for each in given])
             call.invoke()
     except DelegraphError as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from delegraph.delegation.compiled_partition import CompiledPartition
 from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
+from delegraph.delegation.delegate import Delegate
 from delegraph.errors import ArgumentError, PluginError
 from delegraph.graph.external_buffers import records_of, self_contained
 from delegraph.graph.loader import parse_model
@@ -152,7 +153,8 @@ def compile_model(
         PlacementError: the placement does not satisfy ``placement``.
     """
     start = time.perf_counter()
-    compiling, keeping = _chosen(delegates, cpu, progress)
+    chosen = _chosen(delegates, cpu, progress)
+    keeping = [each for each in chosen if isinstance(each, Keeper)]
     if not keeping and (cpu or threads):
         raise ArgumentError("'cpu' and 'threads' are for delegates that store programs")
     with Interpreter(
@@ -162,8 +164,8 @@ def compile_model(
         **arguments,
     ) as interpreter:
         session = interpreter.session
-        if compiling:
-            session.calls.run("compile_model", _apply, session, compiling)
+        if len(keeping) < len(chosen):
+            session.calls.run("compile_model", _apply, session, _claiming(chosen))
         nodes = [list(_plan(subgraph)) for subgraph in session.subgraphs]
         partitions = tuple(n.partition for p in nodes for n in p if isinstance(n, CompiledNode))
         content, explanation = _content(session, nodes), explain(interpreter)
@@ -181,8 +183,8 @@ def compile_model(
 
 def _chosen(
     delegates: Sequence[str] | Mapping[str, Any], cpu: Sequence[str], progress: Progress
-) -> tuple[list[CompilingDelegate], list[Keeper]]:
-    """Return the delegates whose partitions are compiled, and those that store data in the file.
+) -> list[CompilingDelegate | Keeper]:
+    """Return the delegates whose partitions are compiled or that store data in the file, in order.
 
     *cpu* has processor levels, as values of the option ``cpu`` of delegates that store entries.
 
@@ -195,18 +197,17 @@ def _chosen(
         raise ArgumentError(f"delegates is {delegates!r}, expected a list of at least one name")
     if not isinstance(delegates, Mapping):
         delegates = dict.fromkeys(delegates)
-    compiling: list[CompilingDelegate] = []
-    keeping: list[Keeper] = []
+    chosen: list[CompilingDelegate | Keeper] = []
     for address, options in delegates.items():
         parsed = DelegateAddress.parse(address)
         offer = compilable_offer(parsed)
         spec = offer.compiler
         made = make_options(offer.spec, only_one(parsed, options))
         if spec is None:
-            keeping += keepers(offer, made, cpu)
+            chosen += keepers(offer, made, cpu)
         else:
-            compiling.append(compiling_delegate(offer, made, spec, progress))
-    return compiling, keeping
+            chosen.append(compiling_delegate(offer, made, spec, progress))
+    return chosen
 
 
 def compilable_offer(address: DelegateAddress) -> Offer:
@@ -236,14 +237,29 @@ def compilable() -> list[str]:
     ]
 
 
-def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates *compiling* to the loaded model.
+def _claiming(chosen: Sequence[CompilingDelegate | Keeper]) -> Iterator[Delegate]:
+    """Yield the delegates to apply, up to the last one whose partitions are compiled.
+
+    Delegates that store data claim their nodes as in an ``Interpreter``, once for all levels.
+    """
+    last = max(i for i, each in enumerate(chosen) if isinstance(each, CompilingDelegate))
+    claimed = set[str]()
+    for each in chosen[: last + 1]:
+        if isinstance(each, CompilingDelegate):
+            yield each
+        elif each.offer.address not in claimed:
+            claimed.add(each.offer.address)
+            yield each.applied()
+
+
+def _apply(session: Session, delegates: Iterable[Delegate]) -> None:
+    """Apply *delegates* to the loaded model.
 
     Before them, delegates are applied that set the shapes of custom operators.
 
     Args:
         session: the loaded model.
-        compiling: delegates whose partitions are compiled.
+        delegates: delegates whose partitions are compiled, or whose nodes stay unchanged.
     """
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
@@ -251,7 +267,7 @@ def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
         session.apply(delegate)
     if not session.unresolved_custom_ops():
         session.allocate(session.subgraphs[0])  # the final shapes, not the file's
-    session.apply_all(compiling)
+    session.apply_all(list(delegates))
 
 
 def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:

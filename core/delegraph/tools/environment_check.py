@@ -11,21 +11,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from delegraph.delegation.cache_entries import belongs, cache_entries
 from delegraph.delegation.configuration import default_delegates
 from delegraph.native.litert import guard
+from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.sources import pip_install
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
-from delegraph.tools.machine_report import RUNTIMES, MachineReport, Processor
+from delegraph.tools.machine_report import RUNTIMES, Cache, MachineReport, Processor
 from delegraph.tools.plugin_check import Finding, Level
 
 LITTLE_SPACE = 200_000_000
 """Bytes of free space in a cache folder below which a warning is due."""
 
-LEAST_KEPT = 10_000
-"""Bytes of a cache that may hold a program: notes on failures and versions take less."""
+LONGEST_NOTE = 64
+"""Largest number of bytes of a cache's entry that is only a digest, and no program."""
 
 FEW_MODELS = 3
 """Largest number of models that a finding names."""
@@ -52,7 +54,7 @@ def check_environment(
     yield from _python()
     yield from _no_default(by_default)
     yield from _threads(report.processor)
-    yield from _caches(report, compiles=bool(by_default.delegates))
+    yield from _caches(report, by_default)
     yield from _temporary_files()
     yield from _failures(failures)
 
@@ -135,24 +137,34 @@ def _granted_cores() -> float | None:
         return None
 
 
-def _caches(report: MachineReport, *, compiles: bool) -> Iterator[Finding]:
+def _caches(report: MachineReport, by_default: DefaultDelegates) -> Iterator[Finding]:
     """Yield a note where no model has been prepared yet, and a warning where space is short.
 
     Args:
         report: report of this machine.
-        compiles: whether models get delegates by default, which keep compiled programs.
+        by_default: delegates that models get by default, which keep compiled programs.
     """
     for cache in report.caches:
         if cache.error or not cache.path:
             continue
         where = f"cache {cache.path}"
-        if compiles and cache is report.caches[-1] and cache.bytes < LEAST_KEPT:
-            text = "keeps no programs yet: the first start of each model takes longer"
+        is_own = cache is report.caches[-1]
+        if is_own and by_default.delegates and not _has_programs(cache, by_default.delegates):
+            text = "keeps no programs yet: the first start of a model that needs some takes longer"
             yield Finding(Level.NOTE, where, text, "delegraph cache warm MODEL.tflite")
         free = shutil.disk_usage(_existing(Path(cache.path))).free
         if free < LITTLE_SPACE:
             text = f"has {free / 1e6:.0f} MB left: what is compiled may not be kept"
             yield Finding(Level.WARNING, where, text, "delegraph cache clear")
+
+
+def _has_programs(cache: Cache, delegates: Iterable[str]) -> bool:
+    """Whether a cache has entries of *delegates* that are longer than a digest."""
+    names = [DelegateAddress.parse(each).name for each in delegates]
+    return any(
+        entry.size > LONGEST_NOTE and any(belongs(entry.namespace, name) for name in names)
+        for entry in (cache_entries(cache.path) if cache.files else ())
+    )
 
 
 def _existing(path: Path) -> Path:

@@ -17,6 +17,7 @@ from delegraph.delegation.cache_entries import cache_entries
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import CACHE_VARIABLE, cache_folder, configuration
 from delegraph.operators.memory_limit import physical_memory
+from delegraph.plugins.address import canonical_name
 from delegraph.tools.plugin_check import Finding, Level
 
 RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
@@ -90,23 +91,40 @@ class MachineReport:
     variables: dict[str, str]
 
 
-def machine_report() -> MachineReport:
-    """Return the processor, memory, versions and caches of this machine."""
+def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
+    """Return the processor, memory, versions and caches of this machine.
+
+    Args:
+        distributions: distributions of plugins, whose requirements are listed too.
+    """
     return MachineReport(
         processor(),
         platform.platform(),
         f"{platform.python_version()}, {sys.executable}",
-        versions(),
+        versions(distributions),
         tuple(_caches()),
         {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
     )
 
 
-def versions() -> dict[str, str | None]:
-    """Return the versions of Delegraph's dependencies; None for packages that are not installed."""
+def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:
+    """Return the versions of Delegraph's dependencies; None for packages that are not installed.
+
+    Args:
+        distributions: distributions of plugins. What they need is listed as well, and packages of
+            their extras that are installed.
+    """
     needed = [requirement.name for requirement in _requirements("delegraph")]
     names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
-    return {name: _version(name) for name in names}
+    found = {name: _version(name) for name in names}
+    for distribution in distributions:
+        required = {canonical_name(each.name) for each in _requirements(distribution)}
+        optional = {canonical_name(each.name) for each in _optional(distribution)}
+        for name in sorted(required | optional):
+            version = _version(name)
+            if name in required or version is not None:
+                found.setdefault(name, version)
+    return found
 
 
 def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
@@ -132,14 +150,29 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
             yield Finding(Level.ERROR, where, f"is not used: {cache.error}", remedy)
 
 
-def _requirements(distribution: str) -> list[Requirement]:
-    """Return the requirements of a distribution without extras; empty if it is unknown."""
+def _requirements(distribution: str, extra: str = "") -> list[Requirement]:
+    """Return the requirements of a distribution; empty if it is unknown.
+
+    Args:
+        distribution: name of the distribution.
+        extra: name of an extra, whose requirements are included; empty for none.
+    """
     try:
         texts = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
         return []
     found = [Requirement(text) for text in texts]
-    return [r for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return [r for r in found if r.marker is None or r.marker.evaluate({"extra": extra})]
+
+
+def _optional(distribution: str) -> Iterator[Requirement]:
+    """Yield the requirements of a distribution's extras."""
+    try:
+        extras = metadata.metadata(distribution).get_all("Provides-Extra") or []
+    except metadata.PackageNotFoundError:
+        return
+    for extra in extras:
+        yield from _requirements(distribution, extra)
 
 
 def _version(distribution: str) -> str | None:

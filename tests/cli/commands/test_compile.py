@@ -115,18 +115,24 @@ def test_a_file_that_computes_something_else_is_told(
     assert out.exists()
 
 
-def test_a_model_that_does_not_run_is_not_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (1, "not compared, as model.tflite itself does not run on random inputs: "),
+        (2, "run once on random inputs: all outputs equal"),
+    ],
+)
+def test_a_model_is_compared_if_it_runs_on_random_inputs_of_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command, rows: int, told: str
 ) -> None:
     install_compiler(tmp_path, monkeypatch, left=("GATHER",))
-    table = constant(np.zeros((1, 2), np.float32))
-    tensors = {"x": tensor((1,), "INT32"), "table": table, "z": tensor((1, 2)), "y": tensor((1, 2))}
+    table = constant(np.zeros((rows, 2), np.float32))
+    tensors = {"x": tensor((9,), "INT32"), "table": table, "z": tensor((9, 2)), "y": tensor((9, 2))}
     nodes = [("GATHER", "table x", "z", GatherOptions()), ("ABS", "z", "y", None)]
     path = tmp_path / "model.tflite"
     path.write_bytes(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
     ran = delegraph("compile", path, "-d", "engine", "-o", tmp_path / "out.tflite")
     assert ran.code == 0
-    told = "not compared, as model.tflite itself does not run on random inputs: "
     assert any(line.startswith(told) for line in ran.lines)
 
 
@@ -251,3 +257,21 @@ def test_a_delegate_that_keeps_nothing_writes_no_file(
     model.write_bytes(one_op_model("ABS", [tensor((4,))], [tensor((4,))]))
     result = delegraph("compile", model, "-d", "keeping", "-o", out)
     assert (result.code, out.exists()) == (1, False)
+
+
+def test_delegates_take_nodes_in_the_order_in_which_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "keeping", "-d", "engine", "-o", tmp_path / "out.tflite")
+    answer = delegraph(*words, "--json").json
+    assert answer["check"]["is_equal"]
+    assert [each["entries"] for each in answer["kept"]] == [2]
+    assert all("SIN" not in each["operators"] for each in answer["compiled"])
+    assert "nothing kept" not in delegraph(*words).out
+    after = delegraph("compile", model, "-d", "engine", "-d", "keeping", "--dry-run")
+    told = "keeping: nothing kept; it takes no node that engine (5 nodes) leaves"
+    assert told in after.lines

@@ -213,6 +213,14 @@ def test_another_count_of_lines(delegraph: Command, classification: Words, tmp_p
     assert "10 files (the first is '00.png', the last '09.png'); expected one line for" in ran.err
 
 
+def test_a_result_file_of_another_kind(
+    delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    ran = delegraph(*classification("-o", tmp_path / "result.csv"))
+    assert ran.code == 2
+    assert "result.csv': expected a file ending in .json; --csv FILE.csv writes a table" in ran.err
+
+
 def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("ant\nbee\ncat\n")
     ran = delegraph(*classification(labels=tmp_path / "other.txt"))

@@ -128,8 +128,24 @@ def test_a_class_without_a_label_is_an_error_that_says_so(
     (tmp_path / "labels.txt").write_text("\n".join(map(str, range(19))))
     done = delegraph("evaluate", "detection", *data, "--labels", tmp_path / "labels.txt")
     assert done.code == 2
-    assert "cat.bmp: the model found class 62 (its own, 61, and the class offset 1)" in done.err
-    assert "the 19 labels are of classes 0 to 18" in done.err
+    told = "cat.bmp: the model found class 62 (its own, 61, and the class offset 1)"
+    assert told in done.err
+    assert "the 19 labels are of classes 0 to 18; if the first label is that of class" in done.err
+
+
+def test_labels_that_begin_with_class_1_are_refused(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    words = [*map(str, range(1, 17)), "cat", "dog", *map(str, range(19, 91))]
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(words))
+    done = delegraph("evaluate", "detection", *data, "--labels", path)
+    assert done.code == 2
+    assert "the labels give class 17 the label 'dog', which " in done.err
+    assert "calls 'cat': if the first label is that of class 1, put a line '???' before" in done.err
+    path.write_text("\n".join(["???", *words]).replace("dog", "wolf"))
+    told = "1 label differs from the ground truth's names, which are shown: class 18 is 'dog', and "
+    assert told in delegraph("evaluate", "detection", *data, "--labels", path).out
 
 
 def test_negative_classes_are_an_error_that_says_so(delegraph: Command, data: list[object]) -> None:

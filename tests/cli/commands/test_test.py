@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,3 +20,6 @@ def test_the_kit_tells_what_is_right_and_writes_a_badge(tmp_path: Path) -> None:
     assert card["passed"]
     assert "1 operator" in (tmp_path / "badge.svg").read_text()
     assert "delegate conformance" in found.stderr
+    counts = re.search(r"collected (\d+) items / 1 deselected / (\d+) selected", found.stderr)
+    assert counts is not None, found.stderr  # the sweep is deselected
+    assert int(counts[1]) == int(counts[2]) + 1

@@ -172,6 +172,13 @@ def test_a_truth_that_is_no_label_is_a_wrong_file(
         evaluate_classification(setup, pictures, ["red", "gruen", "blau"])
 
 
+def test_a_truth_of_class_numbers_needs_words(setup: Setup, pictures: list[PictureFile]) -> None:
+    numbered = [replace(each, truth=str(i)) for i, each in enumerate(pictures)]
+    message = "the truth has numbers, such as '0'; expected the label of each picture's class, such"
+    with pytest.raises(ArgumentError, match=message):
+        evaluate_classification(setup, numbered, ["red", "green", "blue"])
+
+
 def test_a_truth_that_is_a_synonym_has_its_label_suggested(
     setup: Setup, pictures: list[PictureFile]
 ) -> None:

@@ -103,12 +103,12 @@ def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
     Models that use the data are compiled again. A process keeps the files that it has open. On a
     terminal, the command asks before it removes all.
     """
-    from delegraph.delegation.cache_entries import remove_entry
+    from delegraph.delegation.cache_entries import belongs, remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
 
     kept = {namespace for namespace, _ in _groups(None)}
     for name in delegates:
-        if not any(_belongs(namespace, name) for namespace in kept):
+        if not any(belongs(namespace, name) for namespace in kept):
             hint = did_you_mean(name, sorted(kept))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
@@ -212,24 +212,19 @@ def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
             ServedBatches(predictor, has_rows).warm_up()
 
 
-def _belongs(namespace: str, name: str) -> bool:
-    """Whether a cache is the one called *name*, or a further one of the delegate *name*."""
-    return namespace == name or namespace.startswith(f"{name}-")
-
-
 def _groups(names: tuple[str, ...] | None) -> Groups:
     """Return the files in the cache, grouped by cache and version.
 
     Args:
         names: names of caches or delegates; None means all.
     """
-    from delegraph.delegation.cache_entries import cache_entries
+    from delegraph.delegation.cache_entries import belongs, cache_entries
 
     found: Groups = defaultdict(list)
     with _in_words():
         entries = cache_entries()
     for entry in entries:
-        if names is None or any(_belongs(entry.namespace, name) for name in names):
+        if names is None or any(belongs(entry.namespace, name) for name in names):
             found[entry.namespace, entry.version].append(entry)
     return found
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,7 @@ def command(
     written = output if is_any and not dry_run else None
     answer = {"model": model, "output": written, **compiled.to_json()}
     if not as_json:
-        _print_inside(model, compiled)
+        _print_inside(model, compiled, delegates)
     checked = None
     if written is not None:
         compiled.write(written)
@@ -231,7 +232,37 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
     return f"nothing of {Path(model).name} was compiled{why}{written}"
 
 
-def _print_inside(model: str, compiled: CompiledModel) -> None:
+def _empty(compiled: CompiledModel, delegates: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each delegate without anything in the file, with its cause."""
+    from delegraph.plugins.address import DelegateAddress
+
+    entries, nodes = Counter[str](), Counter[str]()
+    for kept in compiled.kept:
+        entries[kept.delegate.partition(":")[0]] += kept.entries
+    for taken in compiled.explanation.placement.partitions:
+        if taken.delegate in entries:
+            nodes[taken.delegate] += len(taken.nodes)
+    for found in compiled.partitions:
+        nodes[found.delegate] += sum(found.operators.values())
+    earlier: list[str] = []
+    for name in dict.fromkeys(DelegateAddress.parse(word).name for word in delegates):
+        own = nodes[name]
+        if name in entries and not entries[name]:
+            why = f"takes {plural(own, 'node')}, whose preparation gives nothing to keep"
+            yield f"{name}: nothing kept; it {why if own else _takes_none(earlier)}"
+        elif not own:
+            yield f"{name}: nothing compiled; it {_takes_none(earlier)}"
+        if own:
+            earlier.append(f"{name} ({plural(own, 'node')})")
+
+
+def _takes_none(earlier: Sequence[str]) -> str:
+    leave = "leaves" if len(earlier) == 1 else "leave"
+    those = f" that {' and '.join(earlier)} {leave}" if earlier else ""
+    return f"takes no node{those}"
+
+
+def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str]) -> None:
     """Print what the written file will contain: compiled partitions, sizes and entries."""
     from delegraph.cli.answers.explanation import print_refusals, print_stages
 
@@ -279,5 +310,10 @@ def _print_inside(model: str, compiled: CompiledModel) -> None:
             ],
             right=("threads", "entries", "size"),
         )
+    empty = list(_empty(compiled, delegates)) if len(delegates) > 1 else []
+    if empty:
+        out.print()
+    for text in empty:
+        print_paragraph(out, text)
     print_stages(out, compiled.explanation)
     print_refusals(out, compiled.explanation)

@@ -68,10 +68,11 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     from delegraph.tools.plugin_survey import SurveyRequest
 
     with progress("looking at the machine and importing the delegates"):
-        report, found_hosts, failures = machine_report(), hosts(), known_failures()
+        found_hosts, failures = hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
         by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
         distributions = [each.plugin.distribution for each in surveyed]
+        report = machine_report(distributions)
         here = check_environment(report, found_hosts, by_default, failures)
         findings = errors_first([*check_machine(report, distributions), *found, *here])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)

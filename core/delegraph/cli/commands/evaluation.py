@@ -154,11 +154,22 @@ def evaluation_options(command: Command) -> Command:
     ) -> Any:
         if output is None:
             require_effect(["restart"], "needs --output: the journal lies beside it")
+        else:
+            _require_json_ending(output)
         setups = (setup, *setups_against(setup, against))
         evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)
 
     return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
+
+
+def _require_json_ending(output: str) -> None:
+    """Check that the result file ends in ``.json``."""
+    if output.lower().endswith(".json"):
+        return
+    names = {name for each in click.get_current_context().command.params for name in each.opts}
+    table = "; --csv FILE.csv writes a table of the answers" if "--csv" in names else ""
+    raise click.UsageError(f"--output {output!r}: expected a file ending in .json{table}")
 
 
 def _with_options(command: Command) -> Command:

@@ -170,6 +170,12 @@ def metadata_labels(model: str) -> tuple[str, ...]:
 
 def _require_known_truths(pictures: Sequence[PictureFile], labels: Sequence[str]) -> None:
     unknown = sorted({picture.truth for picture in pictures} - set(labels))
+    if unknown and all(picture.truth.isdecimal() for picture in pictures):
+        raise ArgumentError(
+            f"the truth has numbers, such as {unknown[0]!r}; expected the label of each picture's "
+            f"class, such as {next(filter(None, labels), '')!r}: a line for each picture, as in "
+            "the labels"
+        )
     if unknown:
         shown = [f"{word!r}{_similar_label(word, labels)}" for word in unknown[:3]]
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""

@@ -20,7 +20,7 @@ from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import RESAMPLES
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.detection_precision import DEFINITIONS, Judgement, judged
-from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
+from delegraph.tools.evaluation.detection_task import FIRST_LABEL, DetectionTask, made_by_models
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
 from delegraph.tools.evaluation.picture_files import PictureFile
@@ -164,19 +164,45 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
     """Check that every class of the ground truth has a label, if labels are given.
 
     Raises:
-        ArgumentError: a class has no label, or is negative.
+        ArgumentError: a class has no label, or is negative; or the ground truth's names of classes
+            fit the labels better if these begin at class 1.
     """
+    _require_aligned(truth, labels)
     for picture in truth.pictures:
         for kind in picture.classes.tolist():
             if kind < 0 or (labels and kind >= len(labels)):
                 known = (
-                    f"the labels are of classes 0 to {len(labels) - 1}"
+                    f"the labels are of classes 0 to {len(labels) - 1}; {FIRST_LABEL}"
                     if labels
                     else "classes begin at 0"
                 )
                 raise ArgumentError(
                     f"{truth.source!r} has an object of class {kind} in {picture.name!r}; {known}"
                 )
+
+
+def _require_aligned(truth: GroundTruth, labels: Sequence[str]) -> None:
+    named = {kind: name.casefold() for kind, name in truth.class_names.items()}
+    words = dict(enumerate(label.casefold() for label in labels))
+    fitting = sum(words.get(kind) == name for kind, name in named.items())
+    shifted = [kind for kind, name in named.items() if words.get(kind - 1) == name]
+    if len(shifted) > fitting:
+        kind = min(shifted)
+        found = f"class {kind} the label {labels[kind]!r}" if kind in words else f"no class {kind}"
+        raise ArgumentError(
+            f"the labels give {found}, which {truth.source!r} calls {truth.class_names[kind]!r}: "
+            f"{FIRST_LABEL}"
+        )
+
+
+def different_labels(truth: GroundTruth, labels: Sequence[str]) -> list[int]:
+    """Classes whose name in the ground truth differs from their label, in order."""
+    names = truth.class_names
+    return [
+        kind
+        for kind, label in enumerate(labels)
+        if kind in names and names[kind].casefold() != label.casefold()
+    ]
 
 
 def _with(

@@ -20,6 +20,11 @@ from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
 
+FIRST_LABEL = (
+    "if the first label is that of class 1, put a line '???' before it, for class 0, the background"
+)
+"""Advice on labels that do not fit the classes."""
+
 
 @dataclass(frozen=True, slots=True)
 class DetectionTask:
@@ -97,7 +102,8 @@ class DetectionTask:
     def _allowed(self) -> str:
         if not self.labels:
             return "and classes begin at 0"
-        return f"and the {len(self.labels)} labels are of classes 0 to {len(self.labels) - 1}"
+        last = len(self.labels) - 1
+        return f"and the {last + 1} labels are of classes 0 to {last}; {FIRST_LABEL}"
 
     def _order(self, outputs: Sequence[Details]) -> tuple[int, ...]:
         made = self.made.get(tuple(int(entry["index"]) for entry in outputs), ())
