@@ -240,7 +240,8 @@ def compilable() -> list[str]:
 def _claiming(chosen: Sequence[CompilingDelegate | Keeper]) -> Iterator[Delegate]:
     """Yield the delegates to apply, up to the last one whose partitions are compiled.
 
-    Delegates that store data claim their nodes as in an ``Interpreter``, once for all levels.
+    Delegates that store data claim their nodes, with their first level. Their entries are written
+    later, as they are those of the final file.
     """
     last = max(i for i, each in enumerate(chosen) if isinstance(each, CompilingDelegate))
     claimed = set[str]()
@@ -249,7 +250,7 @@ def _claiming(chosen: Sequence[CompilingDelegate | Keeper]) -> Iterator[Delegate
             yield each
         elif each.offer.address not in claimed:
             claimed.add(each.offer.address)
-            yield each.applied()
+            yield each.delegate()
 
 
 def _apply(session: Session, delegates: Iterable[Delegate]) -> None:
@@ -267,7 +268,9 @@ def _apply(session: Session, delegates: Iterable[Delegate]) -> None:
         session.apply(delegate)
     if not session.unresolved_custom_ops():
         session.allocate(session.subgraphs[0])  # the final shapes, not the file's
-    session.apply_all(list(delegates))
+    for subgraph in session.subgraphs:
+        subgraph.context.write_entries({})  # kept in no cache, as they may be another processor's
+    session.apply_all(delegates)
 
 
 def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:

@@ -70,10 +70,6 @@ class Keeper:
         text = "" if self.options is None else options_text(spec, self.options)
         return f"{spec.name}:{text}" if text else spec.name
 
-    def applied(self) -> Delegate:
-        """Return a new delegate that claims and computes nodes, and writes no entries."""
-        return creation.make_delegate(self.offer.spec, self.options, self.offer.plugin)
-
     def delegate(self) -> Delegate:
         """Return a new delegate that writes entries."""
         spec = self.offer.spec

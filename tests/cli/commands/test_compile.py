@@ -9,6 +9,7 @@ import pytest
 
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from support import keeping_plugin
 from support.by_name import sines
 from support.command import Command
 from support.compiling_plugin import change_compiler, install_compiler, uninstall_compiler
@@ -262,6 +263,8 @@ def test_a_delegate_that_keeps_nothing_writes_no_file(
 def test_delegates_take_nodes_in_the_order_in_which_they_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
 ) -> None:
+    source = keeping_plugin.SOURCE.replace('"sines", load,', '"sines", lambda: 1 / 0,')
+    monkeypatch.setattr(keeping_plugin, "SOURCE", source)  # as for another processor
     install_keeping(tmp_path, monkeypatch)
     install_compiler(tmp_path, monkeypatch)
     model = tmp_path / "model.tflite"
