@@ -106,7 +106,7 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         with pytest.raises(PredictionError, match=r"row 3: .*88 is too much") as caught:
             predict(predictor, source, output, processes=1)
         assert caught.value.row == 3
-        with pytest.raises(ArgumentError, match=r"has not ended, with [23] rows done: --resume .*"):
+        with pytest.raises(ArgumentError, match=r"has not ended, with [23] rows done: resume=True"):
             predict(predictor, source, output)
         other = Predictor(moody, max_batch=2)
         with pytest.raises(ArgumentError, match=r"job: not the same arguments \(max_batch\)\. "):
@@ -261,7 +261,7 @@ def test_labels_that_are_called_as_an_output_are_refused(moody: Setup, tmp_path:
     np.savez(path, x=np.ones((2, 2), np.float32), y=np.arange(2))
     with Predictor(moody, on_error="column") as predictor:
         source = open_source(str(path), predictor.input_columns())
-        with pytest.raises(ArgumentError, match=r"'y' is there already.*--output-column y=\.\.\."):
+        with pytest.raises(ArgumentError, match=r"'y' is there already.*outputs=\{'y': \.\.\.\}"):
             predict(predictor, source, tmp_path / "out.npz", processes=1)
     assert not (tmp_path / "out.npz.job").exists()
     with Predictor(moody, on_error="column", outputs={"y": "negative"}) as predictor:

@@ -240,6 +240,17 @@ def _similar_file(path: Path) -> str:
     return ""
 
 
+_PAIR = r"\{'?([^'{}]+?)'?: ([^{}]+)\}"
+
+_ARGUMENTS = {
+    rf"\binputs={_PAIR}": r"--input-column \1=\2",
+    rf"\boutputs={_PAIR}": r"--output-column \1=\2",
+    r"\bisolation='process'": "--isolate-rows",
+    r"\bresume=True": "--resume",
+}
+"""Patterns of arguments of ``Predictor`` and its jobs, with the options that mean the same."""
+
+
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
     """Replace argument names in the error's message by option names; see :func:`with_options`."""
     message, *rest = error.args or ("",)
@@ -247,7 +258,7 @@ def speak_of_options(error: DelegraphError, command: click.Command) -> None:
 
 
 def with_options(message: str, command: click.Command) -> str:
-    """Return a message with *command*'s option names in place of ``Interpreter`` arguments.
+    """Return a message with *command*'s option names in place of Python arguments.
 
     An argument without an option stays unchanged.
     """
@@ -260,7 +271,11 @@ def with_options(message: str, command: click.Command) -> str:
         name = names.get((match[1], match[2]))
         return name if name in options else match[0]
 
-    return re.sub(r"Interpreter\((\w+)=\w+\((\w+)=\.\.\.\)\)", option, message)
+    message = re.sub(r"Interpreter\((\w+)=\w+\((\w+)=\.\.\.\)\)", option, message)
+    for argument, words in _ARGUMENTS.items():
+        if words.split()[0] in options:
+            message = re.sub(argument, words, message)
+    return message
 
 
 def _options(command: click.Command) -> set[str]:

@@ -124,15 +124,14 @@ class CsvRows(Table):
         columns = self._names
         if len(columns) > _LISTED:
             columns = [*columns[: _LISTED - 2], "...", columns[-1]]
-        what = "INPUT=COLUMN names others"
+        what = "inputs={INPUT: COLUMN} names others"
         if count != 1:
             numbers = f"{count} consecutive ones" if count > 0 else "consecutive ones"
-            what = f"INPUT=COLUMN names another, INPUT=FIRST:LAST {numbers}"
+            what = f"inputs={{INPUT: COLUMN}} names another, inputs={{INPUT: FIRST:LAST}} {numbers}"
         needed = f", {count} needed" if 1 < count != len(self._names) else ""
         return (
             f"{self.path!r} has no {name!r}{did_you_mean(name, self._names)}; its "
-            f"{plural(len(self._names), 'column')}{needed}: {', '.join(columns)}; "
-            f"--input-column {what}"
+            f"{plural(len(self._names), 'column')}{needed}: {', '.join(columns)}; {what}"
         )
 
     def _read_all(self, reader: _Records) -> None:

@@ -317,8 +317,7 @@ def _lost(death: Death, row: int) -> PredictionError:
     """
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
-        "--isolate-rows finds and marks rows that end their process; "
-        "--resume goes on"
+        "isolation='process' finds and marks rows that end their process; resume=True goes on"
     )
 
 

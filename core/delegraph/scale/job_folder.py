@@ -67,8 +67,8 @@ class JobFolder:
         if self.path.exists() and not resume:
             raise ArgumentError(
                 f"{str(self.path)!r} is of a job that has not ended, with "
-                f"{sum(record.rows for record in self.records().values()):,} rows done: --resume "
-                "goes on with it; delete the folder to begin anew"
+                f"{sum(record.rows for record in self.records().values()):,} rows done: "
+                "resume=True goes on with it; delete the folder to begin anew"
             )
         try:
             self.path.mkdir(exist_ok=True)

@@ -44,7 +44,7 @@ def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
     for name in sorted({*passed} & {*made}):
         raise ArgumentError(
             f"column {name!r} is there already, and an output has this name: give the output's "
-            f"column another one, --output-column {name}=..."
+            f"column another one, outputs={{{name!r}: ...}}"
         )
 
 

@@ -138,7 +138,7 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
             hint = did_you_mean(name, columns)
             raise ArgumentError(
                 f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
-                "--input-column INPUT=COLUMN names others"
+                "inputs={INPUT: COLUMN} names others"
             )
 
 

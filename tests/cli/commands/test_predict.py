@@ -165,6 +165,7 @@ def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: 
     words = ["predict", lookup, data(tmp_path, 1, 3, 99), "-o", tmp_path / "out.jsonl"]
     words += ["--processes", 1, "--input-column", "x=place", "--max-batch", 1]
     assert delegraph(*words, "--on-error", "raise").code == 1
+    assert "2 rows done: --resume goes on with it" in delegraph(*words).err
     ran = delegraph(*words, "--on-error", "raise", "--resume")
     assert "resuming: 2 of 3 rows done (0 bad), 1 to go\n" in ran.err
     (tmp_path / "out.jsonl.job").rename(tmp_path / "away")
@@ -194,7 +195,7 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
-        (["-o", "out.npz"], "has no 'x'; its columns are place"),
+        (["-o", "out.npz"], "its columns are place; --input-column INPUT=COLUMN names others"),
     ],
 )
 def test_mistakes(

@@ -173,7 +173,7 @@ def served_signature(
     if ERROR in outputs:
         raise ArgumentError(
             f"an output called {ERROR!r} cannot be served: give it another name, "
-            f"--output-column {ERROR}=..."
+            f"outputs={{{ERROR!r}: ...}}"
         )
     is_open = all(declared_shape(entry)[:1] == [-1] for entry in inputs.values())
     has_rows = all(declared_shape(entry)[:1] in ([1], [-1]) for entry in inputs.values()) and all(
