@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.testing import one_op_model, tensor
@@ -10,7 +11,7 @@ from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.html_page import difference_page, histogram_of
 from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.verdict import verdict_of
-from support.browser import Opened, launched
+from support.browser import Opened
 from support.faulty_delegate import Faulty, off_by
 from support.layer_models import WrongProduct, file, setup_of
 from support.seeded_faults import with_kernel
@@ -96,14 +97,13 @@ def test_nan_is_told_and_its_bar_is_labelled_infinite(tmp_path: Path) -> None:
     assert ">infinite</text>" in page
 
 
-def test_a_long_file_name_does_not_widen_the_page_of_a_phone(tmp_path: Path) -> None:
+def test_a_long_file_name_does_not_widen_the_page_of_a_phone(browser: Any, tmp_path: Path) -> None:
     content = one_op_model("SIN", [tensor((1,))], [tensor((1,), name="y" * 90)])
     model = file(tmp_path, content, f"{'long_' * 20}name.tflite")
     found, layers = diff(setup_of(model, "delegraph"), runs=1), diff_layers(Setup(model))
     page = tmp_path / "page.html"
     page.write_text(difference_page(found, verdict_of(found, layers), layers), encoding="utf-8")
-    with launched() as browser:
-        opened = Opened(browser, page)
-        opened.page.set_viewport_size({"width": 360, "height": 700})
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
-        opened.close()
+    opened = Opened(browser, page)
+    opened.page.set_viewport_size({"width": 360, "height": 700})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
+    opened.close()

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from delegraph.tools.reporting.report import Report
-from support.browser import Opened, launched
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    with launched() as browser:
-        yield browser
+from support.browser import Opened
 
 
 @pytest.fixture

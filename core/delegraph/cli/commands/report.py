@@ -106,8 +106,8 @@ class ReportRequest:
 @click.option(
     "--diff-runs",
     type=click.IntRange(1),
-    show_default=f"{_RANDOM_RUNS}, or 1 if no input is random",
-    help="Runs for --diff, with new random values.",
+    show_default=f"{_RANDOM_RUNS}; 1 for given inputs",
+    help="Runs for --diff, each random.",
 )
 @run_control_options
 @input_request_options("benchmark")
