@@ -23,6 +23,20 @@ from support.hostile_model import TEXTS, hostile_model
 Open = Callable[..., Any]
 
 
+def wait_until(page: Any, condition: str) -> None:
+    """Wait until a condition holds; a page's policy may forbid ``wait_for_function``.
+
+    Args:
+        page: the page.
+        condition: an expression in JavaScript.
+    """
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(condition)
+
+
 @pytest.fixture
 def sines_page(opened: Open, sines: Path) -> Any:
     return opened(report(Setup(str(sines), delegates=("sin",))))
@@ -78,7 +92,7 @@ def test_an_address_opens_the_page_at_a_node(opened: Open, tmp_path: Path) -> No
     path.write_bytes(subgraphs_model(graphs))
     page = opened(report(Setup(str(path))))
     page.evaluate("location.hash = '#node-1.0'")
-    page.wait_for_function("document.querySelector('.panel h3')?.textContent === 'ABS'")
+    wait_until(page, "document.querySelector('.panel h3')?.textContent === 'ABS'")
     address = page.locator(".panel").get_by_title("Link to this node").get_attribute("href")
     assert page.url.endswith(f"report.html{address}")
     page.reload()
@@ -105,11 +119,8 @@ def test_two_placements_stand_side_by_side(opened: Open, sines: Path) -> None:
     sides.nth(0).locator(".graph").hover()
     page.keyboard.down("Control")
     page.mouse.wheel(0, -200)
-    page.wait_for_function(
-        "before => document.querySelectorAll('#beside svg > g')[1].getAttribute('transform')"
-        " !== before",
-        arg=before,
-    )
+    after = "document.querySelectorAll('#beside svg > g')[1].getAttribute('transform')"
+    wait_until(page, f"{after} !== {before!r}")
 
 
 def test_equal_placements_are_called_equal(opened: Open, sines: Path) -> None:
@@ -347,7 +358,7 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     runs.get_by_label("Plan of").select_option("naive")
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
-    page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+    wait_until(page, "document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
 
 
 def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
