@@ -135,7 +135,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         (
             "data.csv",
             b"a,b\n1,2\n",
-            "its 2 columns, 64 needed: a, b;.*FIRST:LAST\} 64 consecutive ones",
+            "its 2 columns, 64 needed: a, b;.*FIRST:LAST. 64 consecutive ones",
         ),
         ("data.csv", b"0.5," * 63 + b"2\n", "the first line has numbers, expected names of col"),
         ("data.jsonl", b"", "is empty"),
@@ -156,9 +156,7 @@ def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_p
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
 def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: Path) -> None:
     inputs = {"images": INPUTS["image"]}
-    message = (
-        r"has no 'images' \(did you mean 'image'\?\); its columns are image, name; inputs="
-    )
+    message = r"has no 'images' \(did you mean 'image'\?\); its columns are image, name; inputs="
     with pytest.raises(ArgumentError, match=message):
         open_source(written(tmp_path / name), inputs).read(0, 2)
 
