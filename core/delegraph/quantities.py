@@ -43,3 +43,18 @@ def plural(count: int, noun: str) -> str:
     ('1 node', '2 nodes')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def real_value(scale: float, zero_point: int) -> str:
+    """Text that says which real values the stored integers of a quantized output mean.
+
+    >>> real_value(0.5, -3)
+    'stored integers; real value = 0.5 x (stored + 3)'
+
+    Args:
+        scale: real value of one step.
+        zero_point: stored integer of the real value 0.
+    """
+    sign = "-" if zero_point > 0 else "+"
+    stored = f"(stored {sign} {abs(zero_point)})" if zero_point else "stored"
+    return f"stored integers; real value = {scale:g} x {stored}"

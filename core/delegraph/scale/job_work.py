@@ -24,6 +24,7 @@ from delegraph.scale.rows import (
     spread,
 )
 from delegraph.scale.sources import Source
+from delegraph.tools.quantizing import dequantized
 from delegraph.tools.whole_file import whole_file
 
 ROW = "row"
@@ -53,7 +54,8 @@ class Stored(JsonRecord):
             for place in np.flatnonzero(np.logical_not(is_bad)):
                 column[place] = self.real(values[place][np.newaxis], [False])[0]
             return column
-        real = ((values.astype(np.float64) - self.zero_point) * self.scale).astype(np.float32)
+        details = {"quantization": (self.scale, self.zero_point)}
+        real = dequantized(values, details).astype(np.float32)
         real[np.array(is_bad, bool)] = np.nan
         return real
 

@@ -19,7 +19,7 @@ from delegraph.cli.answers.printing import (
 from delegraph.cli.answers.run_findings import has_findings, print_findings
 from delegraph.errors import printable
 from delegraph.json_records import to_json
-from delegraph.quantities import duration
+from delegraph.quantities import duration, real_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -179,21 +179,6 @@ def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Fin
         if output.scale is not None and output.index not in shown:
             whose = f"{shortened(output.name)}: " if len(outputs) > 1 else ""
             print_paragraph(out, f"{whose}{real_value(output.scale, output.zero_point or 0)}")
-
-
-def real_value(scale: float, zero_point: int) -> str:
-    """Text that says which real values the stored integers of a quantized output mean.
-
-    >>> real_value(0.5, -3)
-    'stored integers; real value = 0.5 x (stored + 3)'
-
-    Args:
-        scale: real value of one step.
-        zero_point: stored integer of the real value 0.
-    """
-    sign = "-" if zero_point > 0 else "+"
-    stored = f"(stored {sign} {abs(zero_point)})" if zero_point else "stored"
-    return f"stored integers; real value = {scale:g} x {stored}"
 
 
 def _times(answer: RunAnswer) -> str:

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
 from delegraph.cli.answers.progress_bar import shown_progress
-from delegraph.cli.answers.run import real_value
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
@@ -28,7 +27,7 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.errors import printable
-from delegraph.quantities import plural, rate_text
+from delegraph.quantities import plural, rate_text, real_value
 
 if TYPE_CHECKING:
     from rich.console import Console
