@@ -192,7 +192,7 @@ HOSTS = (
 CODE = """\
 class SinDelegate(...):
   def is_node_supported_by_…:
-    return op.name == "SIN"
+    return registration.name == "SIN"
 
 class SinKernel(...):
   def prepare_node(self, call):
