@@ -24,7 +24,7 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
-from support.fake_distributions import write_plugin
+from support.fake_distributions import GOOD, write_plugin
 from support.signatures import two_signatures
 
 
@@ -458,6 +458,17 @@ def test_an_unresolved_operator_exits_with_1_and_names_the_package(
     assert ran.code == 1
     assert f"FlexErf (1 node): {pip_install('delegraph-flex')}" in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_an_operator_of_a_delegate_that_is_not_named_says_what_to_type(
+    fresh_delegraph: Command, custom: Path, tmp_path: Path
+) -> None:
+    source = GOOD.format(module="fake_erf", delegate="good")
+    spec = '"a fake", _load, custom_ops=("FlexErf",))'
+    write_plugin(tmp_path / "site", "erf", source.replace('"a fake", _load)', spec))
+    ran = fresh_delegraph("run", custom, "-d", "none", DELEGRAPH_PLUGINS="erf")
+    assert ran.code == 1
+    assert "delegate 'good' is there for it and was not applied: -d good\n" in ran.err
 
 
 def test_a_picture_without_pillow_says_what_to_install(
