@@ -66,7 +66,7 @@ DESCRIPTIONS = {
 }
 """Descriptions of keys, by command, where a key's name does not say what the value is of."""
 
-NULLABLE = {"crossing_bytes"}
+NULLABLE = {"crossing_bytes", "threads"}
 """Keys that are null in some answers, of models for example whose shapes are known only while
 invoking, but in no example."""
 
