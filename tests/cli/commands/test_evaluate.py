@@ -228,7 +228,9 @@ def test_another_count_of_lines(delegraph: Command, classification: Words, tmp_p
     ran = delegraph(*classification(truth=tmp_path / "labels.txt"))
     assert ran.code == 2
     assert "labels.txt' has 3 lines, and" in ran.err
-    assert "10 pictures (the first is '00.png', the last '09.png'); expected one line for" in ran.err
+    assert (
+        "10 pictures (the first is '00.png', the last '09.png'); expected one line for" in ran.err
+    )
 
 
 def test_a_result_file_of_another_kind(

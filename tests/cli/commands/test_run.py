@@ -494,6 +494,17 @@ def test_labels_that_fit_no_output_are_noted(delegraph: Command, add: Path, tmp_
     assert "labels.txt has 4 names, no output has as many classes" in ran.err
 
 
+def test_two_classes_have_their_labels(delegraph: Command, add: Path, tmp_path: Path) -> None:
+    ran = delegraph("run", add, "--top", "2")
+    assert ran.err.startswith("note: --top has no effect, as no output is known to be a class")
+    (tmp_path / "labels.txt").write_text("no\nyes\n")
+    ran = delegraph("run", add, "--labels", tmp_path / "labels.txt")
+    assert {line.split()[-1] for line in ran.lines if line.split()[1:2] in (["0"], ["1"])} == {
+        "no",
+        "yes",
+    }
+
+
 def test_a_time_limit_ends_a_loop_without_end(delegraph: Command, tmp_path: Path) -> None:
     path = tmp_path / "loop.tflite"
     path.write_bytes(doubling_while())
