@@ -116,6 +116,7 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 _OTHER_NAMES = {
     "--against": "--reference",
     "--arena": "--budget",
+    "--html": "--output",
     "--num-runs": "--runs",
     "--reference": "--against",
 }
