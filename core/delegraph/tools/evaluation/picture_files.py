@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.quantities import plural
 from delegraph.tools.evaluation.task import content_digest
-from delegraph.tools.pictures import PICTURE_SUFFIXES, is_picture, open_picture
+from delegraph.tools.pictures import is_picture, open_picture
 
 RAW_SUFFIX = ".rgb8"
 
@@ -100,16 +101,30 @@ def picture_names(folder: str) -> tuple[list[str], list[str]]:
     pictures = [name for name in names if _is_picture_name(name)]
     others = [name for name in names if not _is_picture_name(name)]
     if not pictures:
-        endings = ", ".join(sorted(PICTURE_SUFFIXES | {RAW_SUFFIX}))
         found = f": its {plural(len(others), 'file')} {named_first(others)}" if others else ""
         raise ArgumentError(
-            f"folder {folder!r} holds no picture{found}; a picture's name ends in {endings}"
+            f"folder {folder!r} holds no picture{found}; a picture's name has an ending such as "
+            ".jpg or .png"
         )
     return pictures, others
 
 
 def _is_picture_name(name: str) -> bool:
-    return not name.startswith(".") and (is_picture(name) or name.endswith(RAW_SUFFIX))
+    if name.startswith("."):
+        return False
+    is_known = is_picture(name) or name.endswith(RAW_SUFFIX)
+    return is_known or Path(name).suffix.lower() in _endings_of_pillow()
+
+
+@cache
+def _endings_of_pillow() -> frozenset[str]:
+    """Return the endings of the pictures that Pillow reads; none without Pillow."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return frozenset()
+    known = Image.registered_extensions()
+    return frozenset(ending for ending, kind in known.items() if kind in Image.OPEN)
 
 
 def named_first(names: Sequence[str]) -> str:
