@@ -71,8 +71,7 @@ class Failure(JsonRecord):
             is_named = place is None or f", line {place.line}" in text
             return cls(kind, text, code, place="" if is_named else str(place))
         if _is_of_official_runtime(error):
-            text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
-            return cls(kind, f"{text}{_official_advice(str(error))}", CHECK_FAILED)
+            return cls(kind, _on_one_line(_of_official_runtime(str(error))), CHECK_FAILED)
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
             return cls(kind, f"the output cannot be written: {error.strerror}", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
@@ -149,13 +148,18 @@ def _advice(error: BaseException) -> str:
     return ""
 
 
-def _official_advice(text: str) -> str:
-    """Return advice on an error of the official runtime; it may lack an operator's kernel."""
-    if text.startswith("the reference: "):
-        return ""
-    if found := UNRESOLVED_IN_LITERT.search(text):
-        return f"; {found[1]}: {remedy_in_options(found[1])}"
-    return "; --runtime delegraph may run it, or say more"
+def _of_official_runtime(text: str) -> str:
+    """Return the text of an error of the official runtime, with advice."""
+    is_reference = text.startswith("the reference: ")
+    found = None if is_reference else UNRESOLVED_IN_LITERT.search(text)
+    if found is not None:
+        advice = remedy_in_options(found[1]).replace(" and was not applied:", ",")
+        return (
+            f"the official runtime has no kernel of {found[1]}, and no delegate takes it: {advice}; "
+            "'delegraph explain' says why a delegate leaves it"
+        )
+    advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
+    return f"the official runtime fails: {_start(text)}{advice}"
 
 
 def remedy_in_options(custom_op: str) -> str:

@@ -121,7 +121,7 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
         has_incidents = bool(interpreter.incidents)
-        is_named = setup.delegates is not None or setup.delegate_files
+        is_named = setup.delegates is not None or setup.delegate_files or request.check is not None
         if not (is_named or session.delegates or has_incidents or session.unresolved_custom_ops()):
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
@@ -247,7 +247,8 @@ def _explain_litert(request: ExplainRequest) -> int:
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
-            advice = advice or [f"{unknown}: {remedy_in_options(unknown)}"]
+            if not advice and not _is_refused(placement, unknown):
+                advice = [f"{unknown}: {remedy_in_options(unknown)}"]
         model = request.setup.loaded_model()
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
@@ -266,6 +267,14 @@ def _explain_litert(request: ExplainRequest) -> int:
             )
     _require(request, explanation.placement)
     return OK
+
+
+def _is_refused(placement: Placement, custom_op: str) -> bool:
+    """Whether a delegate that is there for a custom operator is applied, and leaves it."""
+    from delegraph.plugins import installed
+
+    names = {offer.spec.name for offer in installed().for_custom_ops([custom_op])}
+    return not names.isdisjoint(placement.delegates)
 
 
 def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
