@@ -155,8 +155,8 @@ def _of_official_runtime(text: str) -> str:
     if found is not None:
         advice = remedy_in_options(found[1]).replace(" and was not applied:", ",")
         return (
-            f"the official runtime has no kernel of {found[1]}, and no delegate takes it: {advice}; "
-            "'delegraph explain' says why a delegate leaves it"
+            f"the official runtime has no kernel of {found[1]}, and no delegate takes it: "
+            f"{advice}; 'delegraph explain' says why a delegate leaves it"
         )
     advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
     return f"the official runtime fails: {_start(text)}{advice}"
