@@ -126,8 +126,8 @@ class PlacementDifference(JsonRecord):
         joined = Counter(change.after for change in self.nodes if change.after is not None)
         phrases = [
             *self.causes,
-            *(f"{_nodes(count)} left {name}" for name, count in left.items()),
-            *(f"{_nodes(count)} joined {name}" for name, count in joined.items()),
+            *(f"{plural(count, 'node')} left {name}" for name, count in left.items()),
+            *(f"{plural(count, 'node')} joined {name}" for name, count in joined.items()),
             *self.partitions,
         ]
         return "; ".join(phrases) or "no difference"
@@ -347,7 +347,7 @@ def _same_nodes(locked: PlacementLock, present: PlacementLock) -> bool:
 def _model_change(locked: PlacementLock, present: PlacementLock) -> str:
     if not _same_nodes(locked, present):
         counts = [sum(len(s.operators) for s in lock.subgraphs) for lock in (locked, present)]
-        what = f"{_nodes(counts[0])} became {counts[1]}"
+        what = f"{plural(counts[0], 'node')} became {counts[1]}"
         if counts[0] == counts[1]:
             what = "it has other operators"
     else:
@@ -392,10 +392,6 @@ def _partition_counts(lock: PlacementLock) -> Counter[str]:
     for subgraph in lock.subgraphs:
         counts.update(subgraph.partitions)
     return counts
-
-
-def _nodes(count: int) -> str:
-    return plural(count, "node")
 
 
 def _listed(names: Sequence[str]) -> str:
