@@ -246,7 +246,7 @@ def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
         claimed: operators that the delegate claims; empty if it declares nothing.
 
     Raises:
-        ArgumentError: the delegate claims none of the requested operators.
+        ArgumentError: the delegate claims none of the requested operators, or none that has cases.
     """
     if plan.operators:
         if claimed and not {*claimed} & {*plan.operators}:
@@ -256,7 +256,15 @@ def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
             )
         return plan.operators
     known = sweep_operators()
-    return tuple(op for op in known if op in claimed) or known
+    if not claimed:
+        return known
+    if not (drawn := tuple(op for op in known if op in claimed)):
+        delegate = plan.comparison.delegate
+        raise ArgumentError(
+            f"there are no cases of an operator that {delegate!r} claims; "
+            f"'delegraph test {delegate}' tries it on cases of its own"
+        )
+    return drawn
 
 
 def _make_base_cases(plan: Plan, progress: Progress) -> None:
