@@ -117,7 +117,7 @@ class CustomOnly(SimpleDelegateInterface):
     def name(self): return "custom_only"
     def is_node_supported_by_delegate(self, registration, node, context): return False
     def create_delegate_kernel_interface(self): raise AssertionError
-    def capabilities(self): return Capabilities([Claim("FlexAbs")])
+    def capabilities(self): return Capabilities([Claim("FlexAbs", "FLOAT32")])
 """
 
 

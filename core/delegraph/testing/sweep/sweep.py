@@ -185,9 +185,10 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
 
     # Engines start threads, which a fork does not survive.
-    claims = tuple(map(_claim, run_forked(plan.comparison.warm_up)))
-    claimed = {op for claim in claims for op in claim.operators}
-    plan = replace(plan, drawn=_drawn(plan, claimed), claims=claims)
+    told = run_forked(plan.comparison.warm_up)
+    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]})
+    claims = [_claim(claim) for claim in told if not {*drawn}.isdisjoint(claim["operators"])]
+    plan = replace(plan, drawn=drawn, claims=tuple(claims))
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
