@@ -430,7 +430,8 @@ def test_shortened_names_that_differ_in_the_middle_stay_different(
     path.write_bytes(graph_model(nodes, inputs="x", outputs=f"{first} {second}"))
     page = opened(report(Setup(str(path)), layers=diff_layers(Setup(str(path)), runs=1)))
     texts = page.locator("#differences td [title]").all_inner_texts()
-    assert sorted(each.strip("az…") for each in texts) == sorted(middles)
+    assert len(set(texts)) == 2
+    assert not any(text.endswith("(2)") for text in texts)
     ends = page.locator(".vertex.output .op").all_text_contents()
     assert len(set(ends)) == 2
     assert max(map(len, ends)) <= 24
