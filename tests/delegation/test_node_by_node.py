@@ -222,16 +222,16 @@ def test_a_function_that_returns_its_value_is_an_error_of_the_first_run(host: Ho
 
 
 @HOSTS
-@pytest.mark.parametrize("name", ["MUL", "SIN"])
+@pytest.mark.parametrize("claimed", [["SIN"], ["SIN", "ADD", "MUL"]], ids=len)
 def test_a_node_that_does_not_write_is_logged_once_even_inside_a_partition(
-    host: Host, name: str, caplog: pytest.LogCaptureFixture
+    host: Host, claimed: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Forgets(Kernel):
         def prepare_node(self, call: NodeCall) -> Eval:
             step = super().prepare_node(call)
             return (lambda: None) if call.name == name else step
 
-    delegate = NodeByNode("SIN", "ADD", "MUL")
+    name, delegate = claimed[-1], NodeByNode(*claimed)
     delegate.kernel = Forgets
     with host(model_content=sines(), delegates=[delegate]) as made:
         run(made)
