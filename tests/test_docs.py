@@ -221,7 +221,12 @@ def tutorial_files(*, final: bool = True) -> dict[str, str]:
 
 def test_tutorial_ends_with_the_example_plugin() -> None:
     for name, text in tutorial_files().items():
-        assert text == (EXAMPLE / name).read_text(encoding="utf-8"), name
+        held = (EXAMPLE / name).read_text(encoding="utf-8")
+        if name == "pyproject.toml":  # the page leaves out what a first delegate does not need
+            lines = iter(held.splitlines())
+            assert [line for line in text.splitlines() if line not in lines] == []
+        else:
+            assert text == held, name
 
 
 def test_tutorial_shows_every_file_of_the_example_plugin() -> None:

@@ -377,10 +377,13 @@ def close_names(name: str, known: Iterable[str], least: float = 0.6) -> list[str
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggestion of a similar known name for an unknown *name*; empty if none is similar.
 
+    A name of twice the length is none.
+
     >>> did_you_mean("imgae", ["image", "mask"])
     " (did you mean 'image'?)"
     """
     import difflib  # only errors need it
 
-    close = difflib.get_close_matches(name, list(known), n=1)
+    of_similar_length = [each for each in known if len(name) <= 2 * len(each) <= 4 * len(name)]
+    close = difflib.get_close_matches(name, of_similar_length, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -103,6 +103,8 @@ MISTAKES = {
     "doctor --report gone/a.md": NO_FOLDER,
     "doctor --time-limit long": "'--time-limit': 'long' is no number",
     "doctor FLOAT": "unexpected extra argument",
+    "run SINES -d xnnpack": "'xnnpack'; --runtime litert has XNNPACK, which LiteRT applies by",
+    "run SINES -d fobar": "pip installs delegates, --delegate-file FILE.py applies that of a file",
     "new": "Missing argument 'NAME'",
     "new 9bad": "name is '9bad', expected a letter, then ",
     "new my-chip --template kernl": r"'custom-op' \(did you mean 'kernel'\?\)",

@@ -249,14 +249,44 @@ def test_a_function_is_a_program_too(host: Host) -> None:
 
 @pytest.mark.parametrize(
     ("results", "found"),
-    [([np.zeros(1, np.float32)], "float32 [1]"), ([np.zeros(2)], "float64 [2]"), ([], "")],
+    [
+        ([np.zeros(1, np.float32)], "the engine returned 1 array: float32 [1], expected "),
+        ([np.zeros(2)], "the engine returned 1 array: float64 [2], expected "),
+        ([], "the engine returned 0 arrays, expected "),
+        (None, "the engine returned NoneType, expected a list of "),
+        (np.zeros(2, np.float32), "the engine returned ndarray, expected a list of "),
+    ],
 )
 def test_results_of_another_type_or_shape_are_told(results: Any, found: str) -> None:
     made = Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: results)])
     made.allocate_tensors()
-    said = f"the engine returned {found}, expected float32 [2]"
-    with pytest.raises(RuntimeError, match=re.escape(said)):
+    with pytest.raises(RuntimeError, match=re.escape(f"{found}1 array: float32 [2]")):
         made.invoke()
+
+
+def test_a_method_that_returns_nothing_is_named() -> None:
+    class LoadsNone(Doubles):
+        def load(self, compiled: bytes, context: DelegateContext) -> Any:
+            return None
+
+    class CompilesNone(Doubles):
+        version = "other"
+
+        def compile(self, model: PartitionModel) -> Any:
+            return None
+
+    for kind, said in (
+        (LoadsNone, r"LoadsNone\.load returned NoneType, expected a function of the input arrays"),
+        (CompilesNone, r"CompilesNone\.compile returned NoneType, expected bytes"),
+    ):
+        with pytest.raises(RuntimeError, match=said):
+            Interpreter(model_content=DOUBLE, delegates=[kind(lambda x, y: [x + y])])
+
+
+def test_a_class_without_version_is_told_to_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Doubles, "version")
+    with pytest.raises(RuntimeError, match=r"Doubles has no version: write version = '1' in the"):
+        Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])])
 
 
 def test_errors_of_the_engine_that_mean_a_refusal_leave_the_nodes() -> None:

@@ -117,6 +117,20 @@ def test_what_a_node_wrote_is_read_off_its_tensors() -> None:
     assert found.inputs == (0,)
     assert found.outputs == (
         ComputedTensor(1, BYTE, 128, 0.0),
-        ComputedTensor(2, FLOAT, 0, 3.0),
+        ComputedTensor(2, FLOAT, 0, 3.0, has_huge=True),
         ComputedTensor(0, FLOAT, 0, 7.0),
     )
+
+
+def test_each_huge_value_is_held_to_a_share_of_itself() -> None:
+    y = Tensor(2, FLOAT, (3,), data=np.float32([1, -2e33, np.inf]))
+    written = ComputedNode.of("EXP", Node(1, (1,), (2,)), [y, y, y])
+    allowed = partition_tolerances([*chain(("ABS", floats(8))), written], CLAIMED)[2]
+    assert str(allowed) == "0 relative, 4.5 absolute; 1 relative from 1e+18 on"
+
+    def excess(*found: float) -> list[bool]:
+        assert allowed is not None
+        return list(allowed.compare(np.float32(found), y.data) > 0)
+
+    assert excess(5, -0.5e33, np.inf) == [False, False, False]
+    assert excess(6, 0.5e33, 1) == [True, True, True]

@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from delegraph.schema.options import BatchMatMulOptions
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.tools.scaffold import Project, write_project
 from support.fake_distributions import write_distribution
 
@@ -22,11 +25,13 @@ NEEDS_ENGINE = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime")),
     reason="ONNX Runtime is not installed: pip install onnx onnxruntime",
 )
+TRANSPOSED = BatchMatMulOptions(adj_x=True)
 START = "    attributes: dict[str, Any] ="
 SWAPPED = """\
     if operator.name == "CONV_2D" and names[1] in constants:
         constants[names[1]] = constants[names[1]].swapaxes(2, 3)
 """
+LAST = "    return [helper.make_node(OPERATORS"
 MISTAKES = {
     "layout": [(START, SWAPPED + START)],
     "padding": [
@@ -103,3 +108,45 @@ def test_the_kit_finds_the_mistakes(project: Path, mistake: str) -> None:
     printed = run(project, "pytest", "-q", "-k", "test_numbers and -CONV_2D", folder=project)
     for line in BLOCKS[mistake].splitlines():
         assert line in printed, printed
+
+
+@NEEDS_ENGINE
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("example", ["reject", "several nodes"])
+def test_products_of_transposed_matrices_are_left_or_translated(
+    project: Path, example: str
+) -> None:
+    engine, delegate = project / ENGINE, project / "src/delegraph_my_ort/delegate.py"
+    text = engine.read_text(encoding="utf-8")
+    text = text.replace('"ADD": "Add",', '"ADD": "Add", "BATCH_MATMUL": "MatMul",')
+    if example == "several nodes":
+        text = text.replace(LAST, BLOCKS[example] + LAST)
+    else:
+        words = delegate.read_text(encoding="utf-8") + "\n" + BLOCKS[example]
+        names = "import (\n    Node,\n    Registration,\n    Rejection,\n"
+        delegate.write_text(words.replace("import (\n", names), encoding="utf-8")
+    engine.write_text(text, encoding="utf-8")
+    model = one_op_model(
+        "BATCH_MATMUL", [tensor((3, 2)), tensor((3, 4))], [tensor((2, 4))], TRANSPOSED
+    )
+    (project / "model.tflite").write_bytes(model)
+    words = ("delegraph", "explain", "model.tflite", "--delegate", "my_ort")
+    printed = run(project, *words, folder=project)
+    assert ("my_ort takes 1 in 1" in printed) == (example == "several nodes"), printed
+    printed = run(project, "pytest", "-q", "-k", "test_numbers and BATCH", folder=project)
+    assert "my_ort: passed" in printed, printed
+
+
+@NEEDS_ENGINE
+def test_float16_weights_come_into_the_partition(project: Path) -> None:
+    half = constant(np.float16([[1, 2], [3, 4]]))
+    (project / "model.tflite").write_bytes(
+        graph_model(
+            [("DEQUANTIZE", "half", "w"), ("FULLY_CONNECTED", "x w", "y")],
+            inputs="x",
+            outputs="y",
+            tensors={"half": half, "w": tensor((2, 2)), "x": tensor((1, 2)), "y": tensor((1, 2))},
+        )
+    )
+    words = ("delegraph", "explain", "model.tflite", "--delegate", "my_ort")
+    assert "my_ort takes 2 in 1 partition" in run(project, *words, folder=project)

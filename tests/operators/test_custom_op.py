@@ -283,7 +283,8 @@ def test_inputs_are_read_only_but_variables_keep_what_is_written() -> None:
         (np.zeros((3, 1), np.float32), r"returned float32 \[3, 1\], .* expects float32 \[3\]"),
         (1.5, r"returned float64 \[\], .* expects float32 \[3\]"),
         ((X, X), "returned 2 arrays, expected 1: one for"),
-        (None, r"returned object \[\], .* expects float32 \[3\]"),
+        (None, "returned None; does it end with 'return'"),
+        ([1.0, 2.0, 3.0], r"returned list, .* expects .*; np.asarray\(..., 'float32'\) makes"),
     ],
 )
 def test_a_result_that_does_not_fit_is_refused_with_what_the_model_expects(
@@ -416,3 +417,11 @@ def test_an_operator_is_a_registration_of_its_name() -> None:
     assert isinstance(named, CustomOp)
     assert isinstance(named.registration, Registration)
     assert named.registration.custom_name == "Named"
+
+
+def test_the_decorator_needs_a_name() -> None:
+    def scale(x):
+        return x
+
+    with pytest.raises(ArgumentError, match=r"write @custom_op\('scale'\)"):
+        custom_op(scale)  # type: ignore[arg-type]

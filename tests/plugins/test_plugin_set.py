@@ -271,11 +271,31 @@ def test_a_file_of_that_name_is_offered_before_a_package(
     (tmp_path / "sin.py").touch()
     (tmp_path / "my_sin.py").touch()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UnknownDelegateError, match=r"; --delegate-file my_sin\.py applies"):
+    with pytest.raises(UnknownDelegateError, match=r"such as one of my_sin\.py here"):
         PluginSet(entry_points=[]).find("my-sin")
-    wanted = r"delegate 'sin'; --delegate-file sin\.py applies the delegate of the file here; deleg"
+    wanted = (
+        r"delegate 'sin'; delegates=\[MyDelegate\(\)\] applies a class, .* of sin\.py here; deleg"
+    )
     with pytest.raises(UnknownDelegateError, match=wanted):
         PluginSet(entry_points=[]).find("sin")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("gpu", "pip installs delegates, delegates=[MyDelegate()] applies a class"),
+        ("xnnpack", "XNNPACK is LiteRT's: the official Interpreter applies it by itself"),
+        ("none", "delegates=[] applies none"),
+    ],
+)
+def test_an_unknown_delegate_is_advised_on_in_python(site: Path, name: str, advice: str) -> None:
+    write_plugin(site, "edgetpu")
+    with pytest.raises(
+        UnknownDelegateError, match=re.escape(f"'{name}'; {advice}; avail")
+    ) as caught:
+        PluginSet().find(name)
+    assert "did you mean" not in str(caught.value)
+    assert "--" not in str(caught.value)
 
 
 def test_a_plugin_that_offers_nothing_is_named(site: Path) -> None:

@@ -108,3 +108,12 @@ def test_a_model_comes_from_a_file_or_from_bytes_and_from_one_of_them(tmp_path: 
     for path, nothing in ((None, None), ("", b""), (None, b"")):
         with pytest.raises(ArgumentError, match="must be specified"):
             model_of(path, nothing)
+
+
+def test_a_model_given_as_the_wrong_argument_is_told_the_other_one() -> None:
+    path = "docs/demo/models/sines.tflite"
+    with pytest.raises(ValueError, match=r"912 bytes .* given as model_content"):
+        Interpreter(Path(path).read_bytes())
+    for wrong in (path, Path(path)):
+        with pytest.raises(TypeError, match="a file is given as model_path"):
+            Interpreter(model_content=wrong)  # type: ignore[arg-type]

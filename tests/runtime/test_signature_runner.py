@@ -120,3 +120,8 @@ def test_shapes_that_a_caller_passes_are_not_held_to_the_default_memory_limit(
     values = np.zeros(memory_limit.TIMES_FILE * len(content), np.float32)
     runner = Interpreter(model_content=content).get_signature_runner()
     assert runner(left=values, right=values)["result"].shape == values.shape
+
+
+def test_it_prints_with_its_signature() -> None:
+    runner = Interpreter(model_content=difference("minus")).get_signature_runner()
+    assert repr(runner).startswith("<SignatureRunner 'minus' of <Interpreter of ")

@@ -20,9 +20,10 @@ from delegraph.runtime.tensor_access import (
 )
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import StridedSliceOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.operator_case import fed, texts
 from support.agreement import model_and_arrays
+from support.by_name import ByName
 
 
 def first_element(values):
@@ -221,3 +222,15 @@ def test_a_view_keeps_its_memory() -> None:
     gc.collect()
     assert memory() is not None
     assert view.tolist() == [0, 0, 0, 0]
+
+
+def test_a_tensor_inside_a_partition_is_told_how_to_be_kept() -> None:
+    model = graph_model([("SIN", "x", "h"), ("NEG", "h", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model, delegates=[ByName("SIN", "NEG")])
+    null = r"^Tensor data is null\. Run allocate_tensors\(\) first"
+    with pytest.raises(ArgumentError, match=f"{null}$"):
+        Interpreter(model_content=model, delegates=[]).get_tensor(1)
+    interpreter.allocate_tensors()
+    for read in (interpreter.get_tensor, lambda index: interpreter.tensor(index)()):
+        with pytest.raises(ArgumentError, match=f"{null}; .* experimental_preserve_all_tensors"):
+            read(1)

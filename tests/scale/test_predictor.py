@@ -206,6 +206,8 @@ def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) 
     ("batch", "message"),
     [
         ({}, "at least one column"),
+        (pictures(2), "a batch is a mapping, {'image': array}, not ndarray"),
+        ([1, 2], "a batch is a mapping, {'image': array}, not list"),
         ({"image": 3}, "'image' is a single value"),
         ({"image": pictures(2), "id": [1]}, "numbers of rows: 'image' 2, 'id' 1"),
         ({"imagee": pictures(2)}, "no column 'image' for input .* columns are imagee"),
@@ -225,6 +227,8 @@ def test_batches_that_do_not_fit(batch: Any, message: str) -> None:
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="max_batch is 0"):
         Predictor(DIGITS, max_batch=0)
+    with pytest.raises(ArgumentError, match=r"delegates is a list; write delegates=\['sin'\]"):
+        Predictor(DIGITS, delegates="sin")
     with pytest.raises(ArgumentError, match="on_error is 'ignore'"):
         Predictor(DIGITS, on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="a Setup includes its delegates"):
@@ -239,6 +243,11 @@ def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
     model = graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors)
     with pytest.raises(ArgumentError, match="same fixed first dimension"):
         Predictor(saved(tmp_path, model), batching="pad").warm_up()
+
+
+def test_it_prints_as_its_set_up() -> None:
+    text = repr(Predictor("digits.tflite", delegates=["sin"]))
+    assert text == "<Predictor digits.tflite, sin, 1 thread>"
 
 
 def test_a_fingerprint_changes_with_what_results_depend_on(tmp_path: Path) -> None:

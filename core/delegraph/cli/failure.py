@@ -274,8 +274,17 @@ _ARGUMENTS = {
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
     _DELEGATE: _DELEGATE_OPTION,
+    r"delegates=\[MyDelegate\(\)\] applies a class, such as one of (\S+) here": (
+        r"--delegate-file \1 applies the delegate of the file here"
+    ),
+    r"delegates=\[MyDelegate\(\)\] applies a class": (
+        "--delegate-file FILE.py applies that of a file"
+    ),
+    r"XNNPACK is LiteRT's: the official Interpreter applies it by itself": (
+        "--runtime litert has XNNPACK, which LiteRT applies by itself"
+    ),
 }
-"""Patterns of arguments in Python, with the options that mean the same."""
+"""Patterns of Python arguments in messages, with text of the options that mean the same."""
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:

@@ -304,8 +304,13 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
         if has_run:
             kernel.eval(context, node)
             return
+        from delegraph.delegation.node_by_node import NodeByNodeKernel
         from delegraph.delegation.written_outputs import run_first
 
+        if type(kernel).eval is NodeByNodeKernel.eval:  # which checks each of its nodes
+            kernel.eval(context, node)
+            has_run = True
+            return
         inputs, outputs = (
             [context.tensors[index] for index in side if index >= 0]
             for side in (node.inputs, node.outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -68,16 +68,25 @@ class _FunctionProgram:
 
     def run(self) -> None:
         assert self._function is not None  # it is not closed
-        results = [np.asarray(result) for result in self._function(*self._inputs)]
-        made, wanted = ([(a.dtype, a.shape) for a in side] for side in (results, self._outputs))
-        if made != wanted:
-            texts = ("; ".join(f"{d} {list(s)}" for d, s in side) for side in (made, wanted))
-            raise DelegateError("the engine returned {}, expected {}".format(*texts))
+        returned: object = self._function(*self._inputs)
+        results = [np.asarray(x) for x in returned] if isinstance(returned, Iterable) else []
+        if [(a.dtype, a.shape) for a in results] != [(a.dtype, a.shape) for a in self._outputs]:
+            wanted = _in_words(self._outputs)
+            if isinstance(returned, np.ndarray) or not isinstance(returned, Iterable):
+                found = type(returned).__name__
+                raise DelegateError(f"the engine returned {found}, expected a list of {wanted}")
+            raise DelegateError(f"the engine returned {_in_words(results)}, expected {wanted}")
         for array, result in zip(self._outputs, results, strict=True):
             array[...] = result
 
     def close(self) -> None:
         self._function = None
+
+
+def _in_words(arrays: Sequence[NDArray[Any]]) -> str:
+    """Number of *arrays*, with dtype and shape of each."""
+    each = "; ".join(f"{array.dtype} {list(array.shape)}" for array in arrays)
+    return f"{len(arrays)} array{'s' * (len(arrays) != 1)}{': ' * bool(each)}{each}"
 
 
 class EngineDelegate(SimpleDelegateInterface):
@@ -281,17 +290,56 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
     def _compiled(self, context: DelegateContext) -> bytes:
         delegate, model = self._delegate, self._params.partition_model()
-        kept = context.cache(delegate.name(), delegate.version)
+        kept = context.cache(delegate.name(), version_of(delegate))
         key = f"{model.digest} {delegate.options}{edited_state(type(delegate))}"
         with delegate.refusing():
-            return kept.read_or_make(key, lambda: delegate.compile(model))
+            return kept.read_or_make(key, lambda: compiled_by(delegate, model))
 
     def _load(self, compiled: bytes, context: DelegateContext) -> None:
         self._close_oldest(len(self._programs) + 1 - self._delegate.max_programs)
         with self._delegate.refusing():
-            program = self._delegate.load(compiled, context)
+            program: Any = self._delegate.load(compiled, context)
+        if not (hasattr(program, "bind") or callable(program)):
+            raise DelegateError(
+                f"{_method(self._delegate, 'load')} returned {type(program).__name__}, expected a "
+                "function of the input arrays, or an object with bind, run and close"
+            )
         self.program = program if hasattr(program, "bind") else _FunctionProgram(program)
         self._programs[self._input_shapes(context)] = self.program
+
+
+def compiled_by(delegate: EngineDelegate, model: PartitionModel) -> bytes:
+    """Return what the *delegate* compiled the partition *model* to.
+
+    Raises:
+        DelegateError: it is not bytes.
+        PartitionRejected: the engine cannot compute the partition.
+    """
+    compiled: object = delegate.compile(model)
+    if not isinstance(compiled, bytes | bytearray | memoryview):
+        found = type(compiled).__name__
+        raise DelegateError(f"{_method(delegate, 'compile')} returned {found}, expected bytes")
+    return bytes(compiled)
+
+
+def version_of(delegate: EngineDelegate | type[EngineDelegate]) -> str:
+    """Return the version of the *delegate* or its class.
+
+    Raises:
+        DelegateError: the class has none.
+    """
+    version: str | None = getattr(delegate, "version", None)
+    if version is None:
+        kind = delegate if isinstance(delegate, type) else type(delegate)
+        raise DelegateError(
+            f"{kind.__name__} has no version: write version = '1' in the class; partitions that "
+            "another version compiled are compiled again"
+        )
+    return str(version)
+
+
+def _method(delegate: EngineDelegate, name: str) -> str:
+    return f"{type(delegate).__name__}.{name}"
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:

@@ -12,14 +12,18 @@ range. For other tensors the larger sum counts. :data:`SLACK` times the sum is a
 nodes may enlarge errors more than values. Where real errors are rounded to a quantized tensor, one
 more step is allowed. After a node whose result jumps (:data:`STEPS`), such as an index, values
 cannot be compared.
+
+Values from :data:`HUGE` on are no largest values: they would hide the errors of all others. Each of
+them may be off by :data:`SLACK` times the sum of shares of itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.node_traits import NodeTraits
@@ -55,13 +59,36 @@ class ComputedTensor:
         index: tensor index.
         type: element type.
         steps: half of a quantized tensor's range, in quantization steps; 0 for other tensors.
-        largest: largest absolute value of a tensor that is not quantized.
+        largest: largest absolute value below :data:`HUGE` of a tensor that is not quantized.
+        has_huge: whether the tensor has larger ones.
     """
 
     index: int
     type: TensorType
     steps: int
     largest: float
+    has_huge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HugeTolerance(Tolerance):
+    """Tolerance of a tensor with values from :data:`HUGE` on.
+
+    Attributes:
+        huge: allowed difference of these values as a share of the right value, in addition.
+    """
+
+    huge: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{Tolerance.__str__(self)}; {self.huge:g} relative from {HUGE:g} on"
+
+    def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+        """Return by how much each element's difference exceeds the tolerance; <= 0 if allowed."""
+        of_huge = Tolerance(self.relative + self.huge, self.absolute).compare(found, expected)
+        others = Tolerance.compare(self, found, expected)
+        with np.errstate(all="ignore"):  # garbage may be a signalling NaN
+            return np.where(np.abs(expected) < HUGE, others, of_huge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +181,10 @@ class _Error(NamedTuple):
         if y.steps:
             tipped = 1.0 if self.absolute > 0 else 0.0
             return Tolerance(0.0, SLACK * self.share * y.steps + tipped)
-        return Tolerance(0.0, SLACK * max(self.share * y.largest, self.absolute))
+        absolute = SLACK * max(self.share * y.largest, self.absolute)
+        if y.has_huge:
+            return HugeTolerance(0.0, absolute, SLACK * self.share)
+        return Tolerance(0.0, absolute)
 
 
 def _jumps(operator: str, type: TensorType) -> bool:
@@ -163,16 +193,19 @@ def _jumps(operator: str, type: TensorType) -> bool:
 
 def _computed(index: int, tensor: Tensor) -> ComputedTensor:
     steps = _STEPS_OF.get(tensor.type.name, 0) if tensor.scale else 0
-    return ComputedTensor(index, tensor.type, steps, 0.0 if steps else _largest(tensor))
+    if steps:
+        return ComputedTensor(index, tensor.type, steps, 0.0)
+    return ComputedTensor(index, tensor.type, 0, *_largest(tensor))
 
 
-def _largest(tensor: Tensor) -> float:
+def _largest(tensor: Tensor) -> tuple[float, bool]:
+    """Largest absolute value below :data:`HUGE`, and whether there are values from it on."""
     data = tensor.data
     if data is None or not data.size or data.dtype.kind in "ObSU":
-        return 0.0
+        return 0.0, False
     with np.errstate(all="ignore"):
         sizes = np.abs(data)
         top = float(sizes.max())
-        if not top < HUGE:
-            top = float(sizes.max(where=sizes < HUGE, initial=0))
-    return top
+        if top < HUGE:
+            return top, False
+        return float(sizes.max(where=sizes < HUGE, initial=0)), True

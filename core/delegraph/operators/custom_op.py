@@ -164,8 +164,11 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
         name: name of the operator in model files (custom code).
 
     Raises:
-        ArgumentError: *name* is empty.
+        ArgumentError: *name* is empty, or a function: the decorator needs a name.
     """
+    if callable(name):
+        called = getattr(name, "__name__", "Name")
+        raise ArgumentError(f"custom_op needs the operator's name: write @custom_op({called!r})")
 
     def decorate(compute: Function) -> CustomOp:
         made = CustomOp(name, compute)
@@ -303,27 +306,42 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
         answer = (answer,)
     if not isinstance(answer, tuple | list) or len(answer) != count:
         found = f"{len(answer)} {what}s" if isinstance(answer, tuple | list) else _kind(answer)
+        advice = _NO_RETURN if answer is None else ""
         raise OperatorError(
-            f"the function returned {found}, expected {count}: one for each output of the node"
+            f"the function returned {found}, expected {count}: one for each output of the "
+            f"node{advice}"
         )
     return answer
 
 
 def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:
     """Write *returned* to tensor *y* after checking dtype and shape; None allows any shape."""
+    if returned is None:
+        raise OperatorError(f"the function returned None{_NO_RETURN}")
     result = np.asarray(returned)
     if y.type == TensorType.STRING:
         result = _strings(result)
     if result.dtype != y.dtype or shape not in (None, result.shape):
         expected = y.dtype.name if shape is None else f"{y.dtype.name} {list(shape)}"
-        cast = "" if result.dtype == y.dtype else f"; .astype({y.dtype.name!r}) converts it"
+        cast = "" if result.dtype == y.dtype else _conversion(returned, y.dtype.name)
+        kind = _kind(returned) if isinstance(returned, list) else _kind(result)
         raise OperatorError(
-            f"the function returned {_kind(result)}, the model's output tensor {y.index} "
+            f"the function returned {kind}, the model's output tensor {y.index} "
             f"{y.name!r} expects {expected}{cast}"
         )
     if shape is None:
         context.resize_tensor(y, result.shape)
     np.copyto(y.data, result)
+
+
+_NO_RETURN = "; does it end with 'return'?"
+
+
+def _conversion(returned: Any, dtype: str) -> str:
+    """Advice on how to convert what a function returned to *dtype*."""
+    if isinstance(returned, np.ndarray | np.generic):
+        return f"; .astype({dtype!r}) converts it"
+    return f"; np.asarray(..., {dtype!r}) makes it an array"
 
 
 def _refuse_packed(tensors: Sequence[Tensor | None]) -> None:
@@ -353,7 +371,9 @@ def _strings(result: NDArray[Any]) -> NDArray[Any]:
 
 
 def _kind(value: Any) -> str:
-    """Describe *value* for a message: dtype and shape of an array, else the type's name."""
+    """Describe *value* for a message: dtype and shape of an array, None, or the type's name."""
+    if value is None:
+        return "None"
     if isinstance(value, np.ndarray | np.generic):
         return f"{value.dtype.name} {list(value.shape)}"
     return type(value).__name__

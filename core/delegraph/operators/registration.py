@@ -134,6 +134,10 @@ class Registration:
         return self.name if self.builtin_code in custom else ""
 
 
+_OURS = {"builtin_data": "options", "custom_initial_data": "custom_options"}
+"""Mapping from fields of TfLiteNode to the attributes of :class:`Node`."""
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One node of a running subgraph. Source: TfLiteNode, tflite/core/c/common.h.
@@ -159,6 +163,14 @@ class Node:
     version: int = 1
     user_data: Any = field(default=None, repr=False)
     delegate: object | None = None
+
+    if not TYPE_CHECKING:  # it would give the class every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise the error for a missing attribute, which names ours for a field of TFLite's."""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            ours = _OURS.get(name)
+            raise AttributeError(f"{text}; use node.{ours}" if ours else text)
 
     @classmethod
     def from_operator(cls, operator: OperatorSpec | tuple[Any, ...]) -> Self:

@@ -33,10 +33,11 @@ def engine_compiler(
         return factory() if delegate.options is None else factory(options)
 
     def compile_partition(model: PartitionModel, options: object) -> bytes:
+        from delegraph.delegation.engine_delegate import compiled_by  # lazy: few models need it
+
         engine = made(options)
         with engine.refusing():
-            compiled: bytes = engine.compile(model)
-        return compiled
+            return compiled_by(engine, model)
 
     def load_compiled(
         compiled: bytes, context: DelegateContext, params: DelegateParams
@@ -47,8 +48,10 @@ def engine_compiler(
         return kernel
 
     def version_of_class() -> str:
+        from delegraph.delegation.engine_delegate import version_of  # lazy, too
+
         engine: Any = delegate.load()
-        return str(engine.version)
+        return version_of(engine)
 
     return CompilerSpec(
         delegate.name, compile_partition, load_compiled, version or version_of_class

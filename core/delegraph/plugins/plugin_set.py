@@ -254,16 +254,18 @@ class PluginSet:
         if address.name.endswith(".tflite"):
             lines.append("this is a model's file name, where a delegate's name is expected")
         if file is not None:
-            lines.append(f"--delegate-file {file} applies the delegate of the file here")
+            lines.append(f"delegates=[MyDelegate()] applies a class, such as one of {file} here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"{package} has one of this name: {pip_install(package)}")
         empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
         lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
         lines += self.misspelled_groups()
         if address.name.lower() == "xnnpack":
-            lines.append("XNNPACK is LiteRT's, which applies it by itself: --runtime litert")
+            lines.append("XNNPACK is LiteRT's: the official Interpreter applies it by itself")
+        elif address.name.lower() == "none":
+            lines.append("delegates=[] applies none")
         elif not close and not address.distribution and len(lines) == 1:
-            lines.append("pip installs delegates, --delegate-file FILE.py applies that of a file")
+            lines.append("pip installs delegates, delegates=[MyDelegate()] applies a class")
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)

@@ -39,12 +39,23 @@ def model_of(
     *weights_dir* is a folder that may hold external buffers, besides the folder of *path*.
 
     Raises:
-        ArgumentError: both or neither are given, the file does not exist, or a limit is wrong.
+        ArgumentError: both or neither are given, *path* has the bytes of a model, the file does not
+            exist, or a limit is wrong.
+        ArgumentTypeError: *content* is a path.
         MalformedModelError: a damaged model.
         SectionError, ExternalBufferError: as of :func:`~delegraph.graph.loader.load_model`.
     """
     check_count("table_limit", table_limit)
     check_count("memory_limit", memory_limit)
+    if isinstance(path, bytes) and b"\0" in path:
+        raise ArgumentError(
+            f"model_path is {len(path):,} bytes with zeros, which no path has; a model's bytes are "
+            "given as model_content"
+        )
+    if isinstance(content, str | os.PathLike):
+        raise ArgumentTypeError(
+            f"model_content is a bytes-like object, not {content!r}; a file is given as model_path"
+        )
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
     from delegraph.graph.loader import load_model, parse_model  # lazy: a kept start reads no model

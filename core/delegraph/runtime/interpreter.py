@@ -295,7 +295,7 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
         self.session.calls.check("get_tensor")
         subgraph = self.session.subgraph(subgraph_index)
         tensor = subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index)
-        value = read_tensor(tensor)
+        value = read_tensor(tensor, subgraph.is_allocated)
         if subgraph is self._primary and tensor.index in subgraph.outputs:
             subgraph.shortcuts.add_source(tensor)
         return value
@@ -313,7 +313,7 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
             self.session.calls.check("the function that tensor() returned")
             tensor = tensor_at(self._primary.tensors, tensor_index)
             self._primary.buffers.make_readable(tensor)
-            return self._views.of(tensor)
+            return self._views.of(tensor, self._primary.is_allocated)
 
         return view
 

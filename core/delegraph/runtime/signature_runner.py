@@ -60,6 +60,9 @@ class SignatureRunner:
         self._inputs = self._signature_def["inputs"]
         self._outputs = self._signature_def["outputs"].items()
 
+    def __repr__(self) -> str:
+        return f"<SignatureRunner {self._signature_key!r} of {self._interpreter!r}>"
+
     def __call__(self, **kwargs: ArrayLike) -> dict[str, Any]:
         """Run the signature's subgraph on named inputs; return copies of the outputs by name.
 

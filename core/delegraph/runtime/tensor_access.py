@@ -171,11 +171,15 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
     tensor.data = values
 
 
-def read_tensor(tensor: Tensor) -> Any:
+def read_tensor(tensor: Tensor, is_allocated: bool = False) -> Any:
     """Return a copy of a tensor's value: an ndarray, or a NumPy scalar for a scalar tensor.
 
     2- and 4-bit integers are unpacked. A sparse constant is a 1-D array of its stored values.
     Strings are an object array of ``bytes``.
+
+    Args:
+        tensor: the tensor.
+        is_allocated: whether the tensors are allocated, for the advice of the error.
 
     Raises:
         ArgumentError: the tensor has no data.
@@ -188,10 +192,17 @@ def read_tensor(tensor: Tensor) -> Any:
             return np.empty(tensor.shape, tensor.dtype)
         if tensor.allocation_type == AllocationType.NONE or tensor.type in OBJECT_TYPES:
             raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) holds no data")
-        raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
+        raise ArgumentError(_NULL + _INNER * is_allocated)
     if tensor.is_packed and tensor.sparsity is None:
         return unpack(data, tensor.type, tensor.shape)
     return _read_objects(tensor) if tensor.type in OBJECT_TYPES else data.copy()
+
+
+_NULL = "Tensor data is null. Run allocate_tensors() first"
+_INNER = (
+    "; they are allocated, but a delegate has this one inside its partition: "
+    "Interpreter(..., experimental_preserve_all_tensors=True, delegates=[]) keeps all of them"
+)
 
 
 def _read_objects(tensor: Tensor) -> NDArray[Any]:
@@ -257,17 +268,21 @@ class MemoryViews:
     def __init__(self) -> None:
         self.alive: set[weakref.ref[_Exporter]] = set()  # called often, so not a WeakSet
 
-    def of(self, tensor: Tensor) -> Any:
+    def of(self, tensor: Tensor, is_allocated: bool = False) -> Any:
         """Return a view of the values of *tensor*, which counts as alive while it is used.
 
         Of strings it is a copy. For a tensor without dimensions the result is a number, as in the
         official class. It does not count as a view, and cannot be written through.
 
+        Args:
+            tensor: the tensor.
+            is_allocated: whether the tensors are allocated, for the advice of the error.
+
         Raises:
             ArgumentError: the tensor has no data.
         """
         if tensor.data is None:
-            raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
+            raise ArgumentError(_NULL + _INNER * is_allocated)
         if tensor.data.dtype.hasobject or tensor.data.ndim == 0:
             return read_tensor(tensor)
         return self.export(tensor.data)

@@ -59,7 +59,7 @@ class Predictor:
     first call. So delegates are given by name, because delegate objects cannot be pickled.
 
     Columns with the names of inputs go to the model. The result has all other columns unchanged,
-    and a column for each output. The rows keep their order. Input arrays are never changed.
+    and a column for each output. Rows keep their order. Input arrays are never changed.
 
     >>> import numpy as np
     >>> predictor = Predictor("docs/demo/models/sines.tflite", delegates=["sin"])
@@ -125,14 +125,14 @@ class Predictor:
         _require_one_of("on_error", on_error, ("raise", "column", "drop"))
         _require_one_of("isolation", isolation, ("none", "process"))
         if timeout is not None and isolation == "none":
-            raise ArgumentError(
-                "timeout needs isolation='process': a call that hangs cannot end here"
-            )
+            raise ArgumentError("timeout needs isolation='process': a call cannot end here")
         if isinstance(model, Setup):
             if delegates is not None:
                 raise ArgumentError("a Setup includes its delegates; set them there")
             self.setup = model
         else:
+            if isinstance(delegates, str):
+                raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
             names = None if delegates is None else tuple(delegates)
             self.setup = Setup(os.fspath(model), delegates=names, threads=num_threads)
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
@@ -181,8 +181,8 @@ class Predictor:
             DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
                 ``"raise"``; the message names the row.
         """
-        columns = columns_of(batch)
         with self._ready() as facts:
+            columns = columns_of(batch, map(self._column_of, facts.inputs))
             given = self._given(columns, facts.inputs)
             start = time.perf_counter()
             found = self._computer.compute(given, self.on_error == "raise")
@@ -283,6 +283,9 @@ class Predictor:
         self._forget()
         self.metrics = metrics
 
+    def __repr__(self) -> str:
+        return f"<Predictor {self.setup}>"
+
     def __enter__(self) -> Predictor:
         return self
 
@@ -347,10 +350,8 @@ class Predictor:
         ):
             names = [entry["name"] for entry in details]
             for name in sorted({*renamed} - {*names, *map(called_name, details)}):
-                raise ArgumentError(
-                    f"{what}s: the model has no {what} {name!r}{did_you_mean(name, names)}; it has "
-                    f"{', '.join(names)}"
-                )
+                text = f"{what}s: the model has no {what} {name!r}{did_you_mean(name, names)}"
+                raise ArgumentError(f"{text}; it has {', '.join(names)}")
         self._batching = facts.batching
         return facts
 
@@ -376,9 +377,7 @@ class Predictor:
         """Return the values of the selected outputs, by column name."""
         if self._outputs is None:
             return outputs
-        names = {called_name(e): e["name"] for e in facts.outputs} | {
-            name: name for name in outputs
-        }
+        names = {called_name(e): e["name"] for e in facts.outputs} | {n: n for n in outputs}
         return {column: outputs[names[name]] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:

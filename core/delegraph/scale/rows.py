@@ -16,12 +16,20 @@ Columns = dict[str, NDArray[Any]]
 """Mapping from a column's name to its values; the first axis of each counts the rows."""
 
 
-def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
+def columns_of(batch: Mapping[str, ArrayLike], needed: Iterable[str] = ("x",)) -> Columns:
     """Return a batch as arrays, after checking that all have the same number of rows.
 
+    Args:
+        batch: mapping from a column to its values.
+        needed: columns that the model reads, for the message.
+
     Raises:
-        ArgumentError: there is no column, a column has no axis of rows, or numbers of rows differ.
+        ArgumentError: *batch* is no mapping, there is no column, a column has no axis of rows, or
+            numbers of rows differ.
     """
+    if not hasattr(batch, "items"):
+        example = ", ".join(f"{name!r}: array" for name in needed)
+        raise ArgumentError(f"a batch is a mapping, {{{example}}}, not {type(batch).__name__}")
     columns = {name: np.asarray(values) for name, values in batch.items()}
     if not columns:
         raise ArgumentError("a batch needs at least one column")

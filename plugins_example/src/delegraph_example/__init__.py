@@ -1,1 +1,1 @@
-"""Two small delegates, as a third party would publish them: ``sin`` and ``add_sub``."""
+"""Small delegates, as a third party would publish them."""

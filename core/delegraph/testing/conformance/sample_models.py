@@ -155,5 +155,5 @@ def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
 
 
 def _stands_for_infinity(array: Array) -> bool:
-    """Whether an array has values so large that chains of operators allow no error in them."""
+    """Whether an array has values so large that a delegate may compute them as infinity."""
     return array.dtype.kind == "f" and bool((np.abs(array.astype(np.float64)) >= HUGE).any())
