@@ -81,7 +81,7 @@ def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(ch
 
 def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(chain: str) -> None:
     wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
-    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="boundaries")
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "times of one run" in page
     assert ": inside partition 0 of" in page

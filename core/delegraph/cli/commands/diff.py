@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.differing.metrics import Figures
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
@@ -95,9 +95,7 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    default="boundaries",
-    show_default=True,
-    help="Tensors in partitions.",
+    help="Tensors in partitions.  [default: alone; exposed with litert2]",
 )
 @click.option(
     "--sort",
@@ -149,7 +147,7 @@ def command(
     tolerances: tuple[str, ...],
     as_json: bool,
     layers: bool,
-    inner: Inner,
+    inner: Inner | None,
     sort: str,
     plot: str | None,
     node_data: str | None,
@@ -247,7 +245,7 @@ def _cause(found: Difference, inputs: InputRequest, progress: Progress) -> Cause
 
 
 def _layers(
-    setup: Setup, reference: Setup | None, inner: Inner, progress: Progress, given: Any
+    setup: Setup, reference: Setup | None, inner: Inner | None, progress: Progress, given: Any
 ) -> LayersDifference:
     from delegraph.tools.differing.layers import diff_layers
     from delegraph.tools.differing.numerics_profile import rounding

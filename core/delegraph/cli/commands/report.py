@@ -27,7 +27,7 @@ from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.run_control import RunControl
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
     from delegraph.tools.reporting.report import Report
@@ -52,7 +52,7 @@ class ReportRequest:
     seconds: float
     diff: bool
     reference: str | None
-    inner: Inner
+    inner: Inner | None
     diff_runs: int | None
     control: RunControl
     inputs: InputRequest
@@ -99,9 +99,7 @@ class ReportRequest:
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    default="exposed",
-    show_default=True,
-    help="Tensors in partitions.",
+    help="Tensors in partitions.  [default: alone; exposed with litert2]",
 )
 @click.option(
     "--diff-runs",

@@ -10,15 +10,14 @@ from delegraph.quantities import plural
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.difference_texts import (
-    LAYER_FIGURES,
     ONE_TIME,
     alone_texts,
-    is_compared,
     latency_columns,
+    layer_figures,
     output_facts,
     uncompared_layers,
 )
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.differing.verdict import Verdict
 
@@ -238,7 +237,7 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
 
 
 def _layers(layers: LayersDifference) -> str:
-    shown = [x for x in layers.layers if is_compared(x)]
+    shown = layers.shown()
     counts = {id(x): (_counts(x.drift), _counts(x.same_inputs)) for x in shown}
     ends = _ends(each for pair in counts.values() for each in pair)
     rows = "".join(_row(layer, counts[id(layer)], ends) for layer in shown)
@@ -254,7 +253,7 @@ def _layers(layers: LayersDifference) -> str:
             "The figures are the greatest differences, coloured beyond the numerics profile."
         )
     return (
-        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(LAYER_FIGURES)}</p>"
+        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(layer_figures(layers))}</p>"
         f"<div class=wide><table>{_LAYER_HEADS}{rows}</table></div>{more}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from delegraph.tools.differing.difference import OutputDifference
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference, noise
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference, noise
 
 
 def differences_json(found: LayersDifference) -> dict[str, Any]:

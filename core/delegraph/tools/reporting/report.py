@@ -39,7 +39,7 @@ from delegraph.tools.setup import Setup
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.comparison import Comparison
     from delegraph.tools.benchmarking.result import BenchmarkResult
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.profiling.op_profile import OpProfile
     from delegraph.tools.setup import AnyInterpreter
 
