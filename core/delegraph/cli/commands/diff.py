@@ -196,6 +196,11 @@ def command(
         )
         cause = _cause(found, inputs, progress) if found.failures else None
     verdict = verdict_of(found, seen)
+    if seen is not None:
+        _write_layers(seen, plot, node_data)
+    if html is not None:
+        write_text(html, difference_page(found, verdict, seen, cause), "--html")
+        click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
         shown |= {} if seen is None else {"layers": seen.to_json()}
@@ -212,11 +217,6 @@ def command(
             print_layers(out, seen, worst_first=sort == "worst")
         if cause is not None:
             print_cause(out, cause)
-    if seen is not None:
-        _write_layers(seen, plot, node_data)
-    if html is not None:
-        write_text(html, difference_page(found, verdict, seen, cause), "--html")
-        click.echo(f"page written to {printable(html)}", err=True)
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
 
