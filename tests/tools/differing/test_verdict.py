@@ -6,7 +6,9 @@ import pytest
 
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.testing import graph_model, one_op_model, tensor
-from delegraph.tools import diff, diff_layers
+from delegraph.tools import InputRequest, diff, diff_layers
+from delegraph.tools.differing.difference_texts import unequal_elements
+from delegraph.tools.differing.layer_difference import noise
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from support.faulty_delegate import Faulty, off_by
@@ -110,3 +112,20 @@ def test_empty_outputs_are_not_called_equal(tmp_path: Path) -> None:
     content = one_op_model("SIN", [tensor((0,))], [tensor((0,), name="y")])
     found = verdict_of(diff(setup_of(file(tmp_path, content), "delegraph"), runs=1))
     assert found.text.startswith("same, but all outputs are empty: ")
+
+
+def test_labels_that_differ_are_counted_and_have_no_distance(tmp_path: Path) -> None:
+    parts = {"x": tensor((4,), "INT32"), "y": tensor((4,), "INT32")}
+    sides = [
+        file(tmp_path, graph_model([(op, "x", "y")], inputs="x", outputs="y", tensors=parts), op)
+        for op in ("NEG", "ABS")
+    ]
+    given = InputRequest(["x=1,-2,-3,0"])
+    found = diff(*(setup_of(side, "delegraph") for side in sides), inputs=given)
+    assert found.outputs[0].are_labels
+    assert verdict_of(found).text == "differs: of y 1 of 4 (25.00 %) elements differ"
+    assert unequal_elements(found.outputs[0]) == "1 of 4 (25.00 %)"
+    layers = diff_layers(*(setup_of(side, "delegraph") for side in sides), inputs=given)
+    (layer,) = layers.layers
+    assert layer.drift is not None
+    assert noise(layer.drift) == 0.25

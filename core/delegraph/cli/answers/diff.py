@@ -114,11 +114,10 @@ def print_side(out: Console, side: str, setup: Setup) -> None:
 
 def _rows(output: OutputDifference) -> list[list[object]]:
     """Return a table row for stored values, and one for the real numbers of quantized values."""
-    from delegraph.tools.differing.difference_texts import number
+    from delegraph.tools.differing.difference_texts import number, unequal_elements
 
     units = [d.max_units for d in output.runs if d.max_units is not None]
-    count = sum(d.count for d in output.runs)
-    unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
+    unequal = unequal_elements(output)
     kind = output.dtype
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
@@ -128,7 +127,9 @@ def _rows(output: OutputDifference) -> list[list[object]]:
         if metrics and not (rows and are_equal):
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
-            rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
+            numbers = _numbers(metrics)
+            numbers[3:] = ["", ""] if output.are_labels else numbers[3:]  # SNR and cosine
+            rows.append([output.name, kind, values, *numbers, ulp, unequal])
     return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
 
 
@@ -198,4 +199,5 @@ def _far(difference: OutputDifference | None) -> tuple[str, str]:
 
     if difference is None or not difference.compared():
         return ("", "")
-    return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)
+    snr = "" if difference.are_labels else number(difference.signal()["snr_db"].min)
+    return number(difference.compared()["max"].max), snr

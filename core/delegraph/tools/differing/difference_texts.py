@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from delegraph.delegation.placement import node_numbers
-from delegraph.quantities import duration, plural
+from delegraph.quantities import duration, percent, plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layer_difference import LayersDifference
 from delegraph.tools.latency import Latency
@@ -41,6 +41,13 @@ def different_numbers(one: float, other: float) -> tuple[str, str]:
     if number(one) != number(other):
         return number(one), number(other)
     return f"{one:.9g}", f"{other:.9g}"
+
+
+def unequal_elements(output: OutputDifference) -> str:
+    """Text with the number of elements that differ; of labels, with their share as well."""
+    unequal, count = (sum(getattr(d, name) for d in output.runs) for name in ("unequal", "count"))
+    share = f" ({percent(unequal / count, 2)})" if output.are_labels and unequal else ""
+    return f"{unequal} of {count}{share}"
 
 
 def output_facts(output: OutputDifference, runs: Sequence[str]) -> Iterator[str]:

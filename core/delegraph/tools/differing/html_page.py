@@ -16,6 +16,7 @@ from delegraph.tools.differing.difference_texts import (
     layer_figures,
     output_facts,
     uncompared_layers,
+    unequal_elements,
 )
 from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.tolerances import Tolerances
@@ -111,19 +112,19 @@ def _tolerances(tolerance: Tolerances | None) -> Iterable[str]:
 
 
 def _output(output: OutputDifference, runs: tuple[str, ...]) -> str:
-    count = sum(difference.count for difference in output.runs)
-    unequal = sum(difference.unequal for difference in output.runs)
     kind = output.dtype
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
     text = f"<h3>{escape(output.name)}</h3>"
-    text += f"<p>{escape(kind)}; {unequal} of {count} elements differ</p>"
+    text += f"<p>{escape(kind)}; {unequal_elements(output)} elements differ</p>"
     compared = output.compared()
     if compared:
-        figures = [f"{output.shown(name):.4g}" for name in _FIGURES]
-        text += _table(tuple(_FIGURES.values()), [figures], left=0)
+        names = ["mean", "max", "p999"] if output.are_labels else list(_FIGURES)
+        figures = [f"{output.shown(name):.4g}" for name in names]
+        text += _table([_FIGURES[name] for name in names], [figures], left=0)
     text += "".join(f"<p>{escape(fact)}</p>" for fact in output_facts(output, runs))
-    return text + (_histogram(histogram_of(output)) if unequal and compared else "")
+    counts = histogram_of(output)
+    return text + (_histogram(counts) if counts and compared else "")
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

@@ -139,8 +139,10 @@ def noise(found: OutputDifference) -> float:
     """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run.
 
     It is zero if all values are equal, and infinite if values are NaN or infinite on one side only,
-    or cannot be compared.
+    or cannot be compared. Of labels, it is the share that differs.
     """
+    if found.are_labels and all(d.raw is not None and d.count for d in found.runs):
+        return max(difference.unequal / difference.count for difference in found.runs)
     shares = []
     for difference in found.runs:
         metrics = difference.signal

@@ -11,6 +11,7 @@ from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.difference_texts import unequal_elements
 from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.layer_units import FOLDED
 
@@ -76,6 +77,8 @@ def _differs(
     output = max(wrong, key=_distance)
     if output.worst.compared is None:
         text = f"{start}: {output.name}: {'; '.join(output.remarks)}"
+    elif output.are_labels and output.outside is None:
+        text = f"{start}: of {output.name} {unequal_elements(output)} elements differ"
     else:
         count = sum(difference.count for difference in output.runs)
         bound = "numerics profile" if output.outside is None else "tolerance"
