@@ -87,7 +87,8 @@ def _differs(
             f"the {bound}, by up to {_extent(output)}"
         )
     if layers is not None:
-        text += f"; {_blame(layers)}"
+        is_beyond_rounding = any(output.beyond_rounding for output in wrong)
+        text += f"; {_blame(layers, is_beyond_rounding=is_beyond_rounding)}"
     return Verdict("differs", None if first is None else first.node, text)
 
 
@@ -114,14 +115,19 @@ def _extent(output: OutputDifference) -> str:
     return f"{distance:.4g} step{'s' * (distance != 1)}"
 
 
-def _blame(layers: LayersDifference) -> str:
-    """Sentence that names the layer that computes wrong results from the reference's inputs."""
+def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
+    """Sentence that names the layer that computes wrong results from the reference's inputs.
+
+    Args:
+        layers: the differences of all tensors.
+        is_beyond_rounding: whether an output differs by more than rounding.
+    """
     if all(x.same_inputs is None for x in layers.layers):
         return f"no layer was computed from the reference's inputs{_why_none(layers)}"
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
     if wrong is None:
         together = ""
-        if layers.inner == "alone" and _first_off(layers) is None:
+        if is_beyond_rounding and layers.inner == "alone" and _first_off(layers) is None:
             together = "; --inner exposed computes nodes of a partition together"
         return f"on the reference's inputs each layer is within the numerics profile{together}"
     place, advice = _place(wrong, layers)
