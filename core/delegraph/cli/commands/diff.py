@@ -95,7 +95,7 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    help="Tensors in partitions.  [default: alone; exposed with litert2]",
+    help="Tensors in partitions.  [default: alone]",
 )
 @click.option(
     "--sort",

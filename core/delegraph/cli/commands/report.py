@@ -100,7 +100,7 @@ class ReportRequest:
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    help="Tensors in partitions.  [default: alone; exposed with litert2]",
+    help="Tensors in partitions.  [default: alone]",
 )
 @click.option(
     "--diff-runs",
