@@ -95,7 +95,8 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    help="Tensors in partitions.  [default: alone]",
+    show_default="alone",
+    help="Tensors in partitions.",
 )
 @click.option(
     "--sort",

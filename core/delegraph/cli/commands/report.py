@@ -100,7 +100,8 @@ class ReportRequest:
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    help="Tensors in partitions.  [default: alone]",
+    show_default="alone",
+    help="Tensors in partitions.",
 )
 @click.option(
     "--diff-runs",
