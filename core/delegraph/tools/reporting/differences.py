@@ -77,7 +77,8 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
     """Return largest difference, mean and noise of one comparison, for JSON.
 
-    An infinite noise becomes None. A node with the reference's kernel adds no noise.
+    An infinite noise becomes None. A node with the reference's kernel adds no noise. ``is_off``
+    is there if the layers were compared with a tolerance.
 
     Args:
         found: the comparison of a layer's tensor; None if there is none.
@@ -88,9 +89,10 @@ def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
     metrics = found.compared()
     told: dict[str, Any] = {
         "noise": noise(found),
-        "is_off": bool(found.outside),
         "note": "; ".join((note, *found.remarks)).strip("; "),
     }
+    if found.outside is not None:
+        told["is_off"] = found.outside > 0
     if metrics:
         told |= {"max": metrics["max"].max, "mean": metrics["mean"].avg}
         told["cosine"] = metrics["cosine"].min
