@@ -123,11 +123,12 @@ function plannerTable(memory) {
 
 function peakTable(memory) {
   const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
+  const short = shortNames(rows.map((t) => t.name));
   const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
   const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
-    { title: "name", value: (t) => t.name, cell: (t) => named(t.name), class: "wide" },
+    { title: "name", value: (t) => t.name, cell: (t) => named(t.name, short), class: "wide" },
     { title: "made by", value: (t) => t.made_by },
     { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
     { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
@@ -260,7 +261,7 @@ function ratioChart(width, rows) {
   const low = Math.min(0.9, ...rows.map(({ ratio }) => ratio.low)), high = Math.max(1.1, ...rows.map(({ ratio }) => ratio.high));
   const x = d3.scaleLog([low * 0.95, high * 1.05], [0, 1]);
   const y = d3.scaleLinear([0, rows.length], [0, 1]);
-  const ticks = d3.ticks(low, high, 6);
+  const ticks = d3.ticks(low, high, 6), names = shortNames(rows.map(({ name }) => name), Math.floor(width / 8));
   const { root, plot } = chart(width, MARGIN.top + MARGIN.bottom + rows.length * ROW, x, y, "ratio of times", { x: (v) => figure(v), y: () => "" });
   root.querySelectorAll(".axis").forEach((axis) => axis.remove());
   for (const tick of ticks) {
@@ -272,7 +273,7 @@ function ratioChart(width, rows) {
     const middle = y(rows.length - i - 0.5);
     plot.append(svg("path", { class: `ratio ${word.replace(" ", "-")}`, d: `M${x(ratio.low)},${middle}H${x(ratio.high)}` }),
       svg("circle", { class: `ratio ${word.replace(" ", "-")}`, cx: x(ratio.value), cy: middle, r: 4 }),
-      svg("text", { class: "row", x: MARGIN.left, y: middle - 8 }, shortened(name, Math.floor(width / 8))));
+      svg("text", { class: "row", x: MARGIN.left, y: middle - 8 }, names.get(name)));
   });
   return root;
 }
@@ -312,13 +313,14 @@ function differenceSection(view, go) {
 }
 
 function outputParts(found) {
+  const short = shortNames(found.outputs.map((o) => o.name));
   return [table("Outputs", [
-    { title: "name", value: (o) => o.name, cell: (o) => named(o.name) },
+    { title: "name", value: (o) => o.name, cell: (o) => named(o.name, short) },
     { title: "type", value: (o) => o.type },
     { title: "max", isNumber: true, value: (o) => o.max ?? -1, cell: (o) => figure(o.max) },
     { title: "SNR dB", isNumber: true, value: (o) => o.snr_db ?? -1, cell: (o) => o.max === 0 ? "inf" : figure(o.snr_db) },
     { title: "unequal", isNumber: true, value: (o) => o.unequal },
-  ], found.outputs), found.outputs.flatMap((o) => o.facts.map((fact) => h("p", {}, named(o.name), `: ${fact}`)))];
+  ], found.outputs), found.outputs.flatMap((o) => o.facts.map((fact) => h("p", {}, named(o.name, short), `: ${fact}`)))];
 }
 
 function noiseChart(width, layers, ways) {
@@ -341,7 +343,7 @@ const LAYER_ORDER = { alone: "those first that add most noise themselves", expos
 
 // The columns are those of `diff --layers`, the most important ones first, for narrow windows.
 function layerTable(layers, ways, view, go) {
-  const found = report.differences, note = (l) => l.same_inputs.note || l.drift.note || "";
+  const found = report.differences, note = (l) => l.same_inputs.note || l.drift.note || "", short = shortNames(layers.map((l) => l.name));
   const decibels = (way) => !isKnown(way) ? "-" : way.noise === 0 ? "inf" : figure(way.snr_db);
   const columns = ([name, word]) => [
     { title: word, isNumber: true, value: (l) => l[name].max ?? -1,
@@ -352,7 +354,7 @@ function layerTable(layers, ways, view, go) {
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
     { title: "operator", value: (l) => l.op, cell: (l) => operator(l.op) },
     ...[...ways].reverse().flatMap(columns),
-    { title: "name", value: (l) => l.name, cell: (l) => named(l.name), class: "wide" },
+    { title: "name", value: (l) => l.name, cell: (l) => named(l.name, short), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
     layers.some(note) ? { title: "note", value: note, cell: note } : null,
   ].filter(Boolean), layers);

@@ -29,7 +29,8 @@ const MOST_ENDS = 4; // inputs or outputs in the head; a language model has doze
 // Name, type and shape of the inputs or outputs of the subgraph that is shown first.
 function ends(word) {
   const { [`${word}s`]: indices, tensors } = report.subgraphs[report.signatures.find((s) => s.name === report.signature)?.subgraph ?? 0];
-  const told = indices.slice(0, MOST_ENDS).map((i) => [h("bdi", {}, named(tensors[i].name || `tensor ${i}`)), ` ${tensors[i].type} ${shapeOf(tensors[i])}`]);
+  const name = (i) => tensors[i].name || `tensor ${i}`, short = shortNames(indices.map(name));
+  const told = indices.slice(0, MOST_ENDS).map((i) => [h("bdi", {}, named(name(i), short)), ` ${tensors[i].type} ${shapeOf(tensors[i])}`]);
   const rest = indices.length - told.length;
   return indices.length ? [[indices.length > 1 ? `${word}s` : word, [...told.flatMap((each, i) => (i ? ["; ", ...each] : each)), rest > 0 ? `; ${rest} more` : ""]]] : [];
 }
