@@ -51,6 +51,8 @@ MISTAKES = {
     "benchmark FLOAT --against runtime=litert": "go there as .*: --against .--runtime litert",
     "benchmark FLOAT --signature x": NO_SIGNATURE,
     "diff gone.tflite": NO_FILE.format("diff"),
+    "diff FLOAT --rtol 1e-3": r"'--rtol' \(did you mean '--tolerance'\?\)",
+    "diff FLOAT --atol=1e-3": r"'--atol' \(did you mean '--tolerance'\?\)",
     "diff FLOAT --against SINES": r"'--against' \(did you mean '--reference'\?\)",
     "diff FLOAT --reference -x": "--reference '-x': No such option '-x'",
     "diff FLOAT --reference none": "does not exist; a delegate needs -d: --reference .-d none",

@@ -115,9 +115,11 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 _OTHER_NAMES = {
     "--against": "--reference",
     "--arena": "--budget",
+    "--atol": "--tolerance",
     "--html": "--output",
     "--num-runs": "--runs",
     "--reference": "--against",
+    "--rtol": "--tolerance",
 }
 """Mapping from an option of another command or tool to the one with the same purpose."""
 

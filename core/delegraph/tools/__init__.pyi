@@ -19,8 +19,8 @@ from .differing.faulty_nodes import Bisection as Bisection
 from .differing.faulty_nodes import Culprit as Culprit
 from .differing.faulty_nodes import bisect as bisect
 from .differing.figures import Metrics as Metrics
-from .differing.layers import LayerDifference as LayerDifference
-from .differing.layers import LayersDifference as LayersDifference
+from .differing.layer_difference import LayerDifference as LayerDifference
+from .differing.layer_difference import LayersDifference as LayersDifference
 from .differing.layers import diff_layers as diff_layers
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference

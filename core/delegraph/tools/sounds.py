@@ -68,7 +68,7 @@ def sound_as_input(
     """
     channels = described.channels or 1
     shape = _shape(details)
-    frames = _frames(details, described, shape, channels)
+    frames = _frames(path, details, described, shape, channels)
     rate = sample_rate or described.sample_rate or ASSUMED_RATE
     _require_rate(input_name(details), rate)
     sound = _read(path, None if frames is None else frames / rate)
@@ -93,9 +93,11 @@ def _shape(details: Details) -> list[int]:
 
 
 def _frames(
-    details: Details, described: TensorMetadata, shape: list[int], channels: int
+    path: str, details: Details, described: TensorMetadata, shape: list[int], channels: int
 ) -> int | None:
     """Return the number of frames of the input *details*, or None for any number.
+
+    *path* is the sound's file, which errors name.
 
     Raises:
         ArgumentError: the input's shape or type does not fit a sound.
@@ -106,12 +108,14 @@ def _frames(
     per_frame = 1 if has_channels else channels
     if len(lengths) != 1 or lengths[0] == 0 or (lengths[0] > 0 and lengths[0] % per_frame):
         raise ArgumentError(
-            f"{input_name(details)} takes no sound, which needs [n] or [1, n]; compute its "
-            "features first, and give them as .npy"
+            f"{path!r}: {input_name(details)} takes no sound, which needs [n] or [1, n]; compute "
+            "its features first, and give them as .npy"
         )
     takes_int8 = dtype == np.int8 and described.content == "audio"
     if dtype.kind != "f" and dtype != np.int16 and not takes_int8:
-        raise ArgumentError(f"{input_name(details)}: a sound can be given as float or int16")
+        raise ArgumentError(
+            f"{path!r}: {input_name(details)}: a sound can be given as float or int16"
+        )
     return None if lengths[0] < 0 else lengths[0] // per_frame
 
 

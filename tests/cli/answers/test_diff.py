@@ -14,7 +14,7 @@ from delegraph.tools import Setup, diff
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.faulty_nodes import Bisection
-from delegraph.tools.differing.layers import LayerDifference
+from delegraph.tools.differing.layer_difference import LayerDifference
 from delegraph.tools.differing.metrics import tensor_difference
 from support.command import Command
 

@@ -120,7 +120,7 @@ def test_layers_name_what_is_wrong(delegraph: Command, sines: Path, tmp_path: Pa
 def test_json_has_each_layer_and_why_not(delegraph: Command, sines: Path) -> None:
     done = delegraph("diff", sines, "-d", "sin", "--runs", "1", "--layers", "--json")
     layers = json.loads(done.out)["layers"]
-    assert layers["inner"] == "boundaries"
+    assert layers["inner"] == "alone"
     assert [layer["op"] for layer in layers["layers"]] == ["SIN", "ADD", "MUL", "SIN", "ADD"]
     assert layers["layers"][1]["same_inputs_note"] == "the reference has the same kernel"
     assert layers["layers"][0]["same_inputs"]["raw"]["max"]["max"] < 1e-6
@@ -132,11 +132,10 @@ def test_what_partitions_hide_is_said_once(delegraph: Command, tmp_path: Path) -
     nodes: list[Any] = [("ADD", "x x", "a"), ("ADD", "a x", "b"), ("ADD", "b x", "y")]
     model.write_bytes(graph_model(nodes, inputs="x", outputs="y"))
     words = ["diff", model, "--runtime", "litert", "--runs", "1", "--layers"]
-    done = delegraph(*words)
+    done = delegraph(*words, "--inner", "boundaries")
     assert "2 tensors of nodes 0-1: inside partition 0 of XNNPACK" in done.out
     assert "--inner exposed or --inner alone has delegates compute these" in done.out
-    exposed = delegraph(*words, "--inner", "exposed")
-    assert "inside partition" not in exposed.out
+    assert "inside partition" not in delegraph(*words).out
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
@@ -230,6 +229,7 @@ def test_bisect_of_xnnpack_ends_as_the_comparison_does(
     assert done.code == delegraph("diff", model, *words).code == code
     assert done.lines[0].startswith("differs: " if code else "same within the tolerance: ")
     assert done.lines[1].startswith("nothing to search: XNNPACK has all nodes")
+    assert f"alone: delegraph diff {model} --runtime litert --layers" in done.out
     shown = delegraph("diff", model, *words, "--bisect", "--json").json
     assert (shown["culprits"], shown["probes"]) == ([], [])
 
@@ -263,4 +263,4 @@ def test_names_stay_longer_than_a_column_without_delegates(fresh_delegraph: Comm
     ran = fresh_delegraph("diff", models[0], *words, COLUMNS="72")
     start = ran.lines.index("Layers")
     assert ran.lines[start + 1] == ".../ in names is digits_1/"
-    assert ran.lines[start + 2] == "node operator name drift same inputs"
+    assert ran.lines[start + 2] == "node operator name same inputs same dB"

@@ -29,6 +29,16 @@ def test_json_has_what_the_page_shows(delegraph: Command, sines: Path, tmp_path:
     assert path.is_file()
 
 
+def test_differences_have_the_verdict_of_diff(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ("-d", "sin", "--diff", "--diff-runs", "1", "-o", tmp_path / "page.html", "--json")
+    told = delegraph("report", sines, *words).json["differences"]
+    assert told["inner"] == "alone"
+    assert told["verdict"]["word"] in ("same", "within profile")
+    assert [output["name"] for output in told["outputs"]] == ["y"]
+
+
 def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:

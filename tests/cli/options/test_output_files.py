@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,3 +77,23 @@ def test_every_option_that_writes_a_file_is_checked(name: str) -> None:
         help_text, metavar = option.help or "", option.metavar or ""
         if help_text.startswith(("Write", "Save", "Draw")) and metavar.startswith(("FILE", "OUT.")):
             assert isinstance(option.type, OutputFile), (name, option.opts)
+
+
+@pytest.mark.repetition(1)
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["diff", "-d", "none", "--runs", "1", "--html"], "page.html"),
+        (["explain", "-d", "numba_cpu", "--lock"], "placement.lock"),
+        (["memory", "--write-offline"], "planned.tflite"),
+    ],
+)
+def test_files_are_written_before_a_reader_ends(
+    tmp_path: Path, words: list[str], file: str
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "delegraph", words[0], str(DIGITS), *words[1:], file]
+    with open(writing, "wb") as closed:
+        subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (tmp_path / file).stat().st_size > 0

@@ -81,7 +81,7 @@ def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(ch
 
 def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(chain: str) -> None:
     wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
-    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="boundaries")
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "times of one run" in page
     assert ": inside partition 0 of" in page
@@ -107,3 +107,26 @@ def test_a_long_file_name_does_not_widen_the_page_of_a_phone(browser: Any, tmp_p
     opened.page.set_viewport_size({"width": 360, "height": 700})
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
     opened.close()
+
+
+def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    page = browser.new_page(viewport={"width": 360, "height": 800})
+    page.set_content(difference_page(found, verdict_of(found, layers), layers))
+    right = "e => Math.max(...e.map(x => x.getBoundingClientRect().right))"
+    for shown in ("figure svg", "tr td:nth-child(4)"):
+        assert page.locator(shown).evaluate_all(right) <= 360
+    page.close()
+
+
+def test_the_cause_shortens_a_fused_name(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff(wrong, runs=1, tolerance={"": Tolerance(absolute=1e-4)})
+    cause = cause_of(found, inputs=OFFICIAL)
+    assert cause is not None
+    assert cause.layer is not None
+    assert cause.layer.same_inputs is not None
+    object.__setattr__(cause.layer.same_inputs, "name", "a/Conv2D;" * 20)
+    text = difference_page(found, verdict_of(found), cause=cause).split("Cause: ")[1]
+    assert len(text.split("</p>")[0]) < 180 < len(str(cause))

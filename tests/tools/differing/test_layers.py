@@ -16,7 +16,7 @@ from delegraph.schema.options import Conv2DOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.tools import diff_layers
 from delegraph.tools.differing import watched_side
-from delegraph.tools.differing.layers import noise
+from delegraph.tools.differing.layer_difference import noise
 from delegraph.tools.differing.side import Side
 from support.corpus import corpus_file, needs_corpus
 from support.faulty_delegate import Faulty, off_by
@@ -65,7 +65,7 @@ def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) 
 @pytest.mark.parametrize("runtime", [*RUNTIMES, "litert2"])
 def test_what_a_partition_keeps_to_itself_is_said(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
-    layers = by_name(diff_layers(setup, runs=1).layers)
+    layers = by_name(diff_layers(setup, inner="boundaries", runs=1).layers)
     for name in "abc":
         assert layers[name].drift is None
         assert layers[name].drift_note == "inside partition 0 of careful"
@@ -150,7 +150,7 @@ def test_tensors_that_the_reference_lacks_are_said(chain: str, tmp_path: Path) -
 def test_partitions_of_the_reference_hide_their_tensors_too(chain: str) -> None:
     plain = setup_of(chain, "delegraph")
     reference = setup_of(chain, "delegraph", with_kernel(SoundKernel)())
-    layers = by_name(diff_layers(plain, reference, runs=1).layers)
+    layers = by_name(diff_layers(plain, reference, inner="boundaries", runs=1).layers)
     assert layers["a"].drift_note == "in the reference inside partition 0 of careful"
 
 
@@ -316,7 +316,7 @@ def test_what_looking_inside_changes_is_said(chain: str) -> None:
         "test: 4 partitions here, 1 without looking inside",
         "test: looking inside changes output 'y' by up to 5",
     )
-    assert not diff_layers(setup, inputs=fed(values=("1",))).notes
+    assert not diff_layers(setup, inner="boundaries", inputs=fed(values=("1",))).notes
 
 
 @pytest.mark.parametrize(

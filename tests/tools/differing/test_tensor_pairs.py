@@ -13,7 +13,7 @@ from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing.layer_units import FOLDED
 from support.half_weights import half_weights
-from support.layer_models import by_name, file
+from support.layer_models import add, by_name, file, greatest, mul, setup_of
 
 pytest.importorskip("ai_edge_litert")
 
@@ -60,3 +60,21 @@ def test_a_node_that_runs_alone_has_the_constants_that_it_folds(tmp_path: Path) 
     (weight, y) = diff_layers(Setup(model, "litert"), inner="alone").layers
     assert (weight.drift_note, y.delegate, y.same_inputs_note) == (FOLDED, "XNNPACK", "")
     assert y.same_inputs is not None
+
+
+def test_tensors_of_other_names_match_by_the_position_of_their_nodes(
+    chain: str, tmp_path: Path
+) -> None:
+    nodes = [add("in in", "k"), mul("k in", "l"), add("l in", "m"), add("m k", "out")]
+    renamed = file(tmp_path, graph_model(nodes, inputs="in", outputs="out"), "renamed.tflite")
+    found = diff_layers(setup_of(chain, "delegraph"), setup_of(renamed, "delegraph"), runs=1)
+    assert [greatest(layer.same_inputs) for layer in found.layers] == [0] * 4
+    assert "4 tensors matched by the position of the node, not by name" in found.notes[0]
+
+
+def test_other_shapes_are_not_matched_by_position(chain: str, tmp_path: Path) -> None:
+    nodes = [add("in in", "k"), mul("k in", "l"), add("l in", "m")]
+    shorter = file(tmp_path, graph_model(nodes, inputs="in", outputs="m"), "shorter.tflite")
+    found = diff_layers(setup_of(chain, "delegraph"), setup_of(shorter, "delegraph"), runs=1)
+    assert not found.notes
+    assert found.layers[0].drift_note == "the reference has no tensor of this name"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference, OutputDifference
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
     from delegraph.tools.differing.verdict import Verdict
     from delegraph.tools.setup import Setup
@@ -114,11 +114,10 @@ def print_side(out: Console, side: str, setup: Setup) -> None:
 
 def _rows(output: OutputDifference) -> list[list[object]]:
     """Return a table row for stored values, and one for the real numbers of quantized values."""
-    from delegraph.tools.differing.difference_texts import number
+    from delegraph.tools.differing.difference_texts import number, unequal_elements
 
     units = [d.max_units for d in output.runs if d.max_units is not None]
-    count = sum(d.count for d in output.runs)
-    unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
+    unequal = unequal_elements(output)
     kind = output.dtype
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
@@ -128,7 +127,9 @@ def _rows(output: OutputDifference) -> list[list[object]]:
         if metrics and not (rows and are_equal):
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
-            rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
+            numbers = _numbers(metrics)
+            numbers[3:] = ["", ""] if output.are_labels else numbers[3:]  # SNR and cosine
+            rows.append([output.name, kind, values, *numbers, ulp, unequal])
     return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
 
 
@@ -152,38 +153,40 @@ def print_cause(out: Console, cause: Cause) -> None:
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
     """Print the differences of all tensors, and a line per reason for tensors without one."""
-    from delegraph.tools.differing.difference_texts import (
-        LAYER_FIGURES,
-        is_compared,
-        uncompared_layers,
-    )
+    from delegraph.tools.differing.difference_texts import layer_figures, uncompared_layers
 
     heading(out, "Layers")
     for note in found.notes:
         print_paragraph(out, note)
-    ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
-    columns = ("node", "operator", "name", "runs on", *ways, "note")
-    host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
-    shown = [x for x in (found.worst_first() if worst_first else found.layers) if is_compared(x)]
-    rows = [
-        [
-            layer.node,
-            layer.op,
-            layer.name,
-            layer.delegate or host,
-            *_far(layer.drift),
-            *_far(layer.same_inputs),
-            layer.same_inputs_note,
-        ]
-        for layer in shown
-    ]
-    last = ("name",), ("runs on",)
-    less = ("note",), ("dB",), *(last if any(x.delegate for x in shown) else last[::-1])
-    print_table(out, columns, rows, right=("node", *ways), optional=less)
+    shown = found.shown(worst_first=worst_first)
+    rows = [_layer_row(layer, found) for layer in shown]
+    if not any(layer.same_inputs_note for layer in shown):
+        rows = [row[: len(_LAYER_COLUMNS) - 1] for row in rows]
+    columns = _LAYER_COLUMNS[: max(map(len, rows), default=0)]
+    less = [("note",), ("drift dB",), ("runs on",), ("drift",)]
+    if len({layer.delegate for layer in shown}) == 1:
+        less = [("note",), ("runs on",), ("drift dB",), ("drift",)]
+    if not found.same_inputs_say_more:
+        less = [("runs on",)]
+    print_table(out, columns, rows, right=_NUMBERS, optional=less)
     if shown:
-        print_paragraph(out, LAYER_FIGURES)
+        print_paragraph(out, layer_figures(found))
     for text in uncompared_layers(found):
         print_paragraph(out, text)
+
+
+_NUMBERS = ("node", "drift", "drift dB", "same inputs", "same dB")
+_LAYER_COLUMNS = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
+
+
+def _layer_row(layer: LayerDifference, found: LayersDifference) -> list[object]:
+    """Return the cells of a layer: with figures on the same inputs if they say more than drift."""
+    host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
+    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or host]
+    row += _far(layer.drift)
+    if found.same_inputs_say_more:
+        row += [*_far(layer.same_inputs), layer.same_inputs_note]
+    return row
 
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
@@ -196,4 +199,5 @@ def _far(difference: OutputDifference | None) -> tuple[str, str]:
 
     if difference is None or not difference.compared():
         return ("", "")
-    return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)
+    snr = "" if difference.are_labels else number(difference.signal()["snr_db"].min)
+    return number(difference.compared()["max"].max), snr

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 _XNNPACK = (
-    "XNNPACK has all nodes that a delegate has, and cannot be bisected, since it follows no rules: "
-    "--layers --inner alone tells more"
+    "XNNPACK has all nodes that a delegate has, and cannot be bisected, since it follows no rules"
 )
 
 
@@ -92,6 +91,7 @@ def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> Non
     Raises:
         CheckFailed: outputs are beyond the tolerance, or without one beyond the numerics profile.
     """
+    from delegraph.tools.differing.command_line import layers_command
     from delegraph.tools.differing.verdict import verdict_of
 
     verdict = verdict_of(whole)
@@ -101,6 +101,8 @@ def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> Non
         out = console()
         out.print(verdict.text, style="bold")
         print_paragraph(out, f"nothing to search: {_XNNPACK}", indent=0)
+        command = layers_command(whole.test, whole.reference, whole.signature)
+        out.print(f"each node of XNNPACK alone: {command}", soft_wrap=True)
         out.print()
         print_side(out, "test", whole.test)
         print_side(out, "reference", whole.reference)

@@ -109,9 +109,10 @@ def print_table(
     layout = fitted(found, width, optional)
     folder = "" if layout is None else _dropped_folder(found, layout)
     if folder:
-        print_paragraph(out, f".../ in names is {folder.removeprefix('[')}", indent=indent)
         found = [_without(folder, column) for column in found]
         layout = fitted(found, width, optional)
+    if folder and (layout is None or set(names) & set(_headings(layout))):
+        print_paragraph(out, f".../ in names is {folder.removeprefix('[')}", indent=indent)
     if layout is None:
         _print_indented(out, _records(found), indent)
         return

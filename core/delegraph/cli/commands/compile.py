@@ -116,11 +116,12 @@ def command(
     is_any = bool(compiled.partitions or any(each.entries for each in compiled.kept))
     written = output if is_any and not dry_run else None
     answer = {"model": model, "output": written, **compiled.to_json()}
+    if written is not None:
+        compiled.write(written)
     if not as_json:
         _print_inside(model, compiled, delegates)
     checked = None
     if written is not None:
-        compiled.write(written)
         if not as_json:
             click.echo(f"\nwritten to {printable(written)}")
         if not no_check:

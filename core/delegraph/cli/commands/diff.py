@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.differing.metrics import Figures
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
@@ -95,8 +95,7 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    default="boundaries",
-    show_default=True,
+    show_default="alone",
     help="Tensors in partitions.",
 )
 @click.option(
@@ -149,7 +148,7 @@ def command(
     tolerances: tuple[str, ...],
     as_json: bool,
     layers: bool,
-    inner: Inner,
+    inner: Inner | None,
     sort: str,
     plot: str | None,
     node_data: str | None,
@@ -198,6 +197,11 @@ def command(
         )
         cause = _cause(found, inputs, progress) if found.failures else None
     verdict = verdict_of(found, seen)
+    if seen is not None:
+        _write_layers(seen, plot, node_data)
+    if html is not None:
+        write_text(html, difference_page(found, verdict, seen, cause), "--html")
+        click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
         shown |= {} if seen is None else {"layers": seen.to_json()}
@@ -214,11 +218,6 @@ def command(
             print_layers(out, seen, worst_first=sort == "worst")
         if cause is not None:
             print_cause(out, cause)
-    if seen is not None:
-        _write_layers(seen, plot, node_data)
-    if html is not None:
-        write_text(html, difference_page(found, verdict, seen, cause), "--html")
-        click.echo(f"page written to {printable(html)}", err=True)
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
 
@@ -247,7 +246,7 @@ def _cause(found: Difference, inputs: InputRequest, progress: Progress) -> Cause
 
 
 def _layers(
-    setup: Setup, reference: Setup | None, inner: Inner, progress: Progress, given: Any
+    setup: Setup, reference: Setup | None, inner: Inner | None, progress: Progress, given: Any
 ) -> LayersDifference:
     from delegraph.tools.differing.layers import diff_layers
     from delegraph.tools.differing.numerics_profile import rounding

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.placement import Placement
     from delegraph.errors import UnresolvedOpError
     from delegraph.runtime.options import Requirement
-    from delegraph.tools.placement_lock import PlacementDifference
+    from delegraph.tools.placement_lock import PlacementDifference, PlacementLock
     from delegraph.tools.setup import Setup
 
 
@@ -150,7 +150,7 @@ def _explain(request: ExplainRequest) -> int:
     from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.explanation import explain
     from delegraph.tools.hints import hints_for
-    from delegraph.tools.placement_lock import lock_of, write_lock
+    from delegraph.tools.placement_lock import lock_of
 
     unresolved: UnresolvedOpError | None = None
     interpreter, fault = _interpreter(request)
@@ -163,22 +163,30 @@ def _explain(request: ExplainRequest) -> int:
             check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
         except UnresolvedOpError as error:
             unresolved = error
-    if request.as_json:
-        head = {"model": request.setup.model, "numerics": request.setup.numerics}
-        tail = {"hints": to_json(hints), "allocation_error": fault or None}
-        print_json({**head, **explanation.to_json(), **tail})
-    else:
-        advice = [*_remedies(unresolved), *hints_in_words(hints)]
-        print_explanation(console(), request.setup.model, explanation, advice, fault)
-    _require(request, explanation.placement)
-    if request.lock is not None:
-        if unresolved is not None:
-            raise unresolved
-        write_lock(lock, request.lock)
-        click.echo(f"placement written to {request.lock}", err=True)
-        if not lock.guards_a_delegate:
-            click.echo(f"warning: {_GUARDS_NOTHING}", err=True)
+    try:  # the file is written first: the reader of the answer may end before its end
+        _require(request, explanation.placement)
+        if request.lock is not None:
+            _write(lock, request.lock, unresolved)
+    finally:
+        if request.as_json:
+            head = {"model": request.setup.model, "numerics": request.setup.numerics}
+            tail = {"hints": to_json(hints), "allocation_error": fault or None}
+            print_json({**head, **explanation.to_json(), **tail})
+        else:
+            advice = [*_remedies(unresolved), *hints_in_words(hints)]
+            print_explanation(console(), request.setup.model, explanation, advice, fault)
     return OK
+
+
+def _write(lock: PlacementLock, path: str, unresolved: UnresolvedOpError | None) -> None:
+    from delegraph.tools.placement_lock import write_lock
+
+    if unresolved is not None:
+        raise unresolved
+    write_lock(lock, path)
+    click.echo(f"placement written to {path}", err=True)
+    if not lock.guards_a_delegate:
+        click.echo(f"warning: {_GUARDS_NOTHING}", err=True)
 
 
 def _remedies(error: UnresolvedOpError | None) -> list[str]:

@@ -116,10 +116,6 @@ def command(**options: Any) -> None:
 
         require_drawable(request.draw)
     answer = _answer(request)
-    if request.as_json:
-        print_json(_json(request, answer))
-    else:
-        print_memory(console(), request.model, answer)
     if request.draw is not None:
         from delegraph.tools.memory_plot import draw_plan
 
@@ -128,6 +124,10 @@ def command(**options: Any) -> None:
         click.echo(f"arena drawn to {request.draw}", err=True)
     if request.write_offline is not None:
         _write_offline(request, answer)
+    if request.as_json:
+        print_json(_json(request, answer))
+    else:
+        print_memory(console(), request.model, answer)
     if request.budget is not None:
         if answer.needed > request.budget:
             text = f"over budget: {answer.needed} bytes needed, {request.budget} allowed "

@@ -27,7 +27,8 @@ from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.run_control import RunControl
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.difference import Difference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
     from delegraph.tools.reporting.report import Report
@@ -52,7 +53,7 @@ class ReportRequest:
     seconds: float
     diff: bool
     reference: str | None
-    inner: Inner
+    inner: Inner | None
     diff_runs: int | None
     control: RunControl
     inputs: InputRequest
@@ -99,8 +100,7 @@ class ReportRequest:
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
-    default="exposed",
-    show_default=True,
+    show_default="alone",
     help="Tensors in partitions.",
 )
 @click.option(
@@ -202,7 +202,7 @@ def _report(request: ReportRequest) -> Report:
             if others
             else None
         )
-        layers = _layers(request, told) if request.diff else None
+        layers, difference = _differences(request, told) if request.diff else (None, None)
     with progress(f"making a report of {request.setup.model}"):
         return report(
             request.setup,
@@ -212,21 +212,28 @@ def _report(request: ReportRequest) -> Report:
             profile=profile,
             comparison=compared,
             layers=layers,
+            difference=difference,
             signature=request.signature,
         )
 
 
-def _layers(request: ReportRequest, told: Progress) -> LayersDifference:
+def _differences(request: ReportRequest, told: Progress) -> tuple[LayersDifference, Difference]:
+    """Return the differences of all tensors, and those of the outputs of the unchanged model."""
+    from delegraph.tools.differing.difference import diff
     from delegraph.tools.differing.layers import diff_layers
+    from delegraph.tools.differing.numerics_profile import rounding
 
     words = request.reference
     right = None if words is None else changed_setup(request.setup, words, "--reference")
-    return diff_layers(
+    layers = diff_layers(
         request.setup,
         right,
         inputs=request.inputs,
         inner=request.inner,
         runs=request.diff_runs,
         random_runs=_RANDOM_RUNS,
+        tolerance=rounding,
         progress=told,
     )
+    count = len(layers.runs)
+    return layers, diff(request.setup, right, inputs=request.inputs, runs=count, progress=told)

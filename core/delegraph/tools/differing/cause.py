@@ -19,8 +19,9 @@ from delegraph.graph.model import SubgraphSpec
 from delegraph.native.litert.placement import RUNTIME_DELEGATE
 from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layer_difference import LayerDifference
 from delegraph.tools.differing.layer_units import FOLDED, SAME_KERNELS
-from delegraph.tools.differing.layers import LayerDifference, diff_layers
+from delegraph.tools.differing.layers import diff_layers
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest

@@ -46,6 +46,23 @@ def diff_command(
     """
     words = ["delegraph", "diff", model, *setup_words(setup)]
     words += ["--rules", rules] if rules else []
+    words += _reference_words(setup, reference)
+    words += ["-i", inputs]
+    words += [word for text in _tolerance_words(tolerance) for word in ("--tolerance", text)]
+    words += ["--signature", signature] if signature is not None else []
+    return shlex.join(words)
+
+
+def layers_command(setup: Setup, reference: Setup, signature: str | None = None) -> str:
+    """Return the command line that shows which node of a model adds an error, in two set-ups."""
+    words = ["delegraph", "diff", setup.model, *setup_words(setup)]
+    words += _reference_words(setup, reference)
+    words += ["--signature", signature] if signature is not None else []
+    return shlex.join([*words, "--layers"])
+
+
+def _reference_words(setup: Setup, reference: Setup) -> list[str]:
+    words: list[str] = []
     if reference != own_kernels(setup):
         other = [] if reference.model == setup.model else [reference.model]
         if reference.runtime == setup.runtime == "delegraph":
@@ -57,10 +74,7 @@ def diff_command(
             given = ["-d", "default" if reference.delegates is None else "none"]
         alike = replace(reference, runtime="delegraph")
         words += ["--reference", shlex.join([*other, *runtime, *given, *setup_words(alike)])]
-    words += ["-i", inputs]
-    words += [word for text in _tolerance_words(tolerance) for word in ("--tolerance", text)]
-    words += ["--signature", signature] if signature is not None else []
-    return shlex.join(words)
+    return words
 
 
 def setup_words(setup: Setup) -> list[str]:

@@ -43,6 +43,8 @@ SHOWN = {"mean": "avg", "max": "max", "p999": "max", "snr_db": "min", "cosine": 
 It is the mean of means, and the worst of other metrics.
 """
 
+_LABELS = {"int32", "int64", "uint32", "uint64"}
+
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference(JsonRecord):
@@ -72,6 +74,14 @@ class OutputDifference(JsonRecord):
     runs: tuple[TensorDifference, ...]
     outside: int | None = field(default=None, metadata={"json_key": "outside_tolerance"})
     beyond_rounding: int | None = None
+
+    @property
+    def are_labels(self) -> bool:
+        """Whether the values are integers of 32 or 64 bits without a scale, such as class numbers.
+
+        Their distance says nothing: a class is right or wrong.
+        """
+        return {self.dtype, self.reference_dtype} <= _LABELS and not self.real()
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from delegraph.delegation.placement import node_numbers
-from delegraph.quantities import duration, plural
+from delegraph.quantities import duration, percent, plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.layer_difference import LayersDifference
 from delegraph.tools.latency import Latency
 
 ONE_TIME = "times of one run each; --runs N or benchmark measures more"
 
-LAYER_FIGURES = (
-    "Drift: each side goes on with its own values. Same inputs: the test computes from the "
-    "reference's values."
-)
+_SAME_INPUTS = {
+    "alone": "each node computes from the reference's values, so this is what it adds itself.",
+    "exposed": "each partition, and each node without a delegate, computes from the reference's "
+    "values, so this is what its partition adds up to there.",
+    "boundaries": "each partition, and each node without a delegate, computes from the reference's "
+    "values, so this is what it adds.",
+}
 
 _STATISTICS = ("mean", "std", "min", "median", "max")
 
@@ -38,6 +41,13 @@ def different_numbers(one: float, other: float) -> tuple[str, str]:
     if number(one) != number(other):
         return number(one), number(other)
     return f"{one:.9g}", f"{other:.9g}"
+
+
+def unequal_elements(output: OutputDifference) -> str:
+    """Text with the number of elements that differ; of labels, with their share as well."""
+    unequal, count = (sum(getattr(d, name) for d in output.runs) for name in ("unequal", "count"))
+    share = f" ({percent(unequal / count, 2)})" if output.are_labels and unequal else ""
+    return f"{unequal} of {count}{share}"
 
 
 def output_facts(output: OutputDifference, runs: Sequence[str]) -> Iterator[str]:
@@ -79,16 +89,24 @@ def _statistics(time: Latency) -> tuple[str, ...]:
     return str(time.count), *(duration(getattr(time, name)) for name in _STATISTICS)
 
 
-def is_compared(layer: LayerDifference) -> bool:
-    """Whether the tensor of *layer* was compared in at least one of the two ways."""
-    return layer.drift is not None or layer.same_inputs is not None
+def layer_figures(found: LayersDifference) -> str:
+    """Text that says what the figures of layers are."""
+    text = "Drift: each side goes on with its own values."
+    if found.same_inputs_say_more:
+        return f"{text} Same inputs: {_SAME_INPUTS[found.inner]}"
+    if found.inner == "alone":
+        return text
+    return f"{text} --inner alone tells what each node adds on the reference's values."
 
 
 def uncompared_layers(found: LayersDifference) -> Iterator[str]:
-    """Yield a text for each reason why tensors could not be compared, with their nodes."""
+    """Yield a text for each reason why tensors are left out, with their nodes."""
     reasons: dict[str, list[int]] = {}
+    constants = sum(layer.is_equal_constant for layer in found.layers)
+    if constants:
+        yield f"{plural(constants, 'constant')} left out: equal on both sides"
     for layer in found.layers:
-        if not is_compared(layer):
+        if not layer.is_compared:
             reasons.setdefault(layer.drift_note, []).append(layer.node)
     for reason, nodes in reasons.items():
         many = "s" * (len(nodes) != 1)

@@ -10,22 +10,19 @@ from delegraph.quantities import plural
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.difference_texts import (
-    LAYER_FIGURES,
     ONE_TIME,
     alone_texts,
-    is_compared,
     latency_columns,
+    layer_figures,
     output_facts,
     uncompared_layers,
+    unequal_elements,
 )
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.differing.verdict import Verdict
 
-_LAYER_HEADS = (
-    "<tr><th class=number>node</th><th>operator</th><th>name</th><th>runs on</th>"
-    "<th class=number>drift</th><th></th><th class=number>same inputs</th><th></th></tr>"
-)
+_LONGEST_NAME = 60
 
 _INFINITE = 1024  # exponent of a histogram
 _MOST_BARS = 60
@@ -44,12 +41,20 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid var(--line); } .number { text-align: right; }
 svg { display: block; }
-figure { margin: 1rem 0 0; overflow-x: auto; }
+figure { margin: 1rem 0 0; }
+figure svg { max-width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--dim); font-size: 11px; }
 .bar { fill: var(--bar); } .alone { fill: var(--alone); } .axis { stroke: var(--line); }
-figcaption { position: sticky; left: 0; } .off { color: var(--alone); font-weight: 600; }
+.off { color: var(--alone); font-weight: 600; }
 .name { max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }
-td svg { height: 18px; width: 160px; }
+td svg { display: inline-block; vertical-align: bottom; margin-left: .6rem; height: 18px;
+  width: 160px; }
+@media (max-width: 40rem) {
+  body { padding: 0 .6rem; } th, td { padding-right: .5rem; vertical-align: top; }
+  figure svg text { font-size: 18px; } table { font-size: .85rem; }
+  .operator { min-width: 5.8rem; white-space: normal; }
+  td svg { display: block; margin: 0 0 0 auto; width: 5.5rem; }
+}
 """
 
 _FIGURES = {"mean": "mean", "max": "max", "p999": "p99.9", "snr_db": "SNR dB", "cosine": "cosine"}
@@ -71,7 +76,7 @@ def difference_page(
     """
     parts = [
         f"<h1>{escape(verdict.text)}</h1>",
-        *([] if cause is None else [f"<p>Cause: {escape(str(cause))}</p>"]),
+        *([] if cause is None else [f"<p>Cause: {escape(cause.in_words(_shortened))}</p>"]),
         _setup("test", str(found.test), str(found.test_placement)),
         _setup("reference", str(found.reference), str(found.reference_placement)),
         f"<p class=dim>{_runs(found.runs)}</p>",
@@ -93,6 +98,12 @@ def difference_page(
     )
 
 
+def _shortened(name: str) -> str:
+    """Return the name of a tensor without its middle if it is long."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[:half]}...{name[-half:]}"
+
+
 def _setup(side: str, setup: str, placement: str) -> str:
     placed = f"<span class=dim>{escape(placement)}</span>"
     return f"<p>{side}: <b>{escape(setup)}</b><br>{placed}</p>"
@@ -112,19 +123,19 @@ def _tolerances(tolerance: Tolerances | None) -> Iterable[str]:
 
 
 def _output(output: OutputDifference, runs: tuple[str, ...]) -> str:
-    count = sum(difference.count for difference in output.runs)
-    unequal = sum(difference.unequal for difference in output.runs)
     kind = output.dtype
     if output.reference_dtype != kind:
         kind += f" / {output.reference_dtype}"
     text = f"<h3>{escape(output.name)}</h3>"
-    text += f"<p>{escape(kind)}; {unequal} of {count} elements differ</p>"
+    text += f"<p>{escape(kind)}; {unequal_elements(output)} elements differ</p>"
     compared = output.compared()
     if compared:
-        figures = [f"{output.shown(name):.4g}" for name in _FIGURES]
-        text += _table(tuple(_FIGURES.values()), [figures], left=0)
+        names = ["mean", "max", "p999"] if output.are_labels else list(_FIGURES)
+        figures = [f"{output.shown(name):.4g}" for name in names]
+        text += _table([_FIGURES[name] for name in names], [figures], left=0)
     text += "".join(f"<p>{escape(fact)}</p>" for fact in output_facts(output, runs))
-    return text + (_histogram(histogram_of(output)) if unequal and compared else "")
+    counts = histogram_of(output)
+    return text + (_histogram(counts) if counts and compared else "")
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -176,7 +187,7 @@ def _histogram(counts: Mapping[int, int]) -> str:
 def _strip(counts: Mapping[int, int], ends: tuple[int, int]) -> str:
     """Return a small histogram of *counts* without labels, from exponent *ends[0]* to *ends[1]*."""
     bars = _bars(counts, ends, 220, (0, 18))
-    return f'<svg viewBox="0 0 220 18">{bars}</svg>' if bars else ""
+    return f'<svg viewBox="0 0 220 18">{bars}</svg>'
 
 
 def _bars(
@@ -215,7 +226,7 @@ def _labels(low: int, high: int, *, has_infinite: bool) -> str:
     return "".join(
         f'<text x="{(exponent - low) * step:.1f}" y="{_HEIGHT - 5}">{_edge(exponent)}</text>'
         for exponent in range(low, high + 1 - has_infinite, every)
-        if (exponent - low) * step < _WIDTH - 40
+        if (exponent - low) * step < _WIDTH - 70
     ) + (f'<text x="{_WIDTH - 40}" y="{_HEIGHT - 5}">infinite</text>' if has_infinite else "")
 
 
@@ -238,43 +249,48 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
 
 
 def _layers(layers: LayersDifference) -> str:
-    shown = [x for x in layers.layers if is_compared(x)]
-    counts = {id(x): (_counts(x.drift), _counts(x.same_inputs)) for x in shown}
-    ends = _ends(each for pair in counts.values() for each in pair)
-    rows = "".join(_row(layer, counts[id(layer)], ends) for layer in shown)
+    shown = layers.shown()
+    ways = ["drift", "same inputs"] if layers.same_inputs_say_more else ["drift"]
+    rows = [(layer, [layer.drift, layer.same_inputs][: len(ways)]) for layer in shown]
+    counts = [histogram_of(each) for _, found in rows for each in found if each is not None]
+    ends = _ends(counts)
     notes = "".join(f"<p>{escape(note)}</p>" for note in layers.notes)
     more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
-    if any(each for pair in counts.values() for each in pair):
-        has_infinite = any(_INFINITE in each for pair in counts.values() for each in pair)
+    if any(counts):
+        has_infinite = any(_INFINITE in each for each in counts)
         right = "infinite" if has_infinite else _edge(ends[1] + 1)
         drawn = (
-            "Histograms of the absolute differences, all on one scale: "
-            f"{_edge(ends[0])} at the left end, {right} at the right. "
-            "The figures are the greatest differences, coloured beyond the numerics profile."
+            "The figures are the greatest differences, coloured beyond the numerics profile, with "
+            "histograms of the absolute differences, all on one scale: "
+            f"{_edge(ends[0])} at the left end, {right} at the right."
         )
+    heads = "".join(f"<th class=number>{way}</th>" for way in ways)
+    body = "".join(_row(layer, found, ends) for layer, found in rows)
     return (
-        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(LAYER_FIGURES)}</p>"
-        f"<div class=wide><table>{_LAYER_HEADS}{rows}</table></div>{more}"
+        f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(layer_figures(layers))}</p>"
+        "<div class=wide><table><tr><th class=number>node</th><th>operator</th>"
+        f"{heads}<th>name</th><th>runs on</th></tr>{body}</table></div>{more}"
     )
 
 
-def _counts(found: OutputDifference | None) -> Mapping[int, int]:
-    return {} if found is None else histogram_of(found)
-
-
 def _row(
-    layer: LayerDifference,
-    counts: tuple[Mapping[int, int], Mapping[int, int]],
-    ends: tuple[int, int],
+    layer: LayerDifference, found: Sequence[OutputDifference | None], ends: tuple[int, int]
 ) -> str:
-    cells = [f"<td class=number>{layer.node}</td>"]
-    name = escape(layer.name)
-    cells.append(f'<td>{escape(layer.op)}</td><td class=name title="{name}">{name}</td>')
-    cells.append(f"<td>{escape(layer.delegate or '')}</td>")
-    for found, histogram in zip((layer.drift, layer.same_inputs), counts, strict=True):
-        metrics = {} if found is None else found.compared()
+    """Return the table row of a layer, with a figure and a histogram for each way in *found*."""
+    cells = [f"<td class=number>{layer.node}</td><td class=operator>{_breakable(layer.op)}</td>"]
+    for difference in found:
+        metrics = {} if difference is None else difference.compared()
         most = f"{metrics['max'].max:.4g}" if metrics else ""
-        kind = '"number off"' if found is not None and found.outside else "number"
-        cells.append(f"<td class={kind}>{most}</td><td>{_strip(histogram, ends)}</td>")
+        kind = '"number off"' if difference is not None and difference.outside else "number"
+        strip = _strip({} if difference is None else histogram_of(difference), ends)
+        cells.append(f"<td class={kind}>{most}{strip}</td>")
+    name = escape(layer.name)
+    cells.append(f'<td class=name title="{name}">{name}</td>')
+    cells.append(f"<td>{escape(layer.delegate or '')}</td>")
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _breakable(op: str) -> str:
+    """Return an operator's name as HTML that may break after its underscores."""
+    return escape(op).replace("_", "_<wbr>")

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.json_records import JsonRecord
 from delegraph.tools.differing import tensor_pairs
 from delegraph.tools.differing.array_metrics import have_same_bits
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.layer_units import FOLDED, HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs
 from delegraph.tools.differing.metrics import Figures, TensorDifference, tensor_difference
@@ -28,7 +25,7 @@ from delegraph.tools.differing.nodes_in_place import compute_in_place
 from delegraph.tools.differing.numerics_profile import in_compared_numbers
 from delegraph.tools.differing.tolerances import outside
 from delegraph.tools.differing.unit_group import UnitGroup
-from delegraph.tools.differing.watched_side import Inner, Watched
+from delegraph.tools.differing.watched_side import Inner, Watched, usual_inner
 from delegraph.tools.progress import Progress, part_of, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
@@ -44,111 +41,11 @@ _Found = dict[int, list[_OneRun]]
 """Mapping from a tensor's index to one entry per run."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerDifference(JsonRecord):
-    """Difference of one tensor that a node of the model computes.
-
-    Attributes:
-        subgraph: index of the subgraph.
-        node: index of the node in its subgraph.
-        op: operator name.
-        tensor: tensor index.
-        name: the tensor's name; may be empty.
-        delegate: delegate that ran the node in the test; None means the host's kernels.
-        partition: position in the test's ``Placement.partitions``; None without a delegate.
-        drift: difference when each set-up computes with its own values, so that errors add up; None
-            if a set-up lacks the tensor.
-        drift_note: why *drift* is None; empty otherwise.
-        same_inputs: difference when the test computes the node, or its partition, from the
-            reference's values; None if that was impossible or unnecessary.
-        same_inputs_note: why *same_inputs* is None; empty otherwise.
-    """
-
-    subgraph: int
-    node: int
-    op: str
-    tensor: int
-    name: str
-    delegate: str | None
-    partition: int | None
-    drift: OutputDifference | None
-    drift_note: str
-    same_inputs: OutputDifference | None
-    same_inputs_note: str
-
-    @property
-    def own_error(self) -> OutputDifference | None:
-        """Error that this layer itself adds: *same_inputs* if known, otherwise *drift*."""
-        return self.drift if self.same_inputs is None else self.same_inputs
-
-
-@dataclass(frozen=True, slots=True)
-class LayersDifference(JsonRecord):
-    """Differences of the intermediate tensors of a model.
-
-    Attributes:
-        test, reference: the set-ups.
-        inner: method by which tensors inside partitions were made readable.
-        runs: description of the input values of each run.
-        layers: every tensor that nodes of the called subgraph compute, in execution order.
-        notes: texts about changes caused by making inner tensors readable; empty if partitions and
-            results stayed equal.
-    """
-
-    test: Setup
-    reference: Setup
-    inner: Inner
-    runs: tuple[str, ...]
-    layers: tuple[LayerDifference, ...]
-    notes: tuple[str, ...] = ()
-
-    def worst_first(self) -> list[LayerDifference]:
-        """Return the layers sorted by the noise they add, noisiest first; unknown noise is last."""
-        return sorted(self.layers, key=_rank)
-
-    def _repr_html_(self) -> str:
-        """Return a table of the layers, noisiest first, which notebooks display."""
-        rows = [
-            (x.node, x.op, x.name, x.delegate, *_figures(x.drift), *_figures(x.same_inputs))
-            for x in self.worst_first()
-        ]
-        ways = ("drift max", "drift noise", "same inputs max", "same inputs noise")
-        title = "; ".join((f"{self.test} against {self.reference}", *self.notes))
-        return html_table(title, ("node", "operator", "name", "runs on", *ways), rows)
-
-
-def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:
-    """Return the largest difference and the noise of *found*; None for each unknown figure."""
-    metrics = {} if found is None else found.compared()
-    return (metrics["max"].max if metrics else None, None if found is None else noise(found))
-
-
-def _rank(layer: LayerDifference) -> float:
-    found = layer.own_error
-    return np.inf if found is None else -noise(found)
-
-
-def noise(found: OutputDifference) -> float:
-    """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run.
-
-    It is zero if all values are equal, and infinite if values are NaN or infinite on one side only,
-    or cannot be compared.
-    """
-    shares = []
-    for difference in found.runs:
-        metrics = difference.signal
-        if metrics is None or (np.isnan(metrics.snr_db) and metrics.max > 0):
-            shares.append(np.inf)
-        else:
-            shares.append(0.0 if metrics.max == 0 else 10 ** (-metrics.snr_db / 20))
-    return float(max(shares))
-
-
 def diff_layers(
     setup: Setup,
     reference: Setup | None = None,
     *,
-    inner: Inner = "boundaries",
+    inner: Inner | None = None,
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
     random_runs: int = 1,
@@ -164,15 +61,16 @@ def diff_layers(
     add up. For *same inputs*, each partition of the test, and each node without a delegate, gets
     the reference's values.
 
-    A delegate computes no tensor that only its own partition reads. Such tensors are omitted with a
-    note, unless *inner* makes them readable. All compared tensors become outputs of the model, so
-    that their memory is not reused before they are read.
+    A delegate computes no tensor that only its own partition reads. *inner* makes these tensors
+    readable, or omits them with a note. All compared tensors become outputs of the model, so that
+    their memory is not reused before they are read.
 
     Args:
         setup: the tested set-up.
         reference: the set-up whose results count as right; None means Delegraph's kernels. If its
             model is another file, tensors are paired by name.
-        inner: method by which tensors inside partitions are made readable.
+        inner: method by which tensors inside partitions are made readable; None means
+            :func:`~delegraph.tools.differing.watched_side.usual_inner`.
         inputs: input values for both set-ups; for a folder, each of its files is used in one run.
         runs: number of runs. None means one run per file of a folder, or *random_runs* if values
             are random. The first run has the seed of *inputs*, each later run the next seed.
@@ -191,6 +89,7 @@ def diff_layers(
         DelegraphError: a set-up cannot run its model on these inputs.
     """
     reference = own_kernels(setup) if reference is None else reference
+    inner = usual_inner(setup, reference) if inner is None else inner
     with ExitStack() as stack:
         # Windows deletes no mapped file, and an interpreter in a cycle may still map it.
         temporary = TemporaryDirectory(prefix="delegraph-diff-", ignore_cleanup_errors=True)
@@ -349,6 +248,7 @@ class _Comparison:
             "" if drift is not None else self._why_no_drift(tensor),
             same,
             "" if same is not None else self._why_not_same(node, tensor),
+            placed.is_constant,
         )
 
     def _over_runs(self, tensor: int, differences: _Found) -> OutputDifference | None:

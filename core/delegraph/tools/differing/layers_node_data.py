@@ -8,7 +8,7 @@ from pathlib import Path
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.differing.difference import OutputDifference
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.profiling.node_data import NodeData, OperatorId
 
 _WAYS: dict[str, tuple[str, Callable[[LayerDifference], OutputDifference | None]]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.differing.difference import OutputDifference
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference, noise
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference, noise
 
 FORMATS = (".png", ".svg")
 """Suffixes of files to which layers can be drawn."""

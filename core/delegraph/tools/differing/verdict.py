@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,8 +11,9 @@ from delegraph.delegation.placement import node_numbers
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
 from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.difference_texts import unequal_elements
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.layer_units import FOLDED
-from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 
 _ALONE = "--inner alone tells which node"
 
@@ -75,6 +77,8 @@ def _differs(
     output = max(wrong, key=_distance)
     if output.worst.compared is None:
         text = f"{start}: {output.name}: {'; '.join(output.remarks)}"
+    elif output.are_labels and output.outside is None:
+        text = f"{start}: of {output.name} {unequal_elements(output)} elements differ"
     else:
         count = sum(difference.count for difference in output.runs)
         bound = "numerics profile" if output.outside is None else "tolerance"
@@ -83,7 +87,8 @@ def _differs(
             f"the {bound}, by up to {_extent(output)}"
         )
     if layers is not None:
-        text += f"; {_blame(layers)}"
+        is_beyond_rounding = any(output.beyond_rounding for output in wrong)
+        text += f"; {_blame(layers, is_beyond_rounding=is_beyond_rounding)}"
     return Verdict("differs", None if first is None else first.node, text)
 
 
@@ -110,19 +115,34 @@ def _extent(output: OutputDifference) -> str:
     return f"{distance:.4g} step{'s' * (distance != 1)}"
 
 
-def _blame(layers: LayersDifference) -> str:
-    """Sentence that names the layer that computes wrong results from the reference's inputs."""
+def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
+    """Sentence that names the layer that computes wrong results from the reference's inputs.
+
+    Args:
+        layers: the differences of all tensors.
+        is_beyond_rounding: whether an output differs by more than rounding.
+    """
     if all(x.same_inputs is None for x in layers.layers):
-        advice = ": --inner alone does that" if layers.inner == "boundaries" else ""
-        return f"no layer was computed from the reference's inputs{advice}"
+        return f"no layer was computed from the reference's inputs{_why_none(layers)}"
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
     if wrong is None:
-        return "on the reference's inputs each layer is within the numerics profile"
+        together = ""
+        if is_beyond_rounding and layers.inner == "alone" and _first_off(layers) is None:
+            together = "; --inner exposed computes nodes of a partition together"
+        return f"on the reference's inputs each layer is within the numerics profile{together}"
     place, advice = _place(wrong, layers)
-    if layers.inner == "exposed" and _shares_its_partition(wrong, layers):
+    if not advice and layers.inner == "exposed" and _shares_its_partition(wrong, layers):
         whole = f"partition {wrong.partition} of {wrong.delegate}"
         return f"on the reference's inputs {whole} is off from {place} on; {_ALONE}"
     return f"on the reference's inputs {place} is the first that is off{advice}"
+
+
+def _why_none(layers: LayersDifference) -> str:
+    """Return ``:`` and the advice, or the most frequent reason why no layer was computed."""
+    if layers.inner == "boundaries":
+        return ": --inner alone does that"
+    reasons = Counter(x.same_inputs_note for x in layers.layers if x.same_inputs_note)
+    return f": {reasons.most_common(1)[0][0]}" if reasons else ""
 
 
 def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:

@@ -39,7 +39,8 @@ from delegraph.tools.setup import Setup
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.comparison import Comparison
     from delegraph.tools.benchmarking.result import BenchmarkResult
-    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.difference import Difference
+    from delegraph.tools.differing.layer_difference import LayersDifference
     from delegraph.tools.profiling.op_profile import OpProfile
     from delegraph.tools.setup import AnyInterpreter
 
@@ -93,6 +94,7 @@ def report(
     profile: OpProfile | None = None,
     comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
+    difference: Difference | None = None,
     beside: Setup | None = None,
     signature: str | None = None,
 ) -> Report:
@@ -109,6 +111,8 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
+        difference: difference of its outputs from the same reference, for the verdict; it is shown
+            with *layers*.
         beside: another set-up of the same model, whose placement is shown as well.
         signature: the signature that is shown first, and that was measured; None means the first
             subgraph. The page shows the placement of all signatures.
@@ -154,7 +158,7 @@ def report(
     if comparison is not None:
         data["comparison"] = comparison_json(comparison)
     if layers is not None:
-        data["differences"] = differences_json(layers)
+        data["differences"] = differences_json(layers, difference)
     return Report(Path(setup.model).name, data)
 
 
@@ -230,6 +234,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     told = comparison.to_json()
     for timed, entry in zip(comparison.others, told["others"], strict=True):
         entry["words"] = None if timed.verdict is None else str(timed.verdict)
+        entry["warning"] = "" if timed.verdict is None else timed.verdict.warning
     for entry in (told["one"], told["again"], *told["others"]):
         entry.pop("blocks")
     return told | {"blocks": len(comparison.one.blocks)}
@@ -245,6 +250,9 @@ def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:
         "description": model.description,
         "bytes": summary.bytes,
         "constant_bytes": summary.constant_bytes,
+        "parameters": summary.parameters,
+        "macs": summary.macs,
+        "quantization": summary.quantization,
     }
 
 

@@ -111,14 +111,14 @@ function memoryChart(width, memory, plan) {
 
 function plannerTable(memory) {
   const least = Math.min(...memory.planners.map(({ bytes }) => bytes));
-  return table("Every planner", [
+  return [table("Planners, bytes of the arena", [
     { title: "planner", value: (p) => p.planner },
     { title: "bytes", value: (p) => p.bytes, cell: (p) => p.bytes.toLocaleString("en"), isNumber: true },
     { title: "bound", value: (p) => p.bound, cell: (p) => p.bound.toLocaleString("en"), isNumber: true },
-    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal && p.bytes === least ? "least possible" : p.ratio.toFixed(3), isNumber: true },
+    { title: "ratio", value: (p) => p.ratio, cell: (p) => p.is_optimal && p.bytes === least ? "least" : p.ratio.toFixed(3), isNumber: true },
     { title: "in place", value: (p) => memory.in_place.includes(p.planner) ? "yes" : "no" },
-    { title: "planning", value: (p) => p.milliseconds, cell: (p) => seconds(p.milliseconds / 1e3), isNumber: true },
-  ], memory.planners);
+    { title: "ms", value: (p) => p.milliseconds, cell: (p) => p.milliseconds.toFixed(2), isNumber: true },
+  ], memory.planners), h("p", { class: "muted" }, "bound: no plan is smaller; ratio: arena / bound; least: equal, no row is smaller")];
 }
 
 function peakTable(memory) {
@@ -147,14 +147,14 @@ function timeSection(view, go) {
 function benchmarkParts(benchmark) {
   const { latency, drawn_runs: runs, machine } = benchmark;
   const pairs = latency ? [["median", seconds(latency.median)], ["mean", seconds(latency.mean)],
-    ["95 %", seconds(latency.percentiles.p95)], ["fastest", seconds(latency.min)], ["slowest", seconds(latency.max)],
-    ["runs", `${latency.count}`], ["runs a second", benchmark.inferences_per_second.toFixed(1)]] : [];
+    ["p95", seconds(latency.percentiles.p95)], ["min", seconds(latency.min)], ["max", seconds(latency.max)],
+    ["runs", `${latency.count}`], ["inferences a second", benchmark.inferences_per_second.toFixed(1)]] : [];
   if (benchmark.signature !== null) pairs.unshift(["signature", benchmark.signature]);
   if (benchmark.tokens_per_second !== null) pairs.push(["tokens a second", benchmark.tokens_per_second.toFixed(1)]);
-  pairs.push(["first run", seconds(benchmark.first_inference_seconds)], ["until ready", seconds(benchmark.init_seconds)]);
-  if (benchmark.peak_memory !== null) pairs.push(["most memory of the process", size(benchmark.peak_memory)]);
+  pairs.push(["first inference", seconds(benchmark.first_inference_seconds)], ["init", seconds(benchmark.init_seconds)]);
+  if (benchmark.peak_memory !== null) pairs.push(["peak memory", size(benchmark.peak_memory)]);
   return [h("div", { class: "facts" }, facts(pairs)),
-    benchmark.cautions.map((caution) => h("p", { class: "reason" }, caution)),
+    cautions(benchmark.cautions),
     runs.length > 1 ? drawing("Time of the runs", (width) => runsChart(width, runs, latency)) : null,
     runs.length && runs.length < latency.count ? h("p", { class: "muted" }, "Drawn: the fastest and the slowest run of each stretch.") : null,
     stageTable(benchmark),
@@ -180,20 +180,25 @@ const barCell = ({ share }) => {
 };
 
 const timeColumns = [
-  { title: "time a run", value: (n) => n.seconds, cell: (n) => seconds(n.seconds), isNumber: true },
+  { title: "a run", value: (n) => n.seconds, cell: (n) => seconds(n.seconds), isNumber: true },
   { title: "share", value: (n) => n.share, cell: barCell, class: "share", isNumber: true },
 ];
 
-const typeColumns = [{ title: "operator", value: (n) => n.type },
-  { title: "count", value: (n) => n.count, isNumber: true }, ...timeColumns];
+const typeColumns = [{ title: "node type", value: (n) => n.type, cell: (n) => operator(n.type) }, ...timeColumns,
+  { title: "count", value: (n) => n.count, isNumber: true }];
 
 const nodeColumns = (view, go) => [
-  { title: "operator", value: (n) => n.type },
+  { title: "node type", value: (n) => n.type, cell: (n) => operator(n.type) },
+  ...timeColumns,
   { title: "nodes", value: (n) => n.nodes[0] ?? -1, class: "wide", cell: (n) => nodesLink(n, view, go) },
   { title: "runs on", value: (n) => n.delegate ?? report.host, class: "nowrap" },
-  { title: "times a run", value: (n) => n.times, cell: (n) => figure(n.times), isNumber: true },
-  ...timeColumns,
+  { title: "calls", value: (n) => n.times, cell: (n) => figure(n.times), isNumber: true },
 ];
+
+// An operator's name, which may break between its words where a column is narrow.
+const operator = (name) => name.split(/(?<=\+)|(?<=_)(?=[A-Z]{3})/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+
+const cautions = (texts) => texts.map((text) => h("p", { class: "reason" }, `caution: ${text}`));
 
 // A button that marks nodes in the graph.
 function nodesLink({ subgraph, nodes }, view, go) {
@@ -217,11 +222,11 @@ function runsChart(width, runs, { count: number, max, median }) {
 }
 
 function stageTable({ stages }) {
-  return table("Until the model is ready, and after", [
-    { title: "stage", value: (s) => s.name },
+  return table("Stages", [
+    { title: "stage", value: (s) => (s.name === "invoke" ? "all runs" : s.name) },
     { title: "time", value: (s) => s.seconds, cell: (s) => seconds(s.seconds), isNumber: true },
     { title: "memory after", value: (s) => s.memory ?? -1, cell: (s) => size(s.memory), isNumber: true },
-    { title: "most memory", value: (s) => s.peak ?? -1, cell: (s) => size(s.peak), isNumber: true },
+    { title: "peak", value: (s) => s.peak ?? -1, cell: (s) => size(s.peak), isNumber: true },
   ], stages);
 }
 
@@ -238,12 +243,16 @@ function verdictSection() {
     h("p", {}, `${found.one.name}: ${seconds(found.one.median)}. Ratio: its time by that of the other, below 1 it is faster; the interval holds 95 % of bootstrap resamples of ${count(found.blocks, "block")}. Beside itself it is ${spread(found.control)}.`),
     drawing("Ratio of times with its interval, beside each other set-up", (width) => ratioChart(width, rows)),
     table(`${found.one.name} is`, [
-      { title: "beside", value: (t) => t.name, class: "wide" },
+      { title: "set-up", value: (t) => t.name, class: "wide" },
+      { title: "threads", isNumber: true, value: (t) => t.threads ?? -1, cell: (t) => t.threads ?? "-" },
       { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },
       found.one.tokens_per_second === null ? null : { title: "tokens a second", isNumber: true, value: (t) => t.tokens_per_second ?? -1, cell: (t) => t.tokens_per_second?.toFixed(1) ?? "-" },
       { title: "ratio [95 %]", isNumber: true, value: (t) => t.verdict?.ratio.value ?? -1, cell: (t) => t.verdict ? spread(t.verdict.ratio) : "-" },
       { title: "verdict", value: (t) => t.words ?? t.error, class: "wide" },
-    ].filter(Boolean), found.others));
+    ].filter(Boolean), found.others),
+    cautions([...found.cautions, ...judged.filter((t) => t.warning).map((t) => `${t.name}: ${t.warning}`)]),
+    judged.filter(({ verdict }) => verdict.word === "too noisy").map((t) => h("p", { class: "muted" },
+      `${t.name}: too noisy, since faster or slower needs the whole interval beyond the noise floor, ${(100 * t.verdict.floor).toFixed(1)} % from 1.`)));
 }
 
 const ROW = 34; // pixels
@@ -281,51 +290,72 @@ const figure = (value) => {
 // Infinite noise comes as null: values that are NaN or infinite on one side only.
 const isKnown = (way) => "noise" in way;
 const noiseOf = (way) => (way.noise === null ? Infinity : way.noise ?? 0);
-const own = (layer) => (isKnown(layer.same_inputs) ? layer.same_inputs : layer.drift);
+const own = (layer) => (report.differences.same_inputs_say_more ? layer.same_inputs : layer.drift);
 
 function differenceSection(view, go) {
   const found = report.differences;
   if (!found) return null;
-  const known = found.layers.filter((layer) => isKnown(layer.drift) || isKnown(layer.same_inputs));
-  const unknown = found.layers.length - known.length;
-  const worst = [...known].sort((a, b) => noiseOf(own(b)) - noiseOf(own(a)));
+  const worst = found.worst_first.map((i) => found.layers[i]);
+  const known = [...found.worst_first].sort((a, b) => a - b).map((i) => found.layers[i]);
+  const areSame = known.length > 0 && known.every((layer) => !noiseOf(layer.drift) && !noiseOf(own(layer)));
+  const ways = found.same_inputs_say_more ? [["drift", "drift"], ["same_inputs", "same inputs"]] : [["drift", "drift"]];
   return h("section", { id: "differences" }, h("h2", {}, "Differences"),
-    h("p", {}, `${found.test} against ${found.reference}, ${count(found.runs, "run")}. Noise is the difference's energy as a share of the signal, in the worst run: in drift each side goes on with its own values, with the same inputs each partition gets those of the reference.`),
+    found.verdict ? h("p", {}, h("strong", {}, found.verdict.text)) : null,
+    h("p", {}, `${found.test} against ${found.reference}, ${count(found.runs, "run")}.`),
     found.notes.map((note) => h("p", { class: "muted" }, note)),
-    unknown ? h("p", { class: "muted" }, `${count(unknown, "tensor")} inside of partitions, which nothing computes, left out.`) : null,
-    worst.length && !noiseOf(worst[0].drift) && !noiseOf(own(worst[0])) ? h("p", {}, h("strong", {}, "Every tensor is the same, value for value.")) : [
-      key([["dot drift", "drift"], ["dot same", "same inputs"]]),
-      drawing("Noise of every layer, in execution order", (width) => noiseChart(width, known))],
-    differenceTable(worst, view, go));
+    found.outputs ? outputParts(found) : null, (found.alone ?? []).map((text) => h("p", {}, text)),
+    areSame ? h("p", {}, h("strong", {}, "Every tensor is the same, value for value.")) : known.length ? [
+      key(ways.map(([name, word]) => [`dot ${name}`, word])),
+      drawing("Noise of every layer, in execution order", (width) => noiseChart(width, known, ways)),
+      h("p", { class: "muted" }, `${found.figures} Noise is the difference's energy as a share of the signal, in the worst run.`)] : null,
+    known.length ? layerTable(worst, ways, view, go) : null,
+    found.left_out.map((text) => h("p", { class: "muted" }, text)));
 }
 
-function noiseChart(width, layers) {
+function outputParts(found) {
+  const short = shortNames(found.outputs.map((o) => o.name));
+  return [table("Outputs", [
+    { title: "name", value: (o) => o.name, cell: (o) => named(o.name, short) },
+    { title: "type", value: (o) => o.type },
+    { title: "max", isNumber: true, value: (o) => o.max ?? -1, cell: (o) => figure(o.max) },
+    { title: "SNR dB", isNumber: true, value: (o) => o.snr_db ?? -1, cell: (o) => o.max === 0 ? "inf" : figure(o.snr_db) },
+    { title: "unequal", isNumber: true, value: (o) => o.unequal },
+  ], found.outputs), found.outputs.flatMap((o) => o.facts.map((fact) => h("p", {}, named(o.name, short), `: ${fact}`)))];
+}
+
+function noiseChart(width, layers, ways) {
   const shown = (way) => Math.min(Math.max(noiseOf(way), QUIETEST), 10);
   const x = d3.scaleLinear([0, Math.max(layers.length, 1)], [0, 1]);
   const y = d3.scaleLog([QUIETEST, 10], [0, 1]);
   const { root, plot } = chart(width, 260, x, y, "tensor, in execution order", { x: whole, y: (v) => Number.isInteger(Math.log10(v) / 2) ? v.toExponential(0) : "" });
   layers.forEach((layer, i) => {
-    for (const [way, name] of [[layer.drift, "drift"], [layer.same_inputs, "same"]]) {
+    for (const [name] of ways) {
+      const way = layer[name];
       if (!isKnown(way)) continue;
       const title = `${layer.node} ${layer.op}, ${layer.name}\nnoise ${figure(way.noise)}, greatest difference ${figure(way.max)}`;
-      plot.append(svg("circle", { class: `dot ${name}`, cx: x(i + 0.5), cy: y(shown(way)), r: 3 }, svg("title", {}, title)));
+      plot.append(svg("circle", { class: `dot ${name}`, cx: x(i + 0.5), cy: y(shown(way)), r: name === "drift" ? 4 : 2.5 }, svg("title", {}, title)));
     }
   });
   return root;
 }
 
-function differenceTable(layers, view, go) {
-  const note = (l) => l.same_inputs.note || l.drift.note || "", short = shortNames(layers.map((l) => l.name));
-  const way = (name, title) => [
-    { title: `noise, ${title}`, isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => isKnown(l[name]) ? l[name].noise === null ? "∞" : figure(l[name].noise) : "-" },
-    { title: `greatest, ${title}`, isNumber: true, value: (l) => l[name].max ?? -1, cell: (l) => figure(l[name].max) },
+const LAYER_ORDER = { alone: "those first that add most noise themselves", exposed: "by noise on the same inputs", boundaries: "by noise on the same inputs" };
+
+// The columns are those of `diff --layers`, the most important ones first, for narrow windows.
+function layerTable(layers, ways, view, go) {
+  const found = report.differences, note = (l) => l.same_inputs.note || l.drift.note || "", short = shortNames(layers.map((l) => l.name));
+  const decibels = (way) => !isKnown(way) ? "-" : way.noise === 0 ? "inf" : figure(way.snr_db);
+  const columns = ([name, word]) => [
+    { title: word, isNumber: true, value: (l) => l[name].max ?? -1,
+      cell: (l) => l[name].is_off ? h("strong", { class: "problem" }, figure(l[name].max)) : figure(l[name].max) },
+    { title: name === "drift" ? "drift dB" : "same dB", isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => decibels(l[name]) },
   ];
-  return table("Layers, those first that add most noise themselves", [
+  return table(`Layers, ${found.same_inputs_say_more ? LAYER_ORDER[found.inner] : "by noise of their drift"}`, [
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
-    { title: "operator", value: (l) => l.op },
-    { title: "tensor", value: (l) => l.name, cell: (l) => named(l.name, short), class: "wide" },
+    { title: "operator", value: (l) => l.op, cell: (l) => operator(l.op) },
+    ...[...ways].reverse().flatMap(columns),
+    { title: "name", value: (l) => l.name, cell: (l) => named(l.name, short), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
-    ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
     layers.some(note) ? { title: "note", value: note, cell: note } : null,
   ].filter(Boolean), layers);
 }

@@ -96,12 +96,16 @@ function heats(report) {
     const noises = new Map();
     for (const layer of report.differences.layers) {
       const way = own(layer), key = `${layer.subgraph} ${layer.node}`;
-      if (isKnown(way)) noises.set(key, Math.max(noises.get(key) ?? 0, noiseOf(way)));
+      if (!isKnown(way)) continue;
+      const before = noises.get(key) ?? { noise: 0, isOff: false };
+      noises.set(key, { noise: Math.max(before.noise, noiseOf(way)), isOff: before.isOff || way.is_off !== false && noiseOf(way) > 0 });
     }
-    if (noises.size) found.push({ word: "difference", scale: "by the logarithm", ends: extent([...noises.values()]),
-      told: (noise) => `noise ${noise === Infinity ? "∞" : figure(noise)}`, of: (subgraph, index) => noises.get(`${subgraph} ${index}`),
-      shown: (noise) => noise === Infinity ? "infinite noise" : `noise ${figure(noise)}`,
-      share: (noise) => noise > 0 ? Math.min(1, Math.max(FAINTEST, 1 + Math.log10(noise) / 6)) : 0 });
+    const [low, high] = extent([...noises.values()].map(({ noise }) => noise)), isAnyOff = [...noises.values()].some(({ isOff }) => isOff);
+    if (noises.size) found.push({ word: "difference", scale: "by the logarithm; palest within the numerics profile",
+      ends: [{ noise: low, isOff: false }, { noise: high, isOff: isAnyOff }],
+      told: ({ noise }) => `noise ${noise === Infinity ? "∞" : figure(noise)}`, of: (subgraph, index) => noises.get(`${subgraph} ${index}`),
+      shown: ({ noise }) => noise === Infinity ? "infinite noise" : `noise ${figure(noise)}`,
+      share: ({ noise, isOff }) => noise > 0 ? (isOff ? Math.min(1, Math.max(2 * FAINTEST, 1 + Math.log10(noise) / 6)) : FAINTEST) : 0 });
   }
   return found;
 }

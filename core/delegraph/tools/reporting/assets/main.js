@@ -3,13 +3,36 @@
 const report = JSON.parse(document.getElementById("data").textContent);
 
 function head() {
-  const pairs = [["file", size(report.bytes)], ["constants", size(report.constant_bytes)],
+  const pairs = [["file", size(report.bytes)], ["constants", size(report.constant_bytes)], ...figures(),
     ["operators", report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0).toLocaleString("en")]];
   if (report.subgraphs.length > 1) pairs.push(["subgraphs", `${report.subgraphs.length}`]);
+  pairs.push(...ends("input"), ...ends("output"));
   if (report.description) pairs.push(["description", report.description]);
   return [h("h1", {}, report.model), h("p", { class: "summary" }, report.summary),
     report.problem ? h("div", { class: "problem", role: "alert" }, report.problem.map((line) => h("p", {}, line))) : null,
     facts(pairs)].filter(Boolean);
+}
+
+// Parameters, arithmetic and quantization, as `inspect` has them.
+function figures() {
+  const found = [["parameters", report.parameters], ["MACs", report.macs]].filter(([, n]) => n).map(([word, n]) => [word, amount(n)]);
+  return report.quantization ? [...found, ["quantization", report.quantization]] : found;
+}
+
+const amount = (n) => {
+  const power = Math.min(3, Math.floor(Math.log10(n) / 3));
+  return power ? `${(n / 1000 ** power).toFixed(1)} ${" kMG"[power]}` : `${n}`;
+};
+
+const MOST_ENDS = 4; // inputs or outputs in the head; a language model has dozens
+
+// Name, type and shape of the inputs or outputs of the subgraph that is shown first.
+function ends(word) {
+  const { [`${word}s`]: indices, tensors } = report.subgraphs[report.signatures.find((s) => s.name === report.signature)?.subgraph ?? 0];
+  const name = (i) => tensors[i].name || `tensor ${i}`, short = shortNames(indices.map(name));
+  const told = indices.slice(0, MOST_ENDS).map((i) => [h("bdi", {}, named(name(i), short)), ` ${tensors[i].type} ${shapeOf(tensors[i])}`]);
+  const rest = indices.length - told.length;
+  return indices.length ? [[indices.length > 1 ? `${word}s` : word, [...told.flatMap((each, i) => (i ? ["; ", ...each] : each)), rest > 0 ? `; ${rest} more` : ""]]] : [];
 }
 
 // Stretches of the plan in execution order; a partition shows its nodes in the graph.

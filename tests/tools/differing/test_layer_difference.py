@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.schema.options import Conv2DOptions
+from delegraph.testing import constant, graph_model, tensor
+from delegraph.tools import diff_layers
+from support.layer_models import WrongProduct, file, greatest, setup_of
+from support.seeded_faults import with_kernel
+
+
+def test_the_wrong_node_is_first_by_what_it_adds_itself(chain: str) -> None:
+    found = diff_layers(setup_of(chain, "delegraph", with_kernel(WrongProduct)()), runs=1)
+    assert found.inner == "alone"
+    assert found.same_inputs_say_more
+    assert found.worst_first()[0].node == 1
+    assert greatest(found.worst_first()[1].same_inputs) == 0
+
+
+def test_one_partition_on_the_inputs_of_the_model_says_no_more_than_drift(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff_layers(wrong, inner="exposed", runs=1)
+    assert not found.same_inputs_say_more
+    assert greatest(found.worst_first()[0].drift)
+
+
+def test_the_official_compiled_model_exposes_tensors_by_default(chain: str) -> None:
+    pytest.importorskip("ai_edge_litert")
+    assert diff_layers(setup_of(chain, "litert2"), runs=1).inner == "exposed"
+
+
+def test_constants_that_are_equal_are_not_shown(tmp_path: Path) -> None:
+    nodes: list[Any] = [
+        ("DEQUANTIZE", "half", "w"),
+        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
+    tensors = {
+        "x": tensor((1, 2, 2, 3)),
+        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
+        "w": tensor((1, 1, 1, 3)),
+        "bias": constant(np.ones(1, np.float32)),
+        "y": tensor((1, 2, 2, 1)),
+    }
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    found = diff_layers(setup_of(model, "delegraph"), runs=1)
+    assert [layer.is_equal_constant for layer in found.layers] == [True, False]
+    assert [layer.name for layer in found.shown()] == ["y"]
