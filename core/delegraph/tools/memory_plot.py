@@ -119,7 +119,8 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     axes.set_xlim(0, nodes)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)
     axes.set(xlabel=f"{report.unit} of the execution plan", ylabel=f"offset in the arena, {unit}")
-    axes.set_title(f"{title}: {result.bytes:,} bytes by planner {result.planner}")
+    computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
+    axes.set_title(f"{title}: {result.bytes:,} bytes by planner {result.planner}{computed}")
     return figure
 
 
