@@ -245,10 +245,12 @@ _PAIR = r"\{'?([^'{}]+?)'?: ([^{}]+)\}"
 _ARGUMENTS = {
     rf"\binputs={_PAIR}": r"--input-column \1=\2",
     rf"\boutputs={_PAIR}": r"--output-column \1=\2",
+    r"\brequire='full'": "--require full",
+    r"\bdelegates=\['([^']+)'\]": r"--delegate \1",
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
 }
-"""Patterns of arguments of ``Predictor`` and its jobs, with the options that mean the same."""
+"""Patterns of arguments with their values, with the options that mean the same."""
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
