@@ -113,6 +113,7 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 _OTHER_NAMES = {
     "--against": "--reference",
     "--arena": "--budget",
+    "--image": "--input",
     "--num-runs": "--runs",
     "--reference": "--against",
 }
