@@ -217,7 +217,7 @@ def test_a_missing_matplotlib_is_told_before_any_work(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ran = delegraph("memory", DIGITS, "--draw", "plan.png")
     assert (ran.code, ran.out) == (2, "")
-    assert '--draw needs matplotlib: pip install "delegraph[plot]"' in ran.err
+    assert 'needs matplotlib: pip install "delegraph[plot]"; .svg and .html need nothing' in ran.err
 
 
 def test_a_picture_that_cannot_be_drawn_is_told_before_any_work(
