@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from delegraph.cli.answers.arena_chart import arena_chart
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table, print_title, size
 from delegraph.quantities import percent, plural
-from delegraph.tools.memory_report import OWN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,6 +83,8 @@ class MemoryAnswer:
     @property
     def chosen(self) -> PlannerResult:
         """Result of the requested planner, or of the interpreter's own."""
+        from delegraph.tools.memory_report import OWN  # lazy: the help needs no NumPy
+
         return self.subject.result_of(OWN if self.planner == "all" else self.planner)
 
     @property
