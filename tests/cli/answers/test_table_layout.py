@@ -87,5 +87,5 @@ def test_a_sentence_keeps_its_width_where_other_columns_shrink_or_go(width: int)
 
 
 def test_a_shortened_list_of_names_keeps_its_bracket() -> None:
-    names = [f"[network/expanded_conv_{i}/weights;network/bias_{i}/add]:{i}" for i in range(3)]
+    names = [f"[network/block/expanded_conv_{i}/project/weights/bias]:{i}" for i in range(4)]
     assert all(name.startswith("[") for name in shortened_names(names, 28))
