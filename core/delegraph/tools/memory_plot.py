@@ -38,14 +38,15 @@ def draw_plan(
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
     caption = f"{title}: {result.bytes:,} bytes by planner {result.planner}{computed}"
     try:
-        if target.suffix == ".png":
+        suffix = target.suffix.lower()
+        if suffix == ".png":
             _figure(report, result, caption).savefig(target, dpi=110)
             return
         svg = plan_svg(report, result, caption)
         head = "<!doctype html>\n<meta charset='utf-8'>\n<title>memory plan</title>\n"
-        target.write_text(head + svg if target.suffix == ".html" else svg, encoding="utf-8")
+        target.write_text(head + svg if suffix == ".html" else svg, encoding="utf-8")
     except OSError as error:
-        raise ArgumentError(f"--draw {target}: {error.strerror or error}") from error
+        raise ArgumentError(f"{str(target)!r}: {error.strerror or error}") from error
 
 
 def require_drawable(path: str | os.PathLike[str]) -> Path:
@@ -56,13 +57,13 @@ def require_drawable(path: str | os.PathLike[str]) -> Path:
             the file is a ``.png``.
     """
     target = Path(path)
-    if target.suffix not in FORMATS:
-        raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
+    if target.suffix.lower() not in FORMATS:
+        raise ArgumentError(f"{str(target)!r}: expected a file ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
-        raise ArgumentError(f"--draw {target}: there is no folder {str(target.parent)!r}")
-    if target.suffix == ".png" and find_spec("matplotlib") is None:
+        raise ArgumentError(f"{str(target)!r}: there is no folder {str(target.parent)!r}")
+    if target.suffix.lower() == ".png" and find_spec("matplotlib") is None:
         raise ArgumentError(
-            '--draw FILE.png needs matplotlib: pip install "delegraph[plot]"; .svg and .html need '
+            'drawing a .png needs matplotlib: pip install "delegraph[plot]"; .svg and .html need '
             "nothing"
         )
     return target
