@@ -184,7 +184,7 @@ def test_errors_have_one_shape_in_json(
 def test_a_failed_check_stands_beside_the_answer_in_json(delegraph: Command) -> None:
     ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", "1K", "--json")
     assert (ran.code, ran.json["needed"]) == (1, 3072)
-    message = "over budget: 3072 bytes needed, 1024 allowed (core alone, planner best)"
+    message = "over budget: 3,072 bytes needed, 1,024 allowed (core alone, planner best)"
     assert ran.json["error"] == {"type": "CheckFailed", "message": message, "exit_code": 1}
 
 

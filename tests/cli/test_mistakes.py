@@ -33,6 +33,7 @@ MISTAKES = {
     "run FLOAT -d nosuch": NO_DELEGATE.format("nosuch"),
     "run FLOAT --input imag=0": r"'imag=0' \(did you mean 'image'\?\) names none of the inputs: ",
     "run FLOAT --input image=gone.png": "picture 'gone.png' cannot be read: No such file",
+    "run FLOAT --image cat.bmp": r"No such option '--image' \(did you mean '--input'\?\)",
     "run FLOAT --threads 0": "'--threads': 0 is out of range, expected at least 1",
     "run FLOAT --threads two": "'--threads': 'two' is no integer",
     "test nosuch": NO_DELEGATE.format("nosuch"),

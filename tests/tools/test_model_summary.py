@@ -4,8 +4,11 @@ import numpy as np
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.graph.loader import parse_model
+from delegraph.schema import tables
+from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
+from delegraph.tools.model_listing import list_tensors
 from delegraph.tools.model_summary import OperatorCount, summarize_model
 
 
@@ -70,3 +73,36 @@ def test_the_operators_this_runtime_has_run_with_delegraph() -> None:
     content = one_op_model("TFLite_Detection_PostProcess", [tensor((1,))], [tensor((1,))])
     (operator,) = summarize_model(parse_model(content)).operators
     assert (operator.package, operator.installed) == ("delegraph", True)
+
+
+def test_scales_of_blocks_are_no_parameters() -> None:
+    details = tables.BlockwiseQuantization(scales=1, block_size=32)
+    weights = TensorDef(
+        (2, 32),
+        TensorType.INT8,
+        tables.QuantizationParameters(details=details),
+        np.ones(64, np.uint8),
+    )
+    inputs = [weights, constant(np.ones((2, 1), np.float16))]
+    summary = summarize_model(parse_model(one_op_model("MyOp", inputs, [tensor((1,))])))
+    assert (summary.parameters, summary.constants) == (64, 2)
+
+
+def test_zeros_that_a_sparse_constant_leaves_out_are_told() -> None:
+    sparse = tables.SparsityParameters(
+        traversal_order=(0, 1),
+        dim_metadata=(
+            tables.DimensionMetadata(dense_size=2),
+            tables.DimensionMetadata(
+                format=DimensionType.SPARSE_CSR,
+                array_segments=tables.Int32Vector(values=np.array([0, 1, 2], np.int32)),
+                array_indices=tables.Int32Vector(values=np.array([3, 0], np.int32)),
+            ),
+        ),
+    )
+    data = np.ones(2, np.float32).view(np.uint8)
+    weights = TensorDef((2, 4), TensorType.FLOAT32, None, data, sparsity=sparse)
+    model = parse_model(one_op_model("DENSIFY", [weights], [tensor((2, 4))]))
+    summary = summarize_model(model)
+    assert (summary.sparse_constants, summary.sparsity) == (1, 0.75)
+    assert [each.sparsity for each in list_tensors(model)] == [0.75, None]

@@ -117,6 +117,7 @@ _OTHER_NAMES = {
     "--arena": "--budget",
     "--atol": "--tolerance",
     "--html": "--output",
+    "--image": "--input",
     "--num-runs": "--runs",
     "--reference": "--against",
     "--rtol": "--tolerance",
@@ -273,6 +274,7 @@ _DELEGATE, _DELEGATE_OPTION = r"\bdelegates=\['([^']+)'\]", r"-d \1"
 _ARGUMENTS = {
     rf"\binputs={_PAIR}": r"--input-column \1=\2",
     rf"\boutputs={_PAIR}": r"--output-column \1=\2",
+    r"\brequire='full'": "--require full",
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
     _DELEGATE: _DELEGATE_OPTION,

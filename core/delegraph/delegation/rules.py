@@ -12,11 +12,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
-from delegraph.delegation.placement import Placement, node_numbers, refusals_in_words
+from delegraph.delegation.placement import (
+    NodePlacement,
+    Placement,
+    node_numbers,
+    refusals_in_words,
+)
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.lazy_dataclass import dataclass
 
 RuleAction = Literal["exclude", "pin"]
+
+_MOST_REASONS, _MOST_OPERATORS, _MOST_RANGES = 4, 4, 8
+"""Number of reasons, of a reason's operators, and of its ranges of nodes, that an error has."""
 
 _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
@@ -149,33 +157,44 @@ def require_full(placement: Placement) -> None:
     behind = [node for node in nodes if node.delegate is None or node.is_by_default]
     if not behind:
         return
-    groups: dict[tuple[str, int, str], list[int]] = {}
+    if not placement.requested_delegates:
+        default = placement.default_delegate
+        more = "" if default is None else f": add delegates=[{default!r}]"
+        raise PlacementError(f"require='full' is about named delegates, and none is named{more}")
+    groups: dict[tuple[int, str], list[NodePlacement]] = {}
     for node in behind:
         reason = refusals_in_words(node, placement.delegates)
-        groups.setdefault((node.op, node.subgraph, reason), []).append(node.index)
+        groups.setdefault((node.subgraph, reason), []).append(node)
     several = len({node.subgraph for node in placement.nodes}) > 1
     lines = [
-        f"{op} ({_where(nodes, subgraph if several else None)}: {reason})"
-        for (op, subgraph, reason), nodes in groups.items()
+        f"{_operators(group)} ({_where(group, subgraph if several else None)}: {reason})"
+        for (subgraph, reason), group in groups.items()
     ]
     count = len(behind)
     raise PlacementError(
         f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind: "
-        + shortened(lines)
+        + shortened(lines, _MOST_REASONS)
     )
 
 
-def shortened(phrases: list[str], limit: int = 8) -> str:
-    """Join *phrases* with ``;``; only the first *limit* are written, the others counted."""
+def shortened(phrases: list[str], limit: int = 8, separator: str = "; ") -> str:
+    """Join *phrases*; only the first *limit* are written, the others counted."""
     shown = phrases[:limit]
     if len(phrases) > limit:
         shown.append(f"and {len(phrases) - limit} more")
-    return "; ".join(shown)
+    return separator.join(shown)
 
 
-def _where(nodes: list[int], subgraph: int | None) -> str:
+def _operators(nodes: Iterable[NodePlacement]) -> str:
+    """Text of the operators of *nodes*, each once."""
+    return shortened(list(dict.fromkeys(node.op for node in nodes)), _MOST_OPERATORS, ", ")
+
+
+def _where(nodes: list[NodePlacement], subgraph: int | None) -> str:
     where = "" if subgraph is None else f" of subgraph {subgraph}"
-    return f"node{'s' * (len(nodes) != 1)} {node_numbers(nodes)}{where}"
+    ranges = node_numbers(node.index for node in nodes).split(", ")
+    numbers = shortened(ranges, _MOST_RANGES, ", ")
+    return f"node{'s' * (len(nodes) != 1)} {numbers}{where}"
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:

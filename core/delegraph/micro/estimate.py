@@ -9,6 +9,7 @@ from delegraph.graph.model import Model
 from delegraph.micro.allocator import MicroAllocator, PlannerKind
 from delegraph.micro.kernel_memory import kernel_memory
 from delegraph.micro.layout import Layout
+from delegraph.micro.supported_operators import unsupported_operators
 from delegraph.micro.targets import ARENA_ALIGNMENT, TARGET_32, MicroTarget
 
 _LARGEST = 2**40
@@ -21,21 +22,27 @@ class ArenaEstimate:
     """Number of arena bytes that a model needs on a device, with the parts.
 
     Attributes:
-        total_bytes: size of the smallest sufficient arena. It may exceed head and tail together,
-            because the planner's working memory needs room while it plans.
+        total_bytes: size of the smallest sufficient arena, a multiple of 16; the sum of head,
+            tail and free bytes.
         head_bytes: size of the plan of tensors and scratch buffers; exact.
         tail_bytes: size of variables (exact) and structures (estimated).
+        free_bytes: number of bytes between head and tail, which the planner needs while it plans.
         uncertainty_bytes: largest expected error of the total: 15 bytes for the alignment of the
             arena, 3 % of the structures, and 64 bytes for each operator with an unknown kernel.
         unknown_operators: sorted names of the operators with unknown kernels. Their scratch memory
             is unknown and not included in the uncertainty.
+        unsupported_operators: sorted operators that TFLM cannot run; with the types of the first
+            inputs if it has the operator in other types. The sizes are those that the model would
+            need if TFLM ran them.
     """
 
     total_bytes: int
     head_bytes: int
     tail_bytes: int
+    free_bytes: int
     uncertainty_bytes: int
     unknown_operators: tuple[str, ...]
+    unsupported_operators: tuple[str, ...]
 
 
 def estimate_arena(
@@ -53,13 +60,14 @@ def estimate_arena(
         StateError: the model has more buffers than the linear planner accepts.
     """
     head, tail = _parts(model, _LARGEST, target, planner)
-    low, high = 0, 2 * (head + tail) + 4096 * (1 + _node_count(model))
+    low, high = 0, (2 * (head + tail) + 4096 * (1 + _node_count(model))) // ARENA_ALIGNMENT
     while low < high:
         middle = (low + high) // 2
-        if _fits(model, middle, target, planner):
+        if _fits(model, middle * ARENA_ALIGNMENT, target, planner):
             high = middle
         else:
             low = middle + 1
+    total = high * ARENA_ALIGNMENT  # the tail's padding depends on where the arena ends
     unknown = [
         operator.name
         for subgraph in model.subgraphs
@@ -68,7 +76,13 @@ def estimate_arena(
     ]
     spread = int(_UNCERTAIN_SHARE * tail) + _UNKNOWN_KERNEL_SPREAD * len(unknown)
     return ArenaEstimate(
-        high, head, tail, ARENA_ALIGNMENT - 1 + spread, tuple(sorted(set(unknown)))
+        total_bytes=total,
+        head_bytes=head,
+        tail_bytes=tail,
+        free_bytes=total - head - tail,
+        uncertainty_bytes=ARENA_ALIGNMENT - 1 + spread,
+        unknown_operators=tuple(sorted(set(unknown))),
+        unsupported_operators=unsupported_operators(model),
     )
 
 

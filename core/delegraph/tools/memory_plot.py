@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.memory_report import MemoryReport, PlannerResult
+from delegraph.tools.memory_svg import plan_svg
 
 FORMATS = (".svg", ".png", ".html")
 """Suffixes of files to which a plan can be drawn."""
@@ -19,7 +18,6 @@ _WIDTH, _HEIGHT = 12.0, 6.5  # inches
 _LETTER = 0.08  # width of a letter in inches
 _BRIGHT = 0.6  # share of the colour map from which black letters read better than white ones
 _UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
-_SVG = "http://www.w3.org/2000/svg"
 
 
 def draw_plan(
@@ -37,13 +35,14 @@ def draw_plan(
         ArgumentError: as for :func:`require_drawable`, or the file cannot be written.
     """
     target = require_drawable(path)
-    figure = _figure(report, result, title)
+    computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
+    caption = f"{title}: {result.bytes:,} bytes by planner {result.planner}{computed}"
     try:
         suffix = target.suffix.lower()
         if suffix == ".png":
-            figure.savefig(target, dpi=110)
+            _figure(report, result, caption).savefig(target, dpi=110)
             return
-        svg = _with_tooltips(figure, report, result)
+        svg = plan_svg(report, result, caption)
         head = "<!doctype html>\n<meta charset='utf-8'>\n<title>memory plan</title>\n"
         target.write_text(head + svg if suffix == ".html" else svg, encoding="utf-8")
     except OSError as error:
@@ -54,15 +53,19 @@ def require_drawable(path: str | os.PathLike[str]) -> Path:
     """Return *path* if a plan can be drawn to it.
 
     Raises:
-        ArgumentError: the file has another suffix, or its folder or matplotlib is missing.
+        ArgumentError: the file has another suffix, or its folder is missing; or matplotlib is, and
+            the file is a ``.png``.
     """
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise ArgumentError(f"{str(target)!r}: expected a file ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
         raise ArgumentError(f"{str(target)!r}: there is no folder {str(target.parent)!r}")
-    if find_spec("matplotlib") is None:
-        raise ArgumentError('drawing a plan needs matplotlib: pip install "delegraph[plot]"')
+    if target.suffix.lower() == ".png" and find_spec("matplotlib") is None:
+        raise ArgumentError(
+            'drawing a .png needs matplotlib: pip install "delegraph[plot]"; .svg and .html need '
+            "nothing"
+        )
     return target
 
 
@@ -75,7 +78,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     colours = colormaps["viridis"]
-    for i, (tensor, offset) in enumerate(zip(report.tensors, result.offsets, strict=True)):
+    for tensor, offset in zip(report.tensors, result.offsets, strict=True):
         width, height, bottom = (
             tensor.last - tensor.first + 1,
             tensor.bytes / bytes_of_unit,
@@ -83,7 +86,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
         )
         share = tensor.bytes / top
         shade = 0.35 + 0.6 * min(share * 2, 1)
-        (box,) = axes.bar(
+        axes.bar(
             tensor.first,
             height,
             width,
@@ -93,7 +96,6 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
             edgecolor="white",
             linewidth=0.5,
         )
-        box.set_gid(f"tensor{i}")
         label = _label(tensor.made_by, width / nodes, share)
         if label:
             axes.annotate(
@@ -120,7 +122,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     axes.set_xlim(0, nodes)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)
     axes.set(xlabel=f"{report.unit} of the execution plan", ylabel=f"offset in the arena, {unit}")
-    axes.set_title(f"{title}: {result.bytes:,} bytes by planner {result.planner}")
+    axes.set_title(title)
     return figure
 
 
@@ -129,23 +131,3 @@ def _label(name: str, width: float, height: float) -> str:
     sides = (width * _WIDTH, height * _HEIGHT)
     fits = max(sides) >= _LETTER * len(name) and min(sides) >= 2 * _LETTER
     return name if fits else ""
-
-
-def _with_tooltips(figure: Any, report: MemoryReport, result: PlannerResult) -> str:
-    """Return the figure as SVG, with a title for each box."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg")
-    ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(buffer.getvalue())
-    for group in root.iter(f"{{{_SVG}}}g"):
-        name = group.get("id", "")
-        if not name.startswith("tensor"):
-            continue
-        i = int(name.removeprefix("tensor"))
-        tensor, offset = report.tensors[i], result.offsets[i]
-        title = ElementTree.SubElement(group, f"{{{_SVG}}}title")
-        title.text = (
-            f"tensor {tensor.index} {tensor.name} of {tensor.made_by}: {tensor.bytes} bytes at "
-            f"{offset}, {report.unit}s {tensor.first} to {tensor.last}"
-        )
-    return ElementTree.tostring(root, encoding="unicode")

@@ -27,10 +27,13 @@ from delegraph.memory import (
     usage_records,
 )
 from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
+from delegraph.operators.tensor import AllocationType
 from delegraph.runtime.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph.operators.tensor import Tensor
 
 DEFAULT_ALIGNMENT = 64
 """Number of bytes to which the runtime's tensors are aligned."""
@@ -43,6 +46,18 @@ IN_PLACE = (OWN, "tflite")
 
 Records = Sequence[TensorUsageRecord]
 Plan = Callable[[Records, int], OffsetsAssignment]
+
+
+_LITERT_TEMPORARIES = """
+    ADD_N BATCH_MATMUL BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN CONV_2D CONV_3D
+    CONV_3D_TRANSPOSE LSTM MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD RFFT2D RNN
+    STABLEHLO_REDUCE_WINDOW SUM SVDF TFLite_Detection_PostProcess TRANSPOSE_CONV
+    UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN
+"""
+"""Operators whose kernels in LiteRT add temporaries to its arena.
+
+FULLY_CONNECTED and DEPTHWISE_CONV_2D do so with float inputs and integer weights alone.
+"""
 
 
 @dataclass(frozen=True)
@@ -132,11 +147,15 @@ class MemoryReport(JsonRecord):
         results: result of each requested planner.
         peak: point at which most memory is in use; None if no tensor is in the arena.
         persistent_bytes: bytes of variables, which share no memory.
+        constant_bytes: bytes of tensors that are computed once, as float16 weights as float32. They
+            are kept beside the arena, and share no memory.
         is_complete: whether all shapes were known; otherwise the report ends at the first unknown
             shape.
         alignment: number of bytes of which all offsets are multiples.
         is_by_node: whether each position in the execution plan is the index of the node there. It
             is not with partitions.
+        not_counted: sorted operators of the plan whose kernels in LiteRT ask for temporaries, which
+            are tensors of LiteRT's arena that no plan here has.
     """
 
     json_properties: ClassVar = {"lower_bound": "bound"}
@@ -146,9 +165,11 @@ class MemoryReport(JsonRecord):
     results: tuple[PlannerResult, ...] = field(metadata={"json_key": "planners"})
     peak: Peak | None
     persistent_bytes: int
+    constant_bytes: int
     is_complete: bool
     alignment: int
     is_by_node: bool
+    not_counted: tuple[str, ...]
 
     @property
     def bound(self) -> int:
@@ -293,9 +314,18 @@ def memory_report(
         tuple(_result(name, graph, records, indices, alignment) for name in names),
         _peak(records, indices_of_nodes, operators, alignment, partitions),
         subgraph.memory.arena_bytes[1],
+        _constant_bytes(subgraph.tensors),
         not subgraph.has_dynamic_tensors,
         alignment,
         indices_of_nodes == list(range(len(nodes))),
+        tuple(sorted(set(_LITERT_TEMPORARIES.split()).intersection(operators))),
+    )
+
+
+def _constant_bytes(tensors: Sequence[Tensor]) -> int:
+    """Number of bytes of the tensors that the runtime computed while it prepared their nodes."""
+    return sum(
+        tensor.bytes for tensor in tensors if tensor.allocation_type is AllocationType.PERSISTENT_RO
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP
-from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.schema.enums import TensorType
@@ -18,6 +18,9 @@ _PLAIN_INTEGERS = frozenset(
     {TensorType.BOOL, TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64}
 )
 """Types whose constants are sizes, axes and indices, unless they have scales, as biases do."""
+
+_NEARLY_ALL = 0.999
+"""Share of the arithmetic above which the rest is left out of a model's quantization in words."""
 
 _LSTM = frozenset({"LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"})
 
@@ -29,8 +32,8 @@ class TypeCount:
     Attributes:
         type: element type as the schema calls it.
         constants: number of constant tensors.
-        parameters: number of learnt values; sizes, axes, indices and compiled partitions do not
-            count.
+        parameters: number of learnt values; sizes, axes, indices, scales of other constants and
+            compiled partitions do not count. Zeros that a sparse constant leaves out count.
         bytes: number of bytes of the constants. A buffer that several constants share counts once,
             here and in ``parameters``.
     """
@@ -76,15 +79,28 @@ def count_types(model: Model) -> tuple[TypeCount, ...]:
         for operator in subgraph.operators
         if operator.name == CUSTOM_OP and operator.is_custom and operator.inputs
     }
-    for tensor in (t for s in model.subgraphs for t in s.tensors if t.data is not None):
-        found[tensor.type.name].append(tensor)
+    tensors = [tensor for subgraph in model.subgraphs for tensor in subgraph.tensors]
+    blockwise = {
+        tensor.quantization.scales.ctypes.data
+        for tensor in tensors
+        if tensor.quantization is not None and tensor.quantization.block_size
+    }
+    for tensor in tensors:
+        if tensor.data is not None:
+            found[tensor.type.name].append(tensor)
     counts = []
-    for name, tensors in found.items():
-        buffers = {(t.buffer, t.external_buffer): t for t in tensors}
-        learnt = (t for place, t in buffers.items() if place not in compiled and _is_learnt(t))
+    for name, of_type in found.items():
+        buffers = {(t.buffer, t.external_buffer): t for t in of_type}
+        learnt = (
+            t
+            for place, t in buffers.items()
+            if place not in compiled
+            and _is_learnt(t)
+            and (t.data is None or t.data.ctypes.data not in blockwise)
+        )
         parameters = sum(math.prod(t.shape) for t in learnt)
         stored = sum(len(t.data) for t in buffers.values() if t.data is not None)
-        counts.append(TypeCount(name, len(tensors), parameters, stored))
+        counts.append(TypeCount(name, len(of_type), parameters, stored))
     return tuple(sorted(counts, key=lambda count: (-count.bytes, count.type)))
 
 
@@ -93,6 +109,16 @@ def _is_learnt(tensor: TensorSpec) -> bool:
         return False
     has_scales = tensor.quantization is not None and len(tensor.quantization.scales) > 0
     return has_scales or tensor.type not in _PLAIN_INTEGERS
+
+
+def unstored_share(tensor: TensorSpec) -> float | None:
+    """Return the share of a sparse constant's elements that are zeros and not stored.
+
+    None for other tensors. Blocks of a sparse constant may store further zeros.
+    """
+    if tensor.data is None or tensor.sparsity is None or not math.prod(tensor.shape):
+        return None
+    return max(0.0, 1 - len(tensor.data) / byte_size(tensor.type, tensor.shape))
 
 
 def count_precisions(model: Model) -> tuple[Precision, ...]:
@@ -147,6 +173,9 @@ def quantization_in_words(precisions: Iterable[Precision]) -> str:
     >>> mixed = [Precision("INT8", "INT8", "", 3, 75), Precision("FLOAT32", "FLOAT32", "", 1, 25)]
     >>> quantization_in_words(mixed)
     'partly quantized: 75.0% of the MACs, mostly with INT8 activations, INT8 weights'
+    >>> few_floats = Precision("FLOAT32", "FLOAT32", "", 1, 1)
+    >>> quantization_in_words([Precision("FLOAT32", "INT8", "", 3, 9999), few_floats])
+    'weights quantized (dynamic range): INT8 weights, FLOAT32 activations, over 99.9% of the MACs'
     """
     found = sorted(precisions, key=lambda precision: -precision.macs)
     if not found:
@@ -156,10 +185,18 @@ def quantization_in_words(precisions: Iterable[Precision]) -> str:
     if len(of_kind) < len(found):
         quantized = [precision for precision in found if precision.kind != "floats"]
         best = quantized[0]
+        done = [precision for precision in quantized if precision.kind == best.kind]
+        if sum(p.macs for p in done) > _NEARLY_ALL * sum(p.macs for p in found):
+            return f"{_kind_in_words(done)}, over 99.9% of the MACs"
         share = f"{sum(p.macs for p in quantized) / sum(p.macs for p in found):.1%}"
         share = "over 99.9%" if share == "100.0%" else share
         types = f"{best.activations} activations, {best.weights} weights"
         return f"partly quantized: {share} of the MACs, mostly with {types}"
+    return _kind_in_words(of_kind)
+
+
+def _kind_in_words(of_kind: Sequence[Precision]) -> str:
+    """Return text about operators of the same kind."""
     stored = _listed(p.weights for p in of_kind)
     weights = _listed(f"{p.weights} weights {p.scales}".rstrip() for p in of_kind)
     activations = _listed(p.activations for p in of_kind)
@@ -168,7 +205,7 @@ def quantization_in_words(precisions: Iterable[Precision]) -> str:
         "half": f"weights stored as {stored}, {activations} activations",
         "weights only": f"weights quantized (dynamic range): {weights}, {activations} activations",
         "integers": f"quantized to integers: {weights}, {activations} activations",
-    }[first.kind]
+    }[of_kind[0].kind]
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -91,16 +91,20 @@ def _what_numbers(text: str, details: Details) -> str:
     count = math.prod(details["shape"].tolist())
     several = f"one number for all {count:,}, all of them with commas" if count != 1 else "a number"
     is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
-    advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
     if os.path.isdir(text):
         return (
             f"{input_name(details)} takes one input, not the folder {text!r}; predict runs folders"
         )
     given = f"the file {text!r}" if os.path.isfile(text) else repr(text)
+    taken = f"{input_name(details)} takes numbers, not {given}"
+    if is_ids:  # such as those of words
+        return (
+            f"{taken}: a text needs a tokenizer in the model's metadata; without one give "
+            f"'random', 'zeros', {several}, or a file, .npy or .npz"
+        )
     return (
-        f"{input_name(details)} takes numbers, not {given}: give 'random', 'zeros', {several}, "
-        "nan, inf, or a file: .npy, .npz, .wav or a picture "
-        f"({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
+        f"{taken}: give 'random', 'zeros', {several}, nan, inf, or a file: .npy, .npz, .wav or a "
+        f"picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
     )
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.json_records import JsonRecord
 from delegraph.schema.table import Table
+from delegraph.tools.model_arithmetic import unstored_share
 from delegraph.tools.model_summary import TensorSummary, summarize_tensor
 
 
@@ -25,6 +27,8 @@ class ListedNode(JsonRecord):
         outputs: tensor indices.
         options: mapping from the name of an option to its value; numbers, texts and lists of
             numbers only.
+        macs: number of multiply-accumulates of one run.
+        constant_bytes: number of bytes of the constants that it reads, as they are stored.
     """
 
     subgraph: int
@@ -34,6 +38,8 @@ class ListedNode(JsonRecord):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: dict[str, Any]
+    macs: int
+    constant_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,15 @@ class ListedTensor(JsonRecord):
         tensor: name, index, type, shape and quantization.
         role: ``input``, ``output``, ``variable``, ``constant``, or empty.
         bytes: number of bytes of a constant in the file; None for other tensors.
+        sparsity: share of a sparse constant's elements that are zeros and not stored; None for
+            other tensors.
     """
 
     subgraph: int
     tensor: TensorSummary
     role: str
     bytes: int | None
+    sparsity: float | None
 
     def to_json(self) -> dict[str, Any]:
         """Return one flat dictionary."""
@@ -61,15 +70,14 @@ class ListedTensor(JsonRecord):
             "shape": list(self.tensor.shape),
             "role": self.role,
             "bytes": self.bytes,
+            "sparsity": self.sparsity,
         }
 
 
 def list_nodes(model: Model) -> list[ListedNode]:
     """Return all nodes of a model, by subgraph and index."""
     return [
-        _node(subgraph.index, operator)
-        for subgraph in model.subgraphs
-        for operator in subgraph.operators
+        _node(subgraph, operator) for subgraph in model.subgraphs for operator in subgraph.operators
     ]
 
 
@@ -81,21 +89,25 @@ def list_tensors(model: Model) -> list[ListedTensor]:
             summarize_tensor(tensor),
             _role(tensor, subgraph),
             None if tensor.data is None else len(tensor.data),
+            unstored_share(tensor),
         )
         for subgraph in model.subgraphs
         for tensor in subgraph.tensors
     ]
 
 
-def _node(subgraph: int, operator: OperatorSpec) -> ListedNode:
+def _node(subgraph: SubgraphSpec, operator: OperatorSpec) -> ListedNode:
+    read = {index: subgraph.tensors[index].data for index in operator.inputs if index >= 0}
     return ListedNode(
-        subgraph,
+        subgraph.index,
         operator.index,
         operator.name,
         operator.version,
         tuple(operator.inputs),
         tuple(operator.outputs),
         {} if operator.options is None else options_of(operator.options),
+        macs_of(operator, subgraph.tensors),
+        sum(len(data) for data in read.values() if data is not None),
     )
 
 

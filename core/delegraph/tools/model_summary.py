@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
@@ -26,6 +27,7 @@ from delegraph.tools.model_arithmetic import (
     count_precisions,
     count_types,
     quantization_in_words,
+    unstored_share,
 )
 
 
@@ -142,6 +144,8 @@ class ModelSummary(JsonRecord):
         quantization: text of a few words about the model's quantization; empty without weights.
         types: constants by type.
         precisions: number types of the operators with weights.
+        sparse_constants: number of constants that are stored sparse.
+        sparsity: share of their elements that are zeros and not stored; 0 without sparse ones.
     """
 
     version: int
@@ -161,6 +165,8 @@ class ModelSummary(JsonRecord):
     quantization: str = ""
     types: tuple[TypeCount, ...] = ()
     precisions: tuple[Precision, ...] = ()
+    sparse_constants: int = 0
+    sparsity: float = 0.0
 
 
 def summarize_model(model: Model) -> ModelSummary:
@@ -193,7 +199,20 @@ def summarize_model(model: Model) -> ModelSummary:
         quantization_in_words(precisions),
         types,
         precisions,
+        *_sparsity(constants),
     )
+
+
+def _sparsity(constants: Iterable[TensorSpec]) -> tuple[int, float]:
+    """Return the number of sparse constants, and the share of zeros that they do not store."""
+    shares = [
+        (share, math.prod(tensor.shape))
+        for tensor in constants
+        if (share := unstored_share(tensor)) is not None
+    ]
+    elements = sum(count for _, count in shares)
+    zeros = sum(share * count for share, count in shares)
+    return len(shares), zeros / elements if elements else 0.0
 
 
 def _kept(model: Model) -> dict[str, int]:

@@ -45,6 +45,11 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
         (("--fail-above", 5), "--fail-above needs --against or --compare-with"),
         (("--against", "--threads 2", "--runs", 9), "--runs has no effect with --against"),
         (("--against", "--threads 2", "--dry-run"), "--dry-run has no effect with --against"),
+        (
+            ("--against", "--threads 2", "--save", "a.json"),
+            "--save has no effect with --against: --result-json FILE saves a comparison",
+        ),
+        (("--against", "--threads 2", "--op-profile"), "a profile is of one set-up"),
         (("--against", "--wings 2"), "No such option"),
         (("--against", "-d none", "--blocks", 4), "4 is out of range, expected at least 5"),
     ],

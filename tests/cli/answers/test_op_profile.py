@@ -41,8 +41,8 @@ def test_many_nodes_are_ordered_by_time_too(delegraph: Command, sines: Path) -> 
 @pytest.mark.parametrize(
     ("width", "heads"),
     [
-        (60, "node type mean share name"),
-        (140, "node type mean median min std first share so far calls output name"),
+        (60, "node type median share name"),
+        (140, "node type median mean min std first share so far calls output name"),
     ],
 )
 def test_times_have_their_spread_and_units(

@@ -84,3 +84,8 @@ def test_a_sentence_keeps_its_width_where_other_columns_shrink_or_go(width: int)
     assert layout is not None
     assert layout.widths[-1] >= 23  # of 24, what its longest line needs
     assert sum(layout.widths) + layout.gap * (len(layout.widths) - 1) <= width
+
+
+def test_a_shortened_list_of_names_keeps_its_bracket() -> None:
+    names = [f"[network/block/expanded_conv_{i}/project/weights/bias]:{i}" for i in range(4)]
+    assert all(name.startswith("[") for name in shortened_names(names, 28))

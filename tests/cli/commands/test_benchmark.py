@@ -50,6 +50,16 @@ def test_the_options_are_the_run_control(delegraph: Command, sines: Path) -> Non
     }
 
 
+def test_the_rate_that_ran_stands_beside_the_rate_of_computing(
+    delegraph: Command, sines: Path
+) -> None:
+    words = ("benchmark", sines, *BRIEF, "--frequency", 100)
+    assert "a second by the mean; with rests, " in delegraph(*words).out
+    shown = delegraph(*words, "--json").json
+    assert 3 / shown["elapsed_seconds"] <= 101 < shown["inferences_per_second"]
+    assert "with rests" not in delegraph("benchmark", sines, *BRIEF).out
+
+
 def test_a_dry_run_has_stages_and_no_times(delegraph: Command, sines: Path) -> None:
     ran = delegraph("benchmark", sines, "--dry-run", "-d", "sin")
     assert (ran.code, ran.err) == (0, "")
@@ -154,6 +164,7 @@ def test_a_saved_result_is_compared_with_across_commits(
     start = lines.index(f"Beside {path}")
     assert lines[start + 1] == "then now change"
     assert [line.split()[0] for line in lines[start + 2 : start + 5]] == ["median", "min", "init"]
+    assert lines[start + 4].startswith("init (one sample) ")
     assert any(
         line.startswith(("now ", "too noisy to tell: ")) and "of the quickest runs" in line
         for line in lines

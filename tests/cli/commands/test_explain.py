@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.cli.commands.explain import command as explain
+from delegraph.cli.failure import with_options
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import known_packages
 from delegraph.testing import command, graph_model, tensor
@@ -288,7 +290,7 @@ def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, s
     ran = delegraph("explain", sines, "-d", "sin", "--require", "full")
     assert ran.code == 1
     assert "Left by sin" in ran.lines
-    assert ran.err.startswith("error: require='full': 3 nodes stay behind: ADD (nodes 1, 4: sin ")
+    assert ran.err.startswith("error: --require full: 3 nodes stay behind: ADD (nodes 1, 4: sin ")
 
 
 def test_a_lock_is_written_and_checked(delegraph: Command, sines: Path, tmp_path: Path) -> None:
@@ -368,7 +370,7 @@ def test_a_placement_as_locked_may_still_not_be_full(
     ran = delegraph("explain", sines, "--check", lock, "--require", "full", "--json")
     assert ran.code == 1
     assert ran.json["ok"] is True
-    assert "require='full': 3 nodes stay behind" in ran.err
+    assert "--require full: 3 nodes stay behind" in ran.err
 
 
 def test_all_delegates_are_written_out_in_a_lock(
@@ -546,3 +548,8 @@ def test_the_official_interpreter_tells_xnnpacks_nodes_of_the_first_subgraph_onl
     assert "reports the nodes of XNNPACK in the first subgraph only" in " ".join(ran.out.split())
     ran = delegraph("explain", LANGUAGE, "--runtime", "litert2", *words)
     assert "XNNPACK takes 117 in 3 partitions" in ran.out
+
+
+def test_an_error_about_delegates_speaks_of_options() -> None:
+    told = with_options("require='full' ...: add delegates=['npu']", explain)
+    assert told == "--require full ...: add -d npu"

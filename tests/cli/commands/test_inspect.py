@@ -59,11 +59,11 @@ def test_nodes_are_listed_with_tensors_and_options(delegraph: Command) -> None:
     ran = delegraph("inspect", DIGITS, "--nodes")
     assert (ran.code, ran.err) == (0, "")
     for line in (
-        "node operator inputs outputs type output shape options",
+        "node operator inputs outputs type output shape MACs constants options",
         "3 ADD 20, 22 23 INT8 [1, 8, 8, 16]",
         "4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16] "
         "padding=VALID, stride_w=2, stride_h=2, filter_width=2, filter_height=2",
-        "13 FULLY_CONNECTED 32, 3*, 2* 33 INT8 [1, 10]",
+        "13 FULLY_CONNECTED 32, 3*, 2* 33 INT8 [1, 10] 320 360 B",
     ):
         assert line in ran.lines, line
     assert "Operators" not in ran.lines
@@ -75,6 +75,12 @@ def test_options_of_nodes_are_lines_below_them_where_a_line_is_short(
     lines = fresh_delegraph("inspect", DIGITS, "--nodes", COLUMNS="80").lines
     place = lines.index("4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16]")
     assert lines[place + 1].startswith("padding=VALID, stride_w=2, stride_h=2, filter_width=2")
+
+
+def test_quantization_is_a_line_below_where_a_line_is_short(fresh_delegraph: Command) -> None:
+    lines = fresh_delegraph("inspect", DIGITS, COLUMNS="60").lines
+    place = lines.index("input 0 image INT8 [1, 8, 8, 1]")
+    assert lines[place + 1] == "0.0039215689 * (q + 128)"
 
 
 def test_tensors_are_listed_with_quantization_and_role(delegraph: Command) -> None:
@@ -90,7 +96,7 @@ def test_tensors_are_listed_with_quantization_and_role(delegraph: Command) -> No
 
 def test_columns_without_any_text_are_left_out(delegraph: Command, sines: Path) -> None:
     lines = delegraph("inspect", sines, "--nodes", "--tensors").lines
-    assert "node operator inputs outputs type output shape" in lines
+    assert "node operator inputs outputs type output shape constants" in lines
     assert "tensor name type shape role" in lines
 
 
@@ -103,6 +109,7 @@ def test_json_has_nodes_and_tensors_on_demand(delegraph: Command) -> None:
         "outputs": [24],
     }
     assert shown["nodes"][4]["options"]["padding"] == "VALID"
+    assert [shown["nodes"][13][name] for name in ("macs", "constant_bytes")] == [320, 360]
     constant = shown["tensors"][3]
     assert (constant["role"], constant["bytes"], constant["channels"]) == ("constant", 320, 10)
     assert "nodes" not in delegraph("inspect", DIGITS, "--json").json

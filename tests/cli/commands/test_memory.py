@@ -3,11 +3,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph.loader import load_model
 from delegraph.micro.offline_plans import offline_plan
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
@@ -27,8 +29,8 @@ def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     planners = [line.split()[0] for line in ran.lines[start + 1 : start + 13]]
     assert planners[:3] == ["delegraph", "tflite", "naive"]
     assert planners[-1] == "best"
-    assert ran.lines[start + 1].startswith("delegraph 3136 3136 1.000 ")
-    assert ran.lines[start + 12].startswith("best 3072 3072 least ")
+    assert ran.lines[start + 1].startswith("delegraph 3,136 3,136 1.000 ")
+    assert ran.lines[start + 12].startswith("best 3,072 3,072 least ")
     in_place = (
         "delegraph and tflite compute in place and keep the model's inputs, so have another bound"
     )
@@ -45,8 +47,8 @@ def test_the_exit_code_says_whether_the_budget_holds(
 ) -> None:
     ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", budget)
     assert ran.code == code
-    assert ("over budget: 3072 bytes needed" in ran.err) == bool(code)
-    assert ("within the budget: 3072 of " in ran.out) == (not code)
+    assert ("over budget: 3,072 bytes needed" in ran.err) == bool(code)
+    assert ("within the budget: 3,072 of " in ran.out) == (not code)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,75 @@ def test_wrong_arguments_exit_with_2_and_say_what_is_right(
 def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -> None:
     shown = delegraph("memory", DIGITS, "--micro", "--json").json
     micro = shown["micro"]
-    parts = micro["head_bytes"] + micro["tail_bytes"]
-    assert micro["total_bytes"] + micro["uncertainty_bytes"] >= parts > 3000
+    parts = ("head_bytes", "tail_bytes", "free_bytes")
+    assert micro["total_bytes"] == sum(micro[part] for part in parts) > 3000
     assert shown["needed"] == micro["total_bytes"]
     assert "TensorFlow Lite Micro" in delegraph("memory", DIGITS, "--micro").lines
+
+
+def test_an_operator_that_tflm_cannot_run_is_named_and_nothing_is_exact(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "halves.tflite"
+    model.write_bytes(halves())
+    ran = delegraph("memory", model, "--micro")
+    assert "exact" not in ran.out
+    assert any(
+        line.startswith("TFLM cannot run the model: it has no DEQUANTIZE of FLOAT16;")
+        for line in ran.lines
+    )
+    shown = delegraph("memory", model, "--micro", "--json").json
+    assert shown["micro"]["unsupported_operators"] == ["DEQUANTIZE of FLOAT16"]
+    assert shown["needed_of"] == "core alone, TFLM, which cannot run it"
+
+
+def halves() -> bytes:
+    """Model that adds 100 numbers, which are stored as float16."""
+    return graph_model(
+        [("DEQUANTIZE", "w", "wide"), ("ADD", "x wide", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor((100,)),
+            "w": constant(np.ones(100, np.float16)),
+            "wide": tensor((100,)),
+            "y": tensor((100,)),
+        },
+    )
+
+
+def test_constants_computed_once_are_counted_beside_the_arena(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "halves.tflite"
+    model.write_bytes(halves())
+    ran = delegraph("memory", model, "-d", "none")
+    assert "+ 400 bytes of constants computed once" in ran.lines
+    assert delegraph("memory", model, "-d", "none", "--json").json["constant_bytes"] == 400
+
+
+def test_the_arena_that_is_needed_is_that_of_the_interpreters_planner(delegraph: Command) -> None:
+    shown = delegraph("memory", DIGITS, "--json").json
+    assert shown["needed_of"] == "core alone, planner delegraph"
+    own = [each["bytes"] for each in shown["planners"] if each["planner"] == "delegraph"]
+    assert [shown["needed"]] == own
+
+
+def test_temporaries_of_litert_that_no_plan_counts_are_named(
+    delegraph: Command, sines: Path
+) -> None:
+    lacking = "tflite: LiteRT's own arena has also the temporaries that its kernels ask for"
+    assert lacking in " ".join(delegraph("memory", DIGITS, "-d", "none").lines)
+    assert lacking not in " ".join(delegraph("memory", sines, "-d", "none").lines)
+
+
+def test_sizes_of_a_plan_of_few_tensors_have_no_column(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "sine.tflite"
+    model.write_bytes(one_op_model("SIN", [tensor((100,))], [tensor((100,))]))
+    monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "sin")
+    assert "planner core alone bound ratio ms" in delegraph("memory", model).lines
 
 
 def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) -> None:
@@ -113,7 +180,7 @@ def test_a_budget_is_for_the_core_alone_if_delegates_apply_by_default(
     assert shown["needed_of"] == "core alone, planner best"
     assert shown["planners"] != shown["without_delegates"]["planners"]
     assert shown["needed"] == shown["without_delegates"]["planners"][0]["bytes"]
-    assert "core alone 6 132 0" in delegraph("memory", sines, "--planner", "best").lines
+    assert "core alone 6 132 0 0" in delegraph("memory", sines, "--planner", "best").lines
     alone = delegraph(*words, "-d", "none").json
     assert (alone["without_delegates"], alone["needed"]) == (None, shown["needed"])
     assert alone["plans_of"] == "core alone"
@@ -131,7 +198,7 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert int8["text"].startswith("INT8 in place of FLOAT32")
     assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
     ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
-    assert any(line.startswith(f"{int8['saves']} 75 % INT8 in place of") for line in ran.lines)
+    assert any(line.startswith(f"{int8['saves']:,} 73 % INT8 in place of") for line in ran.lines)
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:
@@ -149,7 +216,7 @@ def test_a_missing_matplotlib_is_told_before_any_work(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ran = delegraph("memory", DIGITS, "--draw", "plan.png")
     assert (ran.code, ran.out) == (2, "")
-    assert 'drawing a plan needs matplotlib: pip install "delegraph[plot]"' in ran.err
+    assert 'needs matplotlib: pip install "delegraph[plot]"; .svg and .html need nothing' in ran.err
 
 
 def test_a_picture_that_cannot_be_drawn_is_told_before_any_work(

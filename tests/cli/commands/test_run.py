@@ -645,7 +645,7 @@ def test_detections_are_drawn(
     path = tmp_path / "drawn.png"
     ran = delegraph("run", detector, "-i", photo, "--draw", path)
     assert (ran.code, ran.err) == (0, "")
-    assert f"picture drawn to {path}" in ran.lines
+    assert f"picture drawn to {path}, 2 times as wide and high" in ran.lines
     assert path.read_bytes().startswith(b"\x89PNG")
 
 

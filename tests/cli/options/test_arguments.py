@@ -184,7 +184,7 @@ def test_a_run_without_incidents_has_none(delegraph: Command, sines: Path) -> No
 def test_run_can_require_that_nothing_stays(delegraph: Command, sines: Path) -> None:
     ran = delegraph("run", sines, "-d", "sin", "--require", "full")
     assert (ran.code, ran.out) == (1, "")
-    assert "require='full': 3 nodes stay behind" in ran.err
+    assert "--require full: 3 nodes stay behind" in ran.err
 
 
 def test_run_follows_rules(delegraph: Command, sines: Path, tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ from support.command import Command
         ("benchmark", "m --runs=5 -- --num_runs", "m --runs=5 -- --num_runs"),
         ("diff", "--model_file=m --num_interpreter_threads=2", "m --threads 2"),
         ("evaluate", "classification --ground_truth_labels=t", "classification --truth t"),
+        ("benchmark", "--input_layer=a,b --input_layer_shape=1,2:3", "--input-shape a=1,2 --in..."),
+        ("diff", "--input_layer=a --input_layer_shape=1,2", "--input-shape a=1,2"),
+        ("benchmark", "--verbose=true --report_peak_memory_footprint=true", "--verbose"),
+        ("benchmark", "--use_caching=false --allow_fp16=false", ""),
         ("run", "--graph=m.tflite", "--graph=m.tflite"),
     ],
 )
@@ -45,7 +49,15 @@ def test_a_compiled_delegate_is_named_by_two_flags() -> None:
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("--num_runs", "--num_runs needs a value"), ("--dry_run=maybe", "expected true or false")],
+    [
+        ("--num_runs", "--num_runs needs a value"),
+        ("--dry_run=maybe", "expected true or false"),
+        ("--use_caching=true", "Python's interpreters have no argument for it"),
+        ("--allow_fp16=true", "-d NAME:KEY=VALUE"),
+        ("--output_filepath=o", "--save FILE.npz writes the last outputs"),
+        ("--input_layer=x", "--input_layer needs --input_layer_shape"),
+        ("--input_layer_shape=1,2", "--input_layer_shape needs --input_layer"),
+    ],
 )
 def test_a_flag_with_a_wrong_value_is_an_error(
     delegraph: Command, sines: Path, word: str, message: str
@@ -53,6 +65,12 @@ def test_a_flag_with_a_wrong_value_is_an_error(
     done = delegraph("benchmark", sines, word)
     assert done.code == 2
     assert message in done.err
+
+
+def test_each_input_layer_has_a_shape() -> None:
+    words = ["--input_layer=a,b", "--input_layer_shape=1,2"]
+    with pytest.raises(click.UsageError, match="2 names and --input_layer_shape 1 shape, expected"):
+        own_words("benchmark", words)
 
 
 def test_commands_take_them_and_help_does_not_show_them(delegraph: Command, sines: Path) -> None:

@@ -93,6 +93,26 @@ def test_shares_add_up_in_the_order_of_the_rows() -> None:
     assert shares[-1][1] == pytest.approx(1)
 
 
+def test_one_slow_run_changes_neither_order_nor_shares() -> None:
+    """The third run was disturbed while ADD ran."""
+    runs = [
+        run(at, 200, event("ADD", ADD, at, add), event("MUL", MUL, at + 100, 30))
+        for at, add in ((0, 10), (300, 10), (600, 98))
+    ]
+    found = profile_of(recorded(*runs))
+    (main,) = found.sections
+    assert [node.node_type for node in main.by_time()] == ["MUL", "ADD"]
+    assert main.shares(main.by_time())[0][0] == pytest.approx(30 / 40)
+    assert main.median_seconds == pytest.approx(40 * NS)
+    assert found.median_outside == pytest.approx(160 * NS)
+
+
+def test_the_time_of_a_partition_beside_its_rows_is_told() -> None:
+    found = profile()
+    inside = found.sections[1]
+    assert found.between_rows(inside) == pytest.approx((125 - 100) * NS)  # of the one that tells
+
+
 def test_a_node_that_is_called_several_times_a_run_counts_each_call() -> None:
     calls = [event("ADD", ADD, at, 10) for at in (0, 20, 40)]
     (main,) = profile_of(recorded(run(0, 100, *calls), run(200, 100))).sections

@@ -27,6 +27,10 @@ _SHOWN_STATES = 4
 """Number of states that are named; a language model has two for each layer."""
 
 
+_BESIDE = {"init": "init (one sample)", "peak memory": "peak memory (one sample)"}
+"""Labels of figures beside those of an earlier result, where a command has one of each."""
+
+
 def print_answer(out: Console, result: BenchmarkResult) -> None:
     """Print times and memory of a model."""
     print_title(out, result.name or str(result.setup["model"]))
@@ -71,8 +75,12 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
         least = result.control.runs
         if len(result.runs) > least and not result.control.frequency:
             count += f" in {result.control.min_seconds:g} s (--min-seconds 0 stops after {least})"
+        rests = result.control.frequency or result.control.delay
+        ran = f"; with rests, {rate_text(len(result.runs) / result.elapsed)} a second ran"
         print_paragraph(
-            out, f"{count}, {rate_text(rate)} inferences a second by the mean", indent=0
+            out,
+            f"{count}, {rate_text(rate)} inferences a second by the mean{ran if rests else ''}",
+            indent=0,
         )
     print_handed_on(out, result.handed_on, result.tokens_per_second)
 
@@ -107,7 +115,7 @@ def print_since_then(out: Console, since: SinceThen) -> None:
     for name, (then, now) in since.figures.items():
         shown = (_figure(name, value) for value in (then, now))
         change = f"{100 * (now / then - 1):+.1f} %" if then and now else ""
-        rows.append((name, *shown, change))
+        rows.append((_BESIDE.get(name, name), *shown, change))
     columns = ("", "then", "now", "change")
     print_table(out, columns, rows, right=columns[1:])
     out.print()

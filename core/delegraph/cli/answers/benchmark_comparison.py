@@ -46,11 +46,7 @@ _PERCENT = click.FloatRange(0)
 _OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
 _OF_JUDGING = ("same_within", "fail_above")
 _OF_BOTH = "max_seconds"
-_OF_ONE_ALONE = (
-    *(name for name in CONTROL_OPTIONS if name != _OF_BOTH),
-    *("name", "save", "compare_with"),
-    *PROFILE_OPTIONS,
-)
+_OF_ONE_ALONE = tuple(name for name in CONTROL_OPTIONS if name != _OF_BOTH)
 
 
 _LITTLE = 5.0
@@ -202,9 +198,15 @@ def against_options(command: Command) -> Command:
 def _require_use(is_against: bool, has_earlier: bool) -> None:
     """Check that every given option has an effect, with or without ``--against``."""
     if is_against:
+        in_vain = "has no effect with --against"
+        require_effect(_OF_ONE_ALONE, f"{in_vain}: --blocks and --seconds say how long")
+        require_effect(("name",), f"{in_vain}: set-ups are named by their options")
+        require_effect(("save",), f"{in_vain}: --result-json FILE saves a comparison")
         require_effect(
-            _OF_ONE_ALONE, "has no effect with --against: --blocks and --seconds say how long"
+            ("compare_with",),
+            f"{in_vain}, whose set-ups take turns; --result-json FILE saves a comparison",
         )
+        require_effect(PROFILE_OPTIONS, f"{in_vain}: a profile is of one set-up")
         return
     judging = () if has_earlier else _OF_JUDGING
     require_effect(judging, "needs --against or --compare-with")

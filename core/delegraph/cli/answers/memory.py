@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from delegraph.tools.memory_suggestions import Suggestion
 
 _SHOWN_TENSORS = 8
+_FEW_TENSORS = 4
+"""Largest number of tensors of a plan of which one size is enough beside that of the core alone."""
+
 _ROOM_FOR_TIMES = 72
 """Width in columns from which the times of planning are shown."""
 
@@ -79,8 +82,10 @@ class MemoryAnswer:
 
     @property
     def chosen(self) -> PlannerResult:
-        """Result of the requested planner, or of the best one."""
-        return self.subject.result_of("best" if self.planner == "all" else self.planner)
+        """Result of the requested planner, or of the interpreter's own."""
+        from delegraph.tools.memory_report import OWN  # lazy: the help needs no NumPy
+
+        return self.subject.result_of(OWN if self.planner == "all" else self.planner)
 
     @property
     def needed(self) -> int:
@@ -90,8 +95,10 @@ class MemoryAnswer:
     @property
     def planned_by(self) -> str:
         """Text saying what :attr:`needed` is the arena of."""
-        by = f"planner {self.chosen.planner}" if self.estimate is None else "TFLM"
-        return f"{self.subject_name}, {by}"
+        if self.estimate is None:
+            return f"{self.subject_name}, planner {self.chosen.planner}"
+        lacks = self.estimate.unsupported_operators
+        return f"{self.subject_name}, TFLM{', which cannot run it' if lacks else ''}"
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -105,7 +112,9 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
     report = answer.subject
     print_title(out, model)
-    print_paragraph(out, f"needs an arena of {answer.needed} bytes ({answer.planned_by})")
+    print_paragraph(out, f"needs an arena of {answer.needed:,} bytes ({answer.planned_by})")
+    if report.constant_bytes and answer.estimate is None:
+        print_paragraph(out, f"+ {report.constant_bytes:,} bytes of constants computed once")
     _print_sizes(out, answer)
     _print_planners(out, answer)
     if report.peak is not None:
@@ -123,17 +132,23 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         print_paragraph(
             out,
             f"{plural(len(report.tensors), 'tensor')} in the arena, aligned to "
-            f"{report.alignment} bytes; {report.persistent_bytes} bytes of variables beside it",
+            f"{report.alignment} bytes; {report.persistent_bytes:,} bytes of variables beside it",
         )
     else:
         print_paragraph(out, str(answer.runs.placement))
         both = ((_AS_IT_RUNS, answer.runs.report), (_CORE_ALONE, answer.core))
         rows = [
-            (name, len(report.tensors), report.results[0].bytes, report.persistent_bytes)
+            (
+                name,
+                len(report.tensors),
+                f"{report.results[0].bytes:,}",
+                f"{report.persistent_bytes:,}",
+                f"{report.constant_bytes:,}",
+            )
             for name, report in both
             if report is not None
         ]
-        columns = ("", "tensors", "arena", "variables")
+        columns = ("", "tensors", "arena", "variables", "constants")
         heading(out, "Bytes, with delegates and without")
         print_table(out, columns, rows, right=columns[1:])
         owners = " and ".join(answer.runs.placement.delegates)
@@ -141,6 +156,8 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         aligned = f"tensors are aligned to {answer.subject.alignment} bytes"
         print_paragraph(out, kept)
         print_paragraph(out, f"{_CORE_ALONE}: without delegates; {aligned}")
+        if any(report is not None and report.constant_bytes for _, report in both):
+            print_paragraph(out, "constants: computed once, and kept beside the arena")
     if not answer.subject.is_complete:
         text = "up to the first node whose output shape is known only while invoking"
         print_paragraph(out, text)
@@ -156,18 +173,26 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     sizes = {
         name: {} if report is None else {r.planner: r.bytes for r in report.results}
         for name, report in reports.items()
+        if report is answer.subject or (report is not None and len(report.tensors) > _FEW_TENSORS)
     }
     least = min(result.bytes for result in answer.subject.results)
     rows = [
         (
             result.planner,
-            *(found.get(result.planner, "") for found in sizes.values()),
-            result.bound,
+            *(
+                f"{found[result.planner]:,}" if result.planner in found else ""
+                for found in sizes.values()
+            ),
+            f"{result.bound:,}",
             "least" if result.is_optimal and result.bytes == least else f"{result.ratio:.3f}",
             f"{result.milliseconds:.2f}",
         )
         for result in answer.subject.results
     ]
+    if len(rows) > 1 and len({row[1:-1] for row in rows}) == 1:
+        rows = [
+            ("all", *rows[0][1:-1], f"{sum(r.milliseconds for r in answer.subject.results):.2f}")
+        ]
     columns = ("planner", *sizes, "bound", "ratio", "ms")
     if out.width < _ROOM_FOR_TIMES:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
@@ -183,7 +208,14 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
             f"{' and '.join(in_place)} compute{compute} in place and keep{keep} the model's "
             f"inputs, so {have} another bound",
         )
-    if len(sizes) > 1:
+    if "tflite" in in_place and answer.subject.not_counted:
+        names = ", ".join(answer.subject.not_counted)
+        print_paragraph(
+            out,
+            "tflite: LiteRT's own arena has also the temporaries that its kernels ask for, and may "
+            f"be larger: {names}",
+        )
+    if len(reports) > 1:
         print_paragraph(out, f"bound, ratio and all below: {answer.subject_name}")
 
 
@@ -204,9 +236,11 @@ def _print_peak(out: Console, report: MemoryReport) -> None:
     peak = report.peak
     assert peak is not None
     step = "" if report.is_by_node else f"step {peak.position} of the execution plan, "
-    heading(out, f"Most is in use at {step}{peak.where}: {peak.bytes} bytes")
+    heading(out, f"Most is in use at {step}{peak.where}: {peak.bytes:,} bytes")
     alive = [report.tensors[i] for i in peak.tensors]
-    rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
+    rows = [
+        (t.index, t.name, f"{t.bytes:,}", f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]
+    ]
     when = "in use at" if report.is_by_node else "in use at steps"
     print_table(out, ("tensor", "name", "bytes", when), rows, right=("tensor", "bytes"))
     if len(alive) > _SHOWN_TENSORS:
@@ -218,17 +252,32 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
         return
     heading(out, "What would save memory, at most")
     whole = max(answer.chosen.bytes, answer.subject.bound, 1)
-    rows = [(s.saves, percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions]
+    rows = [
+        (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
+    ]
     print_table(out, ("bytes", "share", "what"), rows, right=("bytes", "share"))
 
 
 def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
     heading(out, "TensorFlow Lite Micro")
-    rows = [
+    lacks = estimate.unsupported_operators
+    parts = [
         ("tensors and scratch buffers (head)", estimate.head_bytes, "exact"),
         ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
-        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes}"),
+        ("free, to plan in", estimate.free_bytes, "estimated"),
+        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes:,}"),
+    ]
+    rows = [
+        (part, f"{count:,}", "none: see below" if lacks else accuracy)
+        for part, count, accuracy in parts
+        if count or part != "free, to plan in"
     ]
     print_table(out, ("part", "bytes", "accuracy"), rows, right=("bytes",))
+    if lacks:
+        print_paragraph(
+            out,
+            f"TFLM cannot run the model: it has no {', no '.join(lacks)}; the sizes are what it "
+            "would need if it had",
+        )
     if estimate.unknown_operators:
         out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.answers.printing import heading, print_paragraph, print_table, size
+from delegraph.cli.answers.printing import amount, heading, print_paragraph, print_table, size
+from delegraph.quantities import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
+    from delegraph.tools.model_listing import ListedNode, ListedTensor
     from delegraph.tools.model_summary import TensorSummary
 
 _CONSTANT = "*"
@@ -22,16 +24,23 @@ _ALWAYS = ("padding",)
 
 def print_nodes(out: Console, model: Model) -> None:
     """Print the nodes of each subgraph, with type and shape of their first outputs."""
-    columns = ("node", "operator", "inputs", "outputs", "type", "output shape", "options")
-    less_important = (("options",), ("type",))
+    columns = (
+        *("node", "operator", "inputs", "outputs", "type", "output shape", "MACs", "constants"),
+        "options",
+    )
+    less_important = (("options",), ("constants",), ("type",), ("MACs",))
+    from delegraph.tools.model_listing import list_nodes  # lazy: the help needs no NumPy
+
+    listed = iter(list_nodes(model))
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
-        rows = [_node(operator, subgraph) for operator in subgraph.operators]
-        print_filled(out, columns, rows, right=("node",), optional=less_important, below="options")
+        rows = [_node(operator, next(listed), subgraph) for operator in subgraph.operators]
+        right = ("node", "MACs", "constants")
+        print_filled(out, columns, rows, right=right, optional=less_important, below="options")
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
 
 
-def _node(operator: OperatorSpec, subgraph: SubgraphSpec) -> tuple[object, ...]:
+def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
     first = [subgraph.tensors[index] for index in operator.outputs[:1] if index >= 0]
     inputs = (_input(subgraph, index) for index in operator.inputs)
     return (
@@ -40,6 +49,8 @@ def _node(operator: OperatorSpec, subgraph: SubgraphSpec) -> tuple[object, ...]:
         ", ".join(inputs),
         ", ".join(map(str, operator.outputs)),
         *((first[0].type.name, list(first[0].shape_signature)) if first else ("", "")),
+        amount(listed.macs) if listed.macs else "",
+        size(listed.constant_bytes) if listed.constant_bytes else "",
         ", ".join(f"{name}={value}" for name, value in _told_options(operator)),
     )
 
@@ -78,11 +89,18 @@ def print_tensors(out: Console, model: Model) -> None:
                 each.tensor.type,
                 list(each.tensor.shape),
                 *_quantization(each.tensor),
-                each.role + ("" if each.bytes is None else f", {size(each.bytes)}"),
+                _role(each),
             )
             for each in group
         ]
         print_filled(out, columns, rows, right=right, optional=less_important)
+
+
+def _role(listed: ListedTensor) -> str:
+    """Return the role of a tensor, with a constant's bytes, and the zeros of a sparse one."""
+    stored = [] if listed.bytes is None else [size(listed.bytes)]
+    zeros = [] if listed.sparsity is None else [f"sparse: {percent(listed.sparsity)} zeros"]
+    return ", ".join(filter(None, (listed.role, *stored, *zeros)))
 
 
 def print_filled(

@@ -11,7 +11,8 @@ from delegraph.quantities import duration, percent, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.tools.profiling.op_profile import NodeTime, OpProfile, Section
+    from delegraph.tools.profiling.op_profile import OpProfile
+    from delegraph.tools.profiling.sections import NodeTime, Section
 
 _SLOWED = 1.1
 """Factor from which on the time of the profile itself is told."""
@@ -22,12 +23,10 @@ _SLOWEST = 10
 _FEW = 5
 """Largest number of nodes of which there is no table by time: the run order shows it."""
 
-_TIMES = ("mean", "median", "min", "std", "first")
+_TIMES = ("median", "mean", "min", "std", "first")
 _NODES = ("node type", *_TIMES, "share", "so far", "calls", "output", "name")
 _TYPES = ("node type", "count", "a run", "share", "so far", "calls", "output")
-_LESS_IMPORTANT = tuple(
-    (n,) for n in ("first", "output", "calls", "so far", "std", "min", "median")
-)
+_LESS_IMPORTANT = tuple((n,) for n in ("first", "output", "calls", "so far", "std", "min", "mean"))
 
 
 def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> None:
@@ -43,13 +42,13 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     stages = [(s.name, duration(s.seconds), _size(s.memory)) for s in profile.stages]
     print_table(out, columns, stages, right=columns[1:])
     for section in profile.sections:
-        _print_section(out, section)
+        _print_section(out, profile, section)
     out.print()
     mean, median = profile.runs.mean, profile.runs.median
     saved = f"; {duration(profile.saved)} saved by nodes that ran at the same time"
     out.print(
-        f"{plural(profile.runs.count, 'profiled run')}, {duration(mean)} on average "
-        f"(median {duration(median)}), {duration(profile.outside)} of it outside of nodes"
+        f"{plural(profile.runs.count, 'profiled run')}, median {duration(median)} "
+        f"(mean {duration(mean)}), {duration(profile.median_outside)} of it outside of nodes"
         + saved
         * (profile.saved > 0)
     )
@@ -63,10 +62,12 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
         out.print(f"caution: {caution}")
 
 
-def _print_section(out: Console, section: Section) -> None:
-    heading(out, f"Profile: {section.title}, {duration(section.seconds)} a run")
+def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
+    heading(out, f"Profile: {section.title}, {duration(section.median_seconds)} a run")
     if section.delegate is not None:
-        out.print("  (in the times of its partitions, too)")
+        between = profile.between_rows(section)
+        more = f"; they take {duration(between)} more, for calls and for timing each row"
+        out.print(f"  (in the times of its partitions, too{more * (between > 0)})")
     out.print("  Run order", style="italic")
     _print_nodes(out, section, section.nodes)
     if len(section.nodes) > _FEW:
@@ -79,7 +80,7 @@ def _print_section(out: Console, section: Section) -> None:
             (
                 kind.node_type,
                 kind.count,
-                duration(kind.seconds),
+                duration(kind.median_seconds),
                 *map(percent, shares),
                 f"{kind.times_called:g}",
                 _size(kind.output_bytes),

@@ -53,6 +53,7 @@ class RunAnswer:
         is_cut: whether the model got only a part of the picture.
         saved: path of the file with all outputs; None if no file is written.
         drawn: path of the file with the findings drawn on the picture; None if no file is written.
+        drawn_scale: pixels of that file for one of the picture, each way; None without the file.
         placement: delegate or kernel of each node.
         incidents: failures of delegates after which the run went on.
         allocate: milliseconds of allocation; None for a signature, whose calls allocate.
@@ -70,6 +71,7 @@ class RunAnswer:
     is_cut: bool
     saved: str | None
     drawn: str | None
+    drawn_scale: int | None
     placement: Placement
     incidents: tuple[Incident, ...]
     allocate: float | None
@@ -87,6 +89,7 @@ class RunAnswer:
             **self.findings.to_json(),
             "saved": self.saved,
             "drawn": self.drawn,
+            "drawn_scale": self.drawn_scale,
             "placement": self.placement.to_json(),
             "incidents": to_json(self.incidents),
             "milliseconds": {
@@ -136,7 +139,9 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     if answer.saved is not None:
         out.print(f"outputs saved to {answer.saved}")
     if answer.drawn is not None:
-        out.print(f"picture drawn to {answer.drawn}")
+        is_enlarged = (answer.drawn_scale or 1) > 1
+        enlarged = f", {answer.drawn_scale} times as wide and high" if is_enlarged else ""
+        out.print(f"picture drawn to {answer.drawn}{enlarged}")
     out.print(_times(answer))
 
 

@@ -275,11 +275,13 @@ def _half(room: int) -> int:
 def _cut(name: str, limit: int, start: int, count: int) -> str:
     """Return *count* characters of a name from *start*, and its end, together *limit* characters.
 
-    A name that is not longer than the limit is whole.
+    A name that is not longer than the limit is whole. A list of names keeps its bracket.
     """
     if len(name) <= limit:
         return name
     begin = "..." if start else ""
+    if start and name.startswith("["):
+        begin = f"[{begin}"
     end = limit - len(begin) - count - 3
     return f"{begin}{name[start : start + count]}...{name[len(name) - end :]}"
 

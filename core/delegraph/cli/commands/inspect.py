@@ -153,6 +153,9 @@ def _print_facts(out: Console, model: str, summary: ModelSummary) -> None:
         print_paragraph(out, _weight(summary))
     if summary.quantization:
         print_paragraph(out, summary.quantization)
+    if summary.sparse_constants:
+        count = plural(summary.sparse_constants, "sparse constant")
+        print_paragraph(out, f"{count}: {percent(summary.sparsity)} zeros, which are not stored")
     if summary.description:
         print_paragraph(out, f"description: {summary.description}")
 
@@ -213,7 +216,9 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
         for tensor in tensors
     ]
     columns = ("", "tensor", "name", "type", "shape", "quantization")
-    print_filled(out, columns, rows, right=("tensor",), optional=(("tensor",),))
+    print_filled(
+        out, columns, rows, right=("tensor",), optional=(("quantization",),), below="quantization"
+    )
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:

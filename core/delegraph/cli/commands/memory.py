@@ -108,7 +108,8 @@ def command(**options: Any) -> None:
     Plans are made for the model with its delegates, and for the core alone. Each planner's size is
     shown beside the lower bound of all plans, with a chart of the bytes in use over time, and what
     would save memory. Budget, picture, bound and offline plan are of the delegates named by
-    --delegate; without any, of the core alone, with the planner of --planner, or the best one.
+    --delegate; without any, of the core alone, with the planner of --planner, or the
+    interpreter's own. An offline plan is by default the best one.
     """
     request = MemoryRequest(**options)
     if request.draw is not None:
@@ -130,11 +131,11 @@ def command(**options: Any) -> None:
         print_memory(console(), request.model, answer)
     if request.budget is not None:
         if answer.needed > request.budget:
-            text = f"over budget: {answer.needed} bytes needed, {request.budget} allowed "
+            text = f"over budget: {answer.needed:,} bytes needed, {request.budget:,} allowed "
             text += f"({answer.planned_by})"
             raise CheckFailed(text)
         if not request.as_json:
-            text = f"within the budget: {answer.needed} of {request.budget} bytes needed"
+            text = f"within the budget: {answer.needed:,} of {request.budget:,} bytes needed"
             click.echo(f"\n{text} ({answer.planned_by})")
 
 
@@ -239,13 +240,14 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     assert request.write_offline is not None
     if answer.core is None:
         raise click.UsageError("--write-offline plans the model as it is, which only delegates run")
-    if answer.chosen.planner in IN_PLACE:
+    chosen = answer.subject.result_of("best" if request.planner == "all" else request.planner)
+    if chosen.planner in IN_PLACE:
         raise click.UsageError(
-            f"planner {answer.chosen.planner!r} lets operators compute in place, which TFLM does "
+            f"planner {chosen.planner!r} lets operators compute in place, which TFLM does "
             "not; take another"
         )
     tensors = answer.subject.tensors
-    offsets = {t.index: o for t, o in zip(tensors, answer.chosen.offsets, strict=True)}
+    offsets = {t.index: o for t, o in zip(tensors, chosen.offsets, strict=True)}
     content = with_offline_plan(_model(request), offsets)
     try:
         Path(request.write_offline).write_bytes(content)

@@ -179,10 +179,11 @@ def _run(request: RunRequest) -> RunAnswer:
             _summary(request, metadata, findings, details, array)
             for details, (_, array) in zip(named, outputs, strict=True)
         ]
+        scale = None
         if request.draw is not None and picture is not None:
             scores = next((summary.top for summary in summaries if summary.top), ())
             classes = [score for score in scores if score.score > 0] or scores[:1]
-            draw_findings(findings, classes, picture, request.draw)
+            scale = draw_findings(findings, classes, picture, request.draw)
         return RunAnswer(
             request.setup.model,
             request.signature,
@@ -195,6 +196,7 @@ def _run(request: RunRequest) -> RunAnswer:
             request.picture.crop != "none",
             request.save,
             request.draw,
+            scale,
             interpreter.placement,
             getattr(interpreter, "incidents", ()),  # other runtimes have none
             None if request.signature is not None else allocate,

@@ -10,11 +10,17 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import click
 
+from delegraph.quantities import plural
+
 Words = Callable[[str], list[str]]
 """Function that returns the words of Delegraph's command line for the value of a flag."""
+
+_WITH_SHAPES = ("benchmark", "diff")
+"""Commands with ``--input-shape``."""
 
 _YES, _NO = ("true", "1"), ("false", "0")
 
@@ -35,21 +41,26 @@ def own_words(command: str, arguments: Sequence[str]) -> list[str]:
     flags = _FLAGS.get(command, {})
     found: list[str] = []
     rest = list(arguments)
-    delegate = _Delegate()
+    pairs = (_Delegate(), _Shapes()) if command in _WITH_SHAPES else (_Delegate(),)
     while rest:
         word = rest.pop(0)
         flag, equals, value = word.partition("=")
         if word == "--":
-            return [*found, *delegate.words(), word, *rest]
-        if delegate.takes(flag):
-            delegate.take(flag, _value(flag, equals, value, rest))
+            return [*found, *_words_of(pairs), word, *rest]
+        pair = next((pair for pair in pairs if flag in pair.flags), None)
+        if pair is not None:
+            pair.given[flag] = _value(flag, equals, value, rest)
         elif flag in _SWITCHES and flag in flags:
             found += flags[flag](_switched(flag, value if equals else "true"))
         elif flag in flags:
             found += flags[flag](_value(flag, equals, value, rest))
         else:
             found.append(word)
-    return [*found, *delegate.words()]
+    return [*found, *_words_of(pairs)]
+
+
+def _words_of(pairs: Sequence[_Pair]) -> list[str]:
+    return [word for pair in pairs if pair.given for word in pair.words()]
 
 
 def _value(flag: str, equals: str, value: str, rest: list[str]) -> str:
@@ -66,28 +77,62 @@ def _switched(flag: str, value: str) -> str:
     return "true" if value.lower() in _YES else "false"
 
 
-class _Delegate:
-    """Two flags for a compiled delegate, which together become one ``-d``."""
+class _Pair:
+    """Two flags that together become one option.
 
-    _PATH, _OPTIONS = "--external_delegate_path", "--external_delegate_options"
+    Attributes:
+        flags: their names.
+        given: value of each flag on the command line.
+    """
+
+    flags: ClassVar[tuple[str, str]]
 
     def __init__(self) -> None:
-        self._given: dict[str, str] = {}
-
-    def takes(self, flag: str) -> bool:
-        return flag in (self._PATH, self._OPTIONS)
-
-    def take(self, flag: str, value: str) -> None:
-        self._given[flag] = value
+        self.given: dict[str, str] = {}
 
     def words(self) -> list[str]:
-        if not self._given:
-            return []
-        if self._PATH not in self._given:
-            raise click.UsageError(f"{self._OPTIONS} needs {self._PATH}")
-        pairs = [pair for pair in self._given.get(self._OPTIONS, "").split(";") if pair]
-        options = ",".join(pair.replace(":", "=", 1) for pair in pairs)
-        return ["-d", self._given[self._PATH] + (f":{options}" if options else "")]
+        """Return the option with its value; not called without a flag.
+
+        Raises:
+            UsageError: a flag is missing, or does not fit the other one.
+        """
+        raise NotImplementedError
+
+    def _needed(self, flag: str, by: str) -> str:
+        if flag not in self.given:
+            raise click.UsageError(f"{by} needs {flag}")
+        return self.given[flag]
+
+
+class _Delegate(_Pair):
+    """The path of a compiled delegate and its options, which become one ``-d``."""
+
+    flags = ("--external_delegate_path", "--external_delegate_options")
+
+    def words(self) -> list[str]:
+        path, options = self.flags
+        named = self._needed(path, options)
+        pairs = [pair for pair in self.given.get(options, "").split(";") if pair]
+        text = ",".join(pair.replace(":", "=", 1) for pair in pairs)
+        return ["-d", named + (f":{text}" if text else "")]
+
+
+class _Shapes(_Pair):
+    """Names and shapes of inputs, ``a,b`` and ``1,2:3``, which become ``--input-shape`` each."""
+
+    flags = ("--input_layer", "--input_layer_shape")
+
+    def words(self) -> list[str]:
+        layer, shape = self.flags
+        names = self._needed(layer, shape).split(",")
+        shapes = self._needed(shape, layer).split(":")
+        if len(names) != len(shapes):
+            raise click.UsageError(
+                f"{layer} has {plural(len(names), 'name')} and {shape} "
+                f"{plural(len(shapes), 'shape')}, expected one shape for each name"
+            )
+        pairs = zip(names, shapes, strict=True)
+        return [word for name, dims in pairs for word in ("--input-shape", f"{name}={dims}")]
 
 
 def _as(option: str) -> Words:
@@ -123,6 +168,23 @@ def _for_phones(flag: str) -> Words:
     return words
 
 
+def _answers(texts: Mapping[str, str]) -> dict[str, Words]:
+    """Return functions that refuse flags, each with what to do instead.
+
+    The value false of a flag that is true or false is accepted, as nothing is asked.
+    """
+
+    def answer(flag: str, text: str) -> Words:
+        def words(value: str) -> list[str]:
+            if flag in _SWITCHES and value == "false":
+                return []
+            raise click.UsageError(f"{flag}: {text}")
+
+        return words
+
+    return {flag: answer(flag, text) for flag, text in texts.items()}
+
+
 def _model(value: str) -> list[str]:
     return [value]
 
@@ -136,6 +198,20 @@ def _ranges(value: str) -> list[str]:
     return words
 
 
+_SWITCHES = frozenset({
+    "--allow_dynamic_profiling_buffer_increase", "--allow_fp16", "--disable_delegate_clustering",
+    "--dry_run", "--enable_builtin_cast_constant_cache", "--enable_op_profiling",
+    "--export_model_runtime_info", "--list_signatures", "--optimize_memory_for_large_tensors",
+    "--print_postinvoke_state", "--print_preinvoke_state", "--release_dynamic_tensors",
+    "--report_peak_memory_footprint", "--require_full_delegation", "--use_caching", "--use_coreml",
+    "--use_gpu", "--use_hexagon", "--use_nnapi", "--use_xnnpack", "--verbose",
+    "--xnnpack_force_fp16",
+})  # fmt: skip
+"""Flags that are true or false; without a value they are true."""
+
+_NO_ARGUMENT = "Python's interpreters have no argument for"
+_OF_A_DELEGATE = "it is an option of the delegates that have it, -d NAME:KEY=VALUE"
+
 _SETUP: Mapping[str, Words] = {
     "--graph": _model,
     "--model_file": _model,
@@ -147,6 +223,25 @@ _SETUP: Mapping[str, Words] = {
     "--use_nnapi": _for_phones("--use_nnapi"),
     "--use_hexagon": _for_phones("--use_hexagon"),
     "--use_coreml": _for_phones("--use_coreml"),
+    **_answers(
+        {
+            "--allow_fp16": "delegates may have an option for it, -d NAME:KEY=VALUE",
+            "--use_caching": f"{_NO_ARGUMENT} it",
+            "--release_dynamic_tensors": f"{_NO_ARGUMENT} it",
+            "--optimize_memory_for_large_tensors": f"{_NO_ARGUMENT} it",
+            "--enable_builtin_cast_constant_cache": f"{_NO_ARGUMENT} it",
+            "--xnnpack_force_fp16": f"{_NO_ARGUMENT} it",
+            "--disable_delegate_clustering": "in Python alone: "
+            "Interpreter(experimental_disable_delegate_clustering=True)",
+            "--max_delegated_partitions": _OF_A_DELEGATE,
+            "--min_nodes_per_partition": _OF_A_DELEGATE,
+            "--delegate_serialize_dir": "delegates store compiled data by themselves",
+            "--delegate_serialize_token": "delegates store compiled data by themselves",
+            "--first_delegate_node_index": "--rules FILE pins nodes of any kind",
+            "--last_delegate_node_index": "--rules FILE pins nodes of any kind",
+            "--stable_delegate_settings_file": "-d PATH takes a compiled delegate",
+        }
+    ),
 }
 
 _RUNS: Mapping[str, Words] = {
@@ -165,6 +260,33 @@ _RUNS: Mapping[str, Words] = {
     "--op_profiling_output_file": _as("--op-profile-csv"),
     "--profiling_output_csv_file": _as("--op-profile-csv"),
     "--result_json": _as("--save"),
+    "--verbose": _if_true("--verbose"),
+    "--report_peak_memory_footprint": _if_true(),  # it is always there
+    **_answers(
+        {
+            "--memory_footprint_check_interval_ms": "memory is told without a thread that asks",
+            "--output_prefix": "it is for lines of a log; --name NAME is in the result",
+            "--list_signatures": "'delegraph inspect MODEL' lists them",
+            **dict.fromkeys(
+                (
+                    *("--print_preinvoke_state", "--print_postinvoke_state"),
+                    *("--tensor_name_display_length", "--tensor_type_display_length"),
+                    "--alloc_type_display_length",
+                ),
+                "'delegraph memory MODEL' and 'delegraph inspect MODEL' show tensors",
+            ),
+            "--output_filepath": "--save FILE.npz writes the last outputs by name",
+            "--output_proto_filepath": "--save FILE.npz writes the last outputs by name",
+            "--result_file_path": "--result-json FILE writes the figures, as 'official' too",
+            "--gpu_invoke_loop_times": "it is for a special build",
+            "--input_layer_value_files": "--input NAME=FILE takes .npy, .npz, pictures and sounds",
+            "--op_profiling_output_mode": "--op-profile-csv FILE, --json or --trace FILE",
+            "--max_profiling_buffer_entries": "no event is lost",
+            "--allow_dynamic_profiling_buffer_increase": "no event is lost",
+            "--export_model_runtime_info": "'delegraph explain MODEL --json' has it",
+            "--model_runtime_info_output_file": "'delegraph explain MODEL --json' has it",
+        }
+    ),
 }
 
 _FLAGS: Mapping[str, Mapping[str, Words]] = {
@@ -188,9 +310,3 @@ _FLAGS: Mapping[str, Mapping[str, Words]] = {
     },
 }
 """Mapping from a command to its official flags, and from each flag to its words."""
-
-_SWITCHES = frozenset({
-    "--dry_run", "--enable_op_profiling", "--require_full_delegation", "--use_coreml", "--use_gpu",
-    "--use_hexagon", "--use_nnapi", "--use_xnnpack",
-})  # fmt: skip
-"""Flags that are true or false; without a value they are true."""

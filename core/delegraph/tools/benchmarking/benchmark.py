@@ -79,7 +79,9 @@ def measured(
     run = _estimating(model, control, on_estimate)
     model.stages.skip()
     warmup = _runs(run, control.warm_up, model.clock, "warming up", progress)
+    begin = model.clock.now()
     runs = _runs(run, control, model.clock, "running", progress)
+    elapsed = model.clock.now() - begin
     if warmup or runs:
         model.stages.end("invoke")
     return BenchmarkResult(
@@ -102,6 +104,7 @@ def measured(
         tuple(sorted(model.interpreter.get_signature_list())),
         model.handed_on,
         model.threads,
+        elapsed,
     )
 
 

@@ -55,6 +55,8 @@ class BenchmarkResult(JsonRecord):
             there are none.
         threads: largest number of threads of a run; None if a delegate chooses it and does not
             tell.
+        elapsed: seconds from the start of the first measured run to the end of the last one, with
+            rests and the copies of inputs between them.
     """
 
     json_properties: ClassVar = {
@@ -90,6 +92,7 @@ class BenchmarkResult(JsonRecord):
     signatures: tuple[str, ...] = ()
     handed_on: HandedOn | None = None
     threads: int | None = None
+    elapsed: float = field(default=0.0, metadata={"json_key": "elapsed_seconds"})
 
     @property
     def latency(self) -> Latency | None:

@@ -11,150 +11,21 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Any, ClassVar
+from statistics import median
+from typing import Any
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import node_numbers
-from delegraph.json_records import JsonRecord, to_json
+from delegraph.json_records import JsonRecord
 from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.latency import Latency
 from delegraph.tools.profiling.recording import FEW_RUNS, Recording, record
+from delegraph.tools.profiling.sections import NodeTime, Section, sections_json, total_bytes
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTime(JsonRecord):
-    """Time of one node, or of nodes that are computed together, over all runs.
-
-    Attributes:
-        subgraph: index of the node's subgraph.
-        node_index: index of the node; the index of a delegate node is not in the file.
-        node_type: name of the operator, or of the delegate.
-        name: output tensors and index of the node, as ``benchmark_model`` prints them.
-        run_order: position of the node in the order of first runs, from 0.
-        delegate: delegate that ran the node; None means the runtime's kernels.
-        partition: position in ``Placement.partitions``; None for nodes outside of partitions.
-        model_nodes: indices of the model's nodes that are computed, in execution order.
-        calls: seconds of each single call.
-        times_called: number of calls per run.
-        output_bytes: number of bytes of its outputs; None if unknown.
-    """
-
-    json_properties: ClassVar = {"seconds": "seconds"}
-
-    subgraph: int
-    node_index: int = field(metadata={"json_key": "node"})
-    node_type: str
-    name: str
-    run_order: int
-    delegate: str | None
-    partition: int | None
-    model_nodes: tuple[int, ...]
-    calls: Latency
-    times_called: float
-    output_bytes: int | None
-
-    @property
-    def seconds(self) -> float:
-        """Run time in seconds per run of the model."""
-        return self.calls.mean * self.times_called
-
-
-@dataclass(frozen=True, slots=True)
-class TypeTime:
-    """Time of all nodes of one operator type.
-
-    Attributes:
-        node_type: name of the operator, or of the delegate.
-        count: number of nodes.
-        seconds: seconds per run of all these nodes.
-        times_called: number of calls per run of all these nodes.
-        output_bytes: number of bytes of their outputs; None if any size is unknown.
-    """
-
-    node_type: str
-    count: int
-    seconds: float
-    times_called: float
-    output_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Nodes whose times add up: those of a subgraph, or those inside a delegate.
-
-    Attributes:
-        title: description of the section.
-        subgraph: index of the subgraph; None if the section belongs to a delegate.
-        delegate: name of the delegate; None if the section belongs to a subgraph. The times of a
-            delegate's section are also included in the times of its delegate nodes.
-        nodes: the nodes in run order.
-    """
-
-    title: str
-    subgraph: int | None
-    delegate: str | None
-    nodes: tuple[NodeTime, ...]
-
-    @property
-    def seconds(self) -> float:
-        """Seconds per run of all nodes together."""
-        return sum(node.seconds for node in self.nodes)
-
-    def by_time(self) -> list[NodeTime]:
-        """Return the nodes, slowest first."""
-        return sorted(self.nodes, key=lambda node: -node.seconds)
-
-    def by_type(self) -> list[TypeTime]:
-        """Return the types of nodes, slowest first."""
-        kinds = {kind: [n for n in self.nodes if n.node_type == kind] for kind in self._types()}
-        found = (
-            TypeTime(
-                kind,
-                len(nodes),
-                sum(node.seconds for node in nodes),
-                sum(node.times_called for node in nodes),
-                _total(node.output_bytes for node in nodes),
-            )
-            for kind, nodes in kinds.items()
-        )
-        return sorted(found, key=lambda kind: -kind.seconds)
-
-    def _types(self) -> list[str]:
-        return list(dict.fromkeys(node.node_type for node in self.nodes))
-
-    def shares(self, rows: Iterable[NodeTime | TypeTime]) -> list[tuple[float, float]]:
-        """Return each row's share of the section's time, and the cumulative share; 0 to 1."""
-        total = self.seconds
-        own = [row.seconds / total if total else 0.0 for row in rows]
-        return list(zip(own, accumulate(own), strict=True))
-
-
-def _sections_json(sections: Iterable[Section]) -> list[dict[str, Any]]:
-    return [_section_json(section, section.by_type()) for section in sections]
-
-
-def _section_json(section: Section, kinds: Sequence[TypeTime]) -> dict[str, Any]:
-    shares, kind_shares = section.shares(section.nodes), section.shares(kinds)
-    return {
-        "title": section.title,
-        "subgraph": section.subgraph,
-        "delegate": section.delegate,
-        "seconds": section.seconds,
-        "nodes": [
-            {**node.to_json(), "share": share}
-            for node, (share, _) in zip(section.nodes, shares, strict=True)
-        ],
-        "by_type": [
-            {**to_json(kind), "share": share, "cdf": cdf}
-            for kind, (share, cdf) in zip(kinds, kind_shares, strict=True)
-        ],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +44,35 @@ class OpProfile(JsonRecord):
         saved: seconds per run by which the times of the first section's nodes exceed the elapsed
             time, because asynchronous nodes overlap others.
         cautions: reasons why the times may mislead, in words.
+        median_outside: median of the seconds of a run outside of nodes.
     """
 
     setup: dict[str, Any]
     placement: str
     runs: Latency
     stages: tuple[Stage, ...] = field(metadata={"json_key": "initialization"})
-    sections: tuple[Section, ...] = field(metadata={"json_value": _sections_json})
+    sections: tuple[Section, ...] = field(metadata={"json_value": sections_json})
     outside: float = field(metadata={"json_key": "outside_seconds"})
     notes: tuple[str, ...]
     saved: float = field(default=0.0, metadata={"json_key": "saved_seconds"})
     cautions: tuple[str, ...] = ()
+    median_outside: float = field(default=0.0, metadata={"json_key": "median_outside_seconds"})
+
+    def between_rows(self, inside: Section) -> float:
+        """Median seconds per run of a delegate's partitions outside of the rows that it tells of.
+
+        Args:
+            inside: a section of the inside of a delegate.
+        """
+        told = {node.partition for node in inside.nodes}
+        whole = sum(
+            node.median_seconds
+            for section in self.sections
+            if section.delegate is None
+            for node in section.nodes
+            if node.delegate == inside.delegate and node.partition in told
+        )
+        return whole - inside.median_seconds
 
     def _repr_html_(self) -> str:
         """Return tables of the nodes of every section, slowest first, which notebooks display."""
@@ -195,11 +84,11 @@ class OpProfile(JsonRecord):
             rows = [
                 (
                     *(n.node_type, n.name, n.delegate, node_numbers(n.model_nodes)),
-                    *(1e3 * n.seconds, 100 * share),
+                    *(1e3 * n.median_seconds, 100 * share),
                 )
                 for n, (share, _) in figures
             ]
-            title = f"{section.title}, {1e3 * section.seconds:.4g} ms a run"
+            title = f"{section.title}, {1e3 * section.median_seconds:.4g} ms a run"
             tables.append(html_table(title, columns, rows))
         return "".join(tables)
 
@@ -233,12 +122,14 @@ COLUMNS = (
     "std_ms",
     "times_called",
     "ms_per_run",
+    "median_ms",
     "share",
     "output_bytes",
 )
 """Names of the columns of :meth:`OpProfile.rows`.
 
-``avg_ms`` is the mean of a single call, as in ``benchmark_model``.
+``avg_ms`` is the mean of a single call, as in ``benchmark_model``; ``median_ms`` is its median, by
+which shares are.
 """
 
 
@@ -270,6 +161,8 @@ def profile_of(recording: Recording) -> OpProfile:
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
     each = [_busy_and_saved(recording, run.events) for run in recording.runs]
     busy, saved = (sum(figures) / len(each) / 1e9 for figures in zip(*each, strict=True))
+    pairs = zip(recording.runs, each, strict=True)
+    outside = [(run.duration - own) / 1e9 for run, (own, _) in pairs]
     return OpProfile(
         recording.setup.to_json(),
         str(recording.placement),
@@ -280,6 +173,7 @@ def profile_of(recording: Recording) -> OpProfile:
         tuple(recording.notes()),
         saved,
         recording.cautions,
+        median(outside),
     )
 
 
@@ -340,14 +234,8 @@ def _nodes(recording: Recording, events: Sequence[ProfileEvent]) -> Iterator[Nod
             recording.model_nodes(first),
             Latency.of([event.duration / 1e9 for event in own]),
             len(own) / len(recording.runs),
-            _total(None if tensor is None else tensor.bytes for tensor in tensors),
+            total_bytes(None if tensor is None else tensor.bytes for tensor in tensors),
         )
-
-
-def _total(sizes: Iterable[int | None]) -> int | None:
-    found = list(sizes)
-    known = [size for size in found if size is not None]
-    return sum(known) if len(known) == len(found) else None
 
 
 def _rows(section: Section) -> Iterator[dict[str, Any]]:
@@ -370,6 +258,7 @@ def _rows(section: Section) -> Iterator[dict[str, Any]]:
                     *(round(1e3 * seconds, 6) for seconds in times),
                     node.times_called,
                     round(1e3 * node.seconds, 6),
+                    round(1e3 * calls.median, 6),
                     round(share, 6),
                     node.output_bytes,
                 ),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 FORMATS = (".jpeg", ".jpg", ".png", ".webp")
 """Suffixes of picture files that can be written."""
 
-_LEAST_SIDE = 640
-"""Length in pixels to which the longer side of smaller pictures is enlarged, for labels."""
+_LEAST_SIDE = 320
+"""Least length in pixels of the longer side: smaller pictures are enlarged, to hold labels."""
 
 _OPACITY = 0.55
 _LEGEND_ROWS = 12
@@ -39,14 +39,17 @@ _MIDDLE: Colour = (120, 190, 255)
 _NOTHING: Colour = (120, 120, 120)
 
 
-def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, path: str) -> None:
+def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, path: str) -> int:
     """Draw findings on a picture with a legend, and write it to *path*.
 
     Args:
         findings: boxes, poses or classes of pixels, with places as shares of the picture's size.
         classes: the best classes of the whole picture, drawn if there are no other findings.
-        picture: the picture; small ones are enlarged.
+        picture: the picture; one of less than 320 pixels is enlarged.
         path: path of the file to write, with a suffix in :data:`FORMATS`.
+
+    Returns:
+        Pixels of the file for one of the picture, each way: 1 if it is not enlarged.
 
     Raises:
         ArgumentError: there is nothing to draw, or the file cannot be written.
@@ -58,7 +61,8 @@ def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, 
             "among the outputs; scores for each pixel need the names of their classes: --labels "
             "FILE"
         )
-    image = _enlarged(picture.convert("RGB"))
+    scale = max(1, math.ceil(_LEAST_SIDE / max(picture.size)))
+    image = _enlarged(picture.convert("RGB"), scale)
     if findings.segmentation is not None:
         image = _with_mask(image, findings.segmentation)
     pen = _Pen(image)
@@ -75,6 +79,7 @@ def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, 
         image.save(path)
     except OSError as error:
         raise ArgumentError(f"--draw {path!r}: {error.strerror or error}") from error
+    return scale
 
 
 def _legend(findings: Findings, classes: Sequence[Score]) -> Iterator[tuple[Colour, str]]:
@@ -140,14 +145,13 @@ def require_drawable(path: str) -> None:
         raise ArgumentError(f"--draw {path!r}: expected a file ending in {', '.join(FORMATS)}")
 
 
-def _enlarged(image: Image) -> Image:
+def _enlarged(image: Image, scale: int) -> Image:
+    """Return a picture with *scale* times its width and height."""
     from PIL.Image import Resampling
 
-    factor = _LEAST_SIDE / max(image.size)
-    if factor <= 1:
+    if scale == 1:
         return image
-    width, height = (max(1, round(side * factor)) for side in image.size)
-    return image.resize((width, height), Resampling.BICUBIC)
+    return image.resize((image.width * scale, image.height * scale), Resampling.BICUBIC)
 
 
 def _with_mask(image: Image, found: Segmentation) -> Image:

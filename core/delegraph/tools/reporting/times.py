@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from delegraph.tools.benchmarking.result import BenchmarkResult
-from delegraph.tools.profiling.op_profile import NodeTime, OpProfile, Section
+from delegraph.tools.profiling.op_profile import OpProfile
+from delegraph.tools.profiling.sections import NodeTime, Section
 
 MOST_DRAWN = 2000
 """Largest number of runs that are drawn, because browsers draw 100,000 points too slowly."""
@@ -34,7 +35,7 @@ def _drawn(runs: Sequence[float]) -> list[list[float]]:
 def profile_json(profile: OpProfile) -> dict[str, Any]:
     """Return the sections for JSON, in the profile's order, with the slowest nodes first.
 
-    Each node has its time per run, and its share of the section's time.
+    Each node has its time per run, by the median, and its share of the section's time.
     """
     return {
         "runs": profile.runs.count,
@@ -50,13 +51,13 @@ def _section_json(section: Section) -> dict[str, Any]:
     return {
         "title": section.title,
         "is_inside": section.delegate is not None,
-        "seconds": section.seconds,
+        "seconds": section.median_seconds,
         "nodes": [
             _node_json(node) | {"share": share}
             for node, (share, _) in zip(nodes, section.shares(nodes), strict=True)
         ],
         "types": [
-            {"type": k.node_type, "count": k.count, "seconds": k.seconds, "share": share}
+            {"type": k.node_type, "count": k.count, "seconds": k.median_seconds, "share": share}
             for k, (share, _) in zip(kinds, section.shares(kinds), strict=True)
         ],
     }
@@ -68,6 +69,6 @@ def _node_json(node: NodeTime) -> dict[str, Any]:
         "subgraph": node.subgraph,
         "nodes": list(node.model_nodes),
         "delegate": node.delegate,
-        "seconds": node.seconds,
+        "seconds": node.median_seconds,
         "times": node.times_called,
     }
