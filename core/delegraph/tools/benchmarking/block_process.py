@@ -42,8 +42,8 @@ class BlockRequest:
         inputs: values for the set-ups' inputs.
         signature: name of the signature to call; None means the whole model.
         seconds: approximate time for all turns.
-        seed: seed of the order in which interpreters are created and take turns; each block has
-            another.
+        seed: seed of the order in which interpreters are created and take turns; each block has its
+            own.
     """
 
     setups: Mapping[str, Setup]
@@ -192,7 +192,7 @@ class _BlockWork:
 
 
 class _Mark:
-    """A file with the name of the running set-up, so that it is known if the process dies."""
+    """File with the name of the running set-up, which the waiting process reads after a crash."""
 
     def __init__(self, path: str) -> None:
         self._file: IO[bytes] = open(path, "r+b", buffering=0)  # noqa: SIM115 - __exit__ closes it

@@ -99,7 +99,7 @@ class Timed(JsonRecord):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Number of tokens per second at the median; None after a failure or without tokens."""
+        """Number of tokens per second at the median; None after a failure, or without tokens."""
         if self.handed_on is None or self.median is None:
             return None
         return self.handed_on.per_second(self.median)
@@ -237,8 +237,8 @@ def compare(
         blocks: number of blocks, each with new interpreters; an interval is computed from one
             figure per block.
         seconds: approximate time for all turns, without the creation of interpreters.
-        max_seconds: no block begins later than this, after the 5 that a verdict needs; None means
-            no limit.
+        max_seconds: seconds after which no block begins, except the first 5, which a verdict needs;
+            None means no limit.
         same_within: the largest difference that counts as equal, as a share.
         processes: whether each block has a separate process. Delegates that are objects work only
             in this process, so they need False; set-ups may then disturb each other.

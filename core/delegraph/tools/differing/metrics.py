@@ -19,7 +19,7 @@ Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
 
 Figures = Literal["all", "main"]
-"""Metrics that are computed: all, or of float32 tensors only those of ``main_figures``."""
+"""Metrics to compute: all; or ``main``, which for float32 tensors is those of ``main_figures``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Text why *test* and *reference* cannot be compared as stored values; empty if they can."""
+    """Return why *test* and *reference* cannot be compared as stored values; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:
@@ -182,7 +182,7 @@ def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None
 
 
 def _real_of_bytes(raw: ArrayMetrics, details: Details) -> ArrayMetrics | None:
-    """Metrics of the real values of 8-bit integers with one scale; None if they have several."""
+    """Metrics of the real values of 8-bit integers with one scale; None if there are several."""
     parameters = details["quantization_parameters"]
     scales, zero_points = (np.ravel(parameters[name]) for name in ("scales", "zero_points"))
     if scales.size != 1 or zero_points.size > 1 or not np.isfinite(scales[0]):

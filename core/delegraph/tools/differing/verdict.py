@@ -111,7 +111,7 @@ def _extent(output: OutputDifference) -> str:
 
 
 def _blame(layers: LayersDifference) -> str:
-    """Sentence that names the layer that computes wrong results from the reference's inputs."""
+    """Sentence that names the first layer that is wrong although it had the reference's inputs."""
     if all(x.same_inputs is None for x in layers.layers):
         advice = ": --inner alone does that" if layers.inner == "boundaries" else ""
         return f"no layer was computed from the reference's inputs{advice}"
@@ -139,7 +139,7 @@ def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
 
 
 def _shares_its_partition(layer: LayerDifference, layers: LayersDifference) -> bool:
-    """Whether other nodes were computed together with that of *layer*, and may be wrong."""
+    """Whether other nodes were computed together with the node of *layer*, and may be wrong."""
     return layer.partition is not None and any(
         x.node != layer.node and _are_together(x, layer) for x in layers.layers
     )
@@ -150,5 +150,5 @@ def _are_together(one: LayerDifference, other: LayerDifference) -> bool:
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
-    """Return the first layer whose difference is larger than rounding explains, or None."""
+    """Return the first layer with a difference larger than rounding explains; None without one."""
     return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

@@ -20,7 +20,7 @@ from delegraph.tools.evaluation.preprocessing import Preprocessing
 from delegraph.tools.evaluation.task import Row
 
 RANKS = 10
-"""Number of best classes among which the true class is looked for."""
+"""Number of best classes among which the true class is sought."""
 
 
 @dataclass(frozen=True, slots=True)

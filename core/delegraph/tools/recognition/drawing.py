@@ -22,7 +22,8 @@ FORMATS = (".jpeg", ".jpg", ".png", ".webp")
 """Suffixes of picture files that can be written."""
 
 _LEAST_SIDE = 640
-"""Length in pixels to which the longer side of smaller pictures is enlarged, for labels."""
+"""Length in pixels of a picture's longer side, to which smaller pictures are enlarged for
+labels."""
 
 _OPACITY = 0.55
 _LEGEND_ROWS = 12
@@ -43,7 +44,7 @@ def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, 
     """Draw findings on a picture with a legend, and write it to *path*.
 
     Args:
-        findings: boxes, poses or classes of pixels, with places as shares of the picture's size.
+        findings: boxes, poses or classes of pixels.
         classes: the best classes of the whole picture, drawn if there are no other findings.
         picture: the picture; small ones are enlarged.
         path: path of the file to write, with a suffix in :data:`FORMATS`.
@@ -216,10 +217,10 @@ class _Pen:
         return left, top, right, bottom
 
     def pose(self, pose: Pose, colour: Colour | None, threshold: float) -> None:
-        """Draw the points whose score reaches *threshold*, and the lines between them.
+        """Draw the points of a pose whose score reaches *threshold*, and the lines between them.
 
-        Without a colour, the left and right sides of the body have different colours, and points
-        and lines in the middle have a third.
+        If *colour* is None, the left side, the right side and the middle of the body have different
+        colours.
         """
         w, h = self._size
         places = [(point.x * w, point.y * h) for point in pose.points]
@@ -279,7 +280,7 @@ class _Pen:
 
 
 def _side(point: str) -> Colour:
-    """Return the colour for the side of the body on which a point is, by its name."""
+    """Return the colour of a key point: that of its side of the body, which its name tells."""
     return {"left": _LEFT, "right": _RIGHT}.get(point.partition(" ")[0], _MIDDLE)
 
 

@@ -34,7 +34,7 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return largest difference, mean and noise of one comparison, for JSON.
+    """Return largest difference, mean and noise of one kind of comparison, for JSON.
 
     An infinite noise becomes None.
 
