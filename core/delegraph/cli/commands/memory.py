@@ -107,8 +107,8 @@ def command(**options: Any) -> None:
 
     Plans are made for the model with its delegates, and for the core alone. Each planner's size is
     shown beside the lower bound of all plans, with a chart of the bytes in use over time, and what
-    would save memory. Budget, picture, bound and offline plan are of the delegates named by
-    --delegate; without any, of the core alone, with the planner of --planner, or the best one.
+    would save memory. Budget, picture, bound and offline plan are of the model with the delegates
+    of --delegate, or else of the core alone. They use the planner of --planner, or the best one.
     """
     request = MemoryRequest(**options)
     if request.draw is not None:
@@ -165,7 +165,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _reports(
     request: MemoryRequest, delegates: Sequence[Any] | None
 ) -> tuple[Applied | None, MemoryReport | None]:
-    """Return the memory report with delegates, and the one of Delegraph's kernels alone.
+    """Return the memory report with delegates, and the report of Delegraph's kernels alone.
 
     The first is None if delegates claim no node, the second if only delegates can run the model.
 
