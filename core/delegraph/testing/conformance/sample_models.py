@@ -107,7 +107,7 @@ def with_other_shapes(trial: Trial, times: int = 2) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each sample model (specimen) that *change* can change, with its changed form.
+    """Yield each sample model (specimen) that *change* can change, with the changed model.
 
     Args:
         subject: the delegate under test.
@@ -155,5 +155,5 @@ def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
 
 
 def _stands_for_infinity(array: Array) -> bool:
-    """Whether an array has values so large that chains of operators allow no error in them."""
+    """Whether an array has values so large that they stand for infinity."""
     return array.dtype.kind == "f" and bool((np.abs(array.astype(np.float64)) >= HUGE).any())
