@@ -17,7 +17,7 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 
 
 def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that input and output have a scale, or return a rejection.
+    """Return a rejection unless input and output have a scale.
 
     Official kernels differ without a scale.
     """

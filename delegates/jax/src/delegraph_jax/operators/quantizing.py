@@ -22,7 +22,7 @@ _REQUANTIZE_LANES = 16
 
 
 def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that the output has exactly one scale, or return a rejection."""
+    """Return a rejection unless the output has exactly one scale."""
     quantization = tensors[node.outputs[0]].quantization
     if quantization is None or len(quantization.scales) != 1:
         return Rejection("scale", expected="one", tensor=node.outputs[0])
@@ -79,7 +79,7 @@ def _requantized(call: Call, x: Any) -> Any:
 
 
 def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that the input has no scales of blocks, or return a rejection."""
+    """Return a rejection unless the input has no scales of blocks."""
     quantization = tensors[node.inputs[0]].quantization
     if quantization is not None and quantization.block_size:
         return Rejection("scale", actual="one a block", tensor=node.inputs[0])

@@ -24,9 +24,9 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.library.families import source_size
 
 Progress = Callable[[int, int, str], None]
-"""Receives the number of compiled families, the number of all, and the name of the last one.
+"""Function that gets the number of compiled families, the number of all, and the last one's name.
 
-The first call is made with 0.
+It is first called with the number 0.
 """
 
 _PROGRAM = (

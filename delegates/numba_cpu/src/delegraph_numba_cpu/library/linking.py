@@ -28,7 +28,7 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Function that gets a level, the number of its compiled families, and the number of all."""
+"""Function that gets a level's name, the number of its compiled families, and of all families."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
@@ -116,7 +116,8 @@ def make_libraries(
 def find_linker(machine: str | None = None) -> list[str] | None:
     """Return the first words of the linker's command line; None if there is no linker.
 
-    Only ELF linkers serve: ELF libraries may leave open which library has a function they call.
+    Only ELF linkers can be used, because an ELF library need not name the library of a function
+    that it calls.
 
     Args:
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
@@ -142,7 +143,7 @@ def _library(
         level: instruction set of the kernels, such as ``avx2``.
         machine: the target's type of processor.
         sources: digest of the kernels' source files.
-        linker: first words of the linker's command line; None without a linker.
+        linker: first words of the linker's command line; None if there is no linker.
         progress: function that gets the level's name, the number of compiled families, and of all.
     """
     names = families()

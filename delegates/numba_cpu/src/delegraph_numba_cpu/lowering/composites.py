@@ -146,7 +146,7 @@ def _give_shapes(call: Call, inner: DelegateContext) -> None:
 
 
 def check_composite(call: Call) -> Rejection | None:
-    """Check that all nodes of the decomposition are supported, or return a rejection."""
+    """Return a rejection unless all nodes of the decomposition are supported."""
     context: Any = InlinedContext(call.context)
     call = replace(call, context=context)
     try:

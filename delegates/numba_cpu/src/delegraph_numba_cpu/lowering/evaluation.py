@@ -32,7 +32,7 @@ def evaluate(
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
-    """Check that Delegraph's own kernel can compute from *inputs*, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel can compute from *inputs*."""
     try:
         prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:

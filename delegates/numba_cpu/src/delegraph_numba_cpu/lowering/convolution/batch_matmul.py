@@ -35,7 +35,7 @@ COLUMNS_A_TILE = 64
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that all tensors are float32, or return a rejection."""
+    """Return a rejection unless all tensors are float32."""
     return check_types(call, "FLOAT32")
 
 
@@ -236,7 +236,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that all tensors are int8 with one scale, and sums are exact, or return a rejection."""
+    """Return a rejection unless all tensors are int8 with one scale, and sums are exact."""
     found = check_types(call, "INT8")
     if found is not None:
         return found

@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the weights are constant and fit the input's channels, or return a rejection."""
+    """Return a rejection unless the weights are constant and fit the input's channels."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -79,7 +79,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that the convolution has one group and constant weights, or return a rejection.
+    """Return a rejection unless the convolution has one group and constant weights.
 
     The core computes several groups faster.
     """
@@ -117,7 +117,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the kernels compute the convolution exactly, or return a rejection."""
+    """Return a rejection unless the kernels compute the convolution exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

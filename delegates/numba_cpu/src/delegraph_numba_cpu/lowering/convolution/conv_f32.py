@@ -42,7 +42,7 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Check that the kernels can multiply by the weights of *call*, or return a rejection.
+    """Return a rejection unless the kernels can multiply by the weights of *call*.
 
     Types must be float32, the weights dense with *rank* dimensions, and the activation a clamp. The
     weights must be constant unless *may_be_computed*.
@@ -66,7 +66,7 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Check that input *position* depends on constants alone, or return a rejection.
+    """Return a rejection unless input *position* depends on constants alone.
 
     A constant must be dense.
     """

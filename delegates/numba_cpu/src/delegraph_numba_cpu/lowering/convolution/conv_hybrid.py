@@ -49,7 +49,7 @@ def is_hybrid(call: Call) -> bool:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Check that weights are constant, with one scale or one per output, or return a rejection."""
+    """Return a rejection unless weights are constant, with one scale or one per output."""
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -63,7 +63,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Check that weights and bias are constants that the kernels can use, or return a rejection."""
+    """Return a rejection unless weights and bias are constants that the kernels can use."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)
@@ -93,7 +93,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Check that sums of products with *weight* fit 32 bits, or return a rejection."""
+    """Return a rejection unless sums of products with *weight* fit 32 bits."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None

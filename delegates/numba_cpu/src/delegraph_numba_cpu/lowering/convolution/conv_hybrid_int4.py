@@ -52,7 +52,7 @@ def is_packed(weight: Tensor) -> bool:
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Check that weights are constant 4-bit, with scales for parts of rows, or return a rejection.
+    """Return a rejection unless weights are constant 4-bit, with scales for parts of rows.
 
     Parts must have as many values as whole steps of the kernel.
     """

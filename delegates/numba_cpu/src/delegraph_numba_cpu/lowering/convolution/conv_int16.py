@@ -196,7 +196,7 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Check that activations are int16, and weights constant and symmetric, or return a rejection.
+    """Return a rejection unless activations are int16, and weights constant and symmetric.
 
     Kernels must also be able to scale all sums exactly.
     """
@@ -222,13 +222,13 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Check that the convolution has one group and supported operands, or return a rejection."""
+    """Return a rejection unless the convolution has one group and supported operands."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 
 
 def check_depthwise(call: Call) -> Rejection | None:
-    """Check that each channel has one output, or there is one channel, or return a rejection."""
+    """Return a rejection unless each channel has one output, or there is one channel."""
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -252,7 +252,7 @@ def lower_windows(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Check that the weights are ``[O, K]`` in the default order, or return a rejection."""
+    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")

@@ -278,7 +278,7 @@ def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Check that types are 8-bit, weights constant, and results exact, or return a rejection."""
+    """Return a rejection unless types are 8-bit, weights constant, and results exact."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:

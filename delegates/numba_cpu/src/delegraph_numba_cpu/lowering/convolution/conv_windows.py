@@ -9,7 +9,7 @@ from delegraph_numba_cpu.lowering.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Check that input 0 is an image that fits the weights, or return a rejection.
+    """Return a rejection unless input 0 is an image that fits the weights.
 
     Unknown shapes are accepted.
     """
@@ -38,7 +38,7 @@ def groups_of(call: Call) -> int:
 
 
 def check_one_group(call: Call) -> Rejection | None:
-    """Check that the convolution has one group of channels, or return a rejection."""
+    """Return a rejection unless the convolution has one group of channels."""
     groups = groups_of(call)
     return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 

@@ -36,7 +36,7 @@ SLOWER = 2
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the weights are constant and fit the input, or return a rejection."""
+    """Return a rejection unless the weights are constant and fit the input."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -118,7 +118,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that weights are constant 8-bit, with a scale per output, or return a rejection."""
+    """Return a rejection unless weights are constant 8-bit, with a scale per output."""
     weight = call.input(1)
     found = first_rejection(
         conv_hybrid.check_types_and_weights(call),
@@ -157,7 +157,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the kernels compute the depthwise convolution exactly, or return a rejection."""
+    """Return a rejection unless the kernels compute the depthwise convolution exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

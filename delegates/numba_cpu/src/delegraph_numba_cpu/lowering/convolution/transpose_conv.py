@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that weights and output shape are constants, or return a rejection.
+    """Return a rejection unless weights and output shape are constants.
 
     The stride must not exceed the kernel, and the weights must be finite.
     """
@@ -157,7 +157,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the output shape and the weights are constants, or return a rejection."""
+    """Return a rejection unless the output shape and the weights are constants."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)

@@ -43,7 +43,7 @@ CASTS: dict[tuple[str, str], tuple[int, tuple[float, ...]]] = {
 
 
 def check_cast(call: Call) -> Rejection | None:
-    """Check that the conversion is in :data:`CASTS`, or return a rejection."""
+    """Return a rejection unless the conversion is in :data:`CASTS`."""
     types = call.input(0).type.name, call.output().type.name
     if types not in CASTS:
         expected = " or ".join(target for source, target in CASTS if source == types[0])

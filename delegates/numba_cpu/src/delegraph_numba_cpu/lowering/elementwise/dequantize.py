@@ -34,7 +34,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Check that scaled integers or float16 become float32, or return a rejection.
+    """Return a rejection unless scaled integers or float16 become float32.
 
     Constants are rejected, too, since the core dequantizes them once.
     """

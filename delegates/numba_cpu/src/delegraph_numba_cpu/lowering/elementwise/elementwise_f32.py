@@ -107,7 +107,7 @@ STEPS: Mapping[str, Steps] = {
 
 
 def check_float(call: Call) -> Rejection | None:
-    """Check that all tensors are float32, or return a rejection."""
+    """Return a rejection unless all tensors are float32."""
     inputs = 2 if call.name in PAIRS else 1
     return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 

@@ -32,7 +32,7 @@ LARGEST_RANK_OF_QUOTIENTS = 4
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Check that the divisor is a constant without zeros, or return a rejection.
+    """Return a rejection unless the divisor is a constant without zeros.
 
     Kernels cannot raise an error for a division by zero.
     """

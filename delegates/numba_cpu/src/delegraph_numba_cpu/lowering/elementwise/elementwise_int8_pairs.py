@@ -57,12 +57,12 @@ def tables(call: Call, pairs: Pairs | None = None) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts operands of equal types, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts operands of equal types."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts the two operands, or return a rejection.
+    """Return a rejection unless Delegraph's own kernel accepts the two operands.
 
     Any output type is accepted.
     """

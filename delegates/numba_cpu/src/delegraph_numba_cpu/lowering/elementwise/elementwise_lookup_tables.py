@@ -26,7 +26,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts the operand, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts the operand."""
     rejection = check_shapes(call, 1)
     if rejection is not None:
         return rejection

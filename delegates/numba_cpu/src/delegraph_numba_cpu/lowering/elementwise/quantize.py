@@ -43,7 +43,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Check that float32 becomes integers of 8 or 16 bits, or return a rejection.
+    """Return a rejection unless float32 becomes integers of 8 or 16 bits.
 
     Scales must be positive, and all zero points equal.
     """
@@ -118,7 +118,7 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Check that integers of 8 or 16 bits get no wider type, or return a rejection.
+    """Return a rejection unless integers of 8 or 16 bits get no wider type.
 
     INT16 to INT32 is accepted, too.
     """

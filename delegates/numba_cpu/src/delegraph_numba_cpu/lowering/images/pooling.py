@@ -27,7 +27,7 @@ LARGEST = {
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Check that the window is small enough for exact means, or return a rejection."""
+    """Return a rejection unless the window is small enough for exact means."""
     options = call.options
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")

@@ -32,7 +32,7 @@ def becomes_floats(call: Call) -> bool:
 
 
 def check_copied(call: Call) -> Rejection | None:
-    """Check that a dense table has the output's type, or return a rejection."""
+    """Return a rejection unless a dense table has the output's type."""
     table, y = call.input(1), call.output()
     found = first_rejection(check_same_type(table, y), check_type(table, *WITH_HALVES))
     if found is None and table.sparsity is not None:
@@ -41,7 +41,7 @@ def check_copied(call: Call) -> Rejection | None:
 
 
 def check_converted(call: Call) -> Rejection | None:
-    """Check that the table is constant, with scales of whole bytes, or return a rejection."""
+    """Return a rejection unless the table is constant, with scales of whole bytes."""
     table = call.input(1)
     if not table.is_constant:
         return Rejection("computed-table", expected="a constant table", tensor=table.index)

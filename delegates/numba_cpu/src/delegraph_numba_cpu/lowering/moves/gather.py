@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Check that the node only moves elements, to integer positions, or return a rejection."""
+    """Return a rejection unless the node only moves elements, to integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -91,7 +91,7 @@ def check_gather_nd(call: Call) -> Rejection | None:
 
 
 def check_tuples(call: Call) -> Rejection | None:
-    """Check that position tuples are no longer than the input's rank, or return a rejection."""
+    """Return a rejection unless position tuples are no longer than the input's rank."""
     x, positions = call.input(0), call.input(1)
     if x.shape and positions.shape and positions.shape[-1] <= len(x.shape):
         return None

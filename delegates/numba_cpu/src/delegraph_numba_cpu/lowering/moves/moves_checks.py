@@ -44,7 +44,7 @@ def check_moved(
     inputs: int | None = None,
     may_be_computed: bool = False,
 ) -> Rejection | None:
-    """Check that the node only moves elements, by constant parameters, or return a rejection.
+    """Return a rejection unless the node only moves elements, by constant parameters.
 
     Args:
         call: the node that is turned into kernel calls.

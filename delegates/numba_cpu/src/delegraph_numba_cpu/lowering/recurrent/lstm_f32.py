@@ -62,7 +62,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Check that matrices are all float32 or all int8, or return a rejection."""
+    """Return a rejection unless matrices are all float32 or all int8."""
     rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name
@@ -71,7 +71,7 @@ def check(call: Call) -> Rejection | None:
 
 
 def _check_normalised_gates(call: Call) -> Rejection | None:
-    """Check that layer normalization never divides by almost zero, or return a rejection.
+    """Return a rejection unless layer normalization never divides by almost zero.
 
     The rejected gates have equal weights for all cells.
 

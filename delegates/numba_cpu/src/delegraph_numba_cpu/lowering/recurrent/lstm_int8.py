@@ -52,7 +52,7 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Check that weights are constant, and intermediates have scales, or return a rejection."""
+    """Return a rejection unless weights are constant, and intermediates have scales."""
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 

@@ -18,7 +18,7 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerSc
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Check the tensors of an LSTM layer, or return a rejection.
+    """Return a rejection unless the tensors of an LSTM layer are supported.
 
     Weights must be dense constants, states must be variables, and every input and output must have
     one of the *types*.

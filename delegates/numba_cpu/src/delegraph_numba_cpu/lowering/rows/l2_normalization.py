@@ -32,7 +32,7 @@ LONGEST_8_BIT_ROW = ((1 << 31) - 1) // 255**2
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:
-    """Check that rows are float32, without a fused activation, or return a rejection."""
+    """Return a rejection unless rows are float32, without a fused activation."""
     activation = activation_of(call)
     if activation:
         return Rejection("activation", actual=activation.name, expected="NONE")

@@ -44,7 +44,7 @@ _MASKS = {"INT8": -1, "UINT8": 255}
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
-    """Check that the axes are constant and the types supported, or return a rejection."""
+    """Return a rejection unless the axes are constant and the types supported."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     if not call.input(1).is_constant:
@@ -54,7 +54,7 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
 
 
 def check_scaled_reduction(call: Call) -> Rejection | None:
-    """Check that axes are constant, and 8-bit tensors have a scale, or return a rejection."""
+    """Return a rejection unless axes are constant, and 8-bit tensors have a scale."""
     rejection = check_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -65,7 +65,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Check that axes are constant, and the scales of 8 bits close, or return a rejection."""
+    """Return a rejection unless axes are constant, and the scales of 8 bits close."""
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
