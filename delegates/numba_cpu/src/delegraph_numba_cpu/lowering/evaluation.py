@@ -43,7 +43,7 @@ def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | 
 def _arguments(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
 ) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
-    """Return the arguments with which the core's kernel computes the node *call* alone.
+    """Return all that the core's kernel needs to compute the node *call* alone.
 
     The parameters are those of :func:`evaluate`.
     """

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of float32 or int16 matrices and one constant int8 matrix, which is a weight."""
+"""BATCH_MATMUL of float32 or int16 matrices and a single constant int8 matrix of weights."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ def emit_products(
         builder: builder of the program, to which the kernel call is added.
         over: geometry of the windows over the input.
         kernel: height and width of the window.
-        words: operands of the kernel by name: all addresses, and the numbers that differ from those
-            of a plain convolution without a clamp.
+        words: operands of the kernel by name: all addresses, and the numbers that differ from an
+            unclamped convolution's.
     """
     if over.pixels == 0:
         return

@@ -249,8 +249,8 @@ def emit_measured(
         size: number of values of a row.
 
     Returns:
-        The number of tiles, and the operands by name that the next kernel has in common with this
-            one.
+        The number of tiles, and the operands, by name, that the next kernel call shares with this
+        one.
     """
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
@@ -277,7 +277,7 @@ def product_words(
     Args:
         call: the node that is turned into kernel calls.
         builder: builder of the program, which stores the packed weights.
-        joined: ``[O, K]``, the weights of all groups of channels; None without groups.
+        joined: ``[O, K]``, the weights of all groups of channels; None if there is only one group.
     """
     weight, y = call.input(1), call.node.outputs[0]
     bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
@@ -298,7 +298,7 @@ def packed_weights(
 
     Args:
         builder: builder of the program, which stores the packed weights.
-        name: key under which they are stored.
+        name: key under which the weights are stored.
         values: weights, ``[O, K]``.
         scales: scale of each output, ``[O]``.
         bias: numbers that are added to results, ``[O]``.
@@ -364,7 +364,7 @@ def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:
-    """Return an operator that is *plain* for float weights, and *mixed* for integer weights."""
+    """Return an operator that is *plain* for float weights and *mixed* for integer weights."""
 
     def chosen(call: Call) -> Operator:
         return mixed if is_hybrid(call) else plain

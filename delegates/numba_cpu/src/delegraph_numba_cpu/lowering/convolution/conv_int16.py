@@ -245,8 +245,8 @@ def check_depthwise(call: Call) -> Rejection | None:
 def lower_windows(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a 16-bit convolution, plain or depthwise.
 
-    A plain one may have groups of channels after a resize. A depthwise one with several outputs for
-    a channel is computed as a plain convolution.
+    A plain convolution may have groups of channels after a resize. A depthwise convolution with
+    several outputs for a channel is computed as a plain one.
     """
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
@@ -329,7 +329,7 @@ def _constants(
 
     Args:
         builder: builder of the program, which stores the constants.
-        name: key under which they are stored.
+        name: key under which the constants are stored.
         product: weights, bias and scaling.
         pack: function that brings the weights into the order in which the kernel reads them.
     """

@@ -60,7 +60,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
     """Return the windows of a convolution along height and width.
 
     Raises:
-        OperatorError: :func:`check_images` rejects the shapes, which are known only now.
+        OperatorError: the shapes, which are known only now, do not pass :func:`check_images`.
     """
     found = check_images(call)
     if found is not None:

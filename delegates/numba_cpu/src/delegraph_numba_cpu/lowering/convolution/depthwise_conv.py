@@ -32,7 +32,7 @@ from delegraph_numba_cpu.lowering.registry import Call, Operator, register_varia
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 SLOWER = 2
-"""Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
+"""Time of a multiply-add in a depthwise convolution, as a multiple of that in a matrix product."""
 
 
 def check_f32(call: Call) -> Rejection | None:
@@ -60,7 +60,7 @@ def emit_depthwise(
     target: Memory,
     limits: conv_f32.Range,
 ) -> None:
-    """Add to the program the kernel call of a float32 depthwise convolution, with memory as given.
+    """Add to the program a float32 depthwise convolution with given input and output.
 
     Args:
         call: the DEPTHWISE_CONV_2D node.
@@ -141,10 +141,8 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
     Images are rounded to values that quantization can represent, and weights are dequantized.
 
-    Images are quantized, and weights dequantized.
-
-    The official kernel multiplies integers and scales each product, which rounds differently from
-    one scaling of the sum. Padding with zeros is right, since the zero points are already removed.
+    The official kernel multiplies integers and scales each product, so scaling only the sum would
+    round differently. Padding with zeros is right, because zero points are already removed.
     """
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):

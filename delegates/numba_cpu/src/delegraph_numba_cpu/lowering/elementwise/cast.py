@@ -39,7 +39,7 @@ CASTS: dict[tuple[str, str], tuple[int, tuple[float, ...]]] = {
     ("UINT8", "INT32"): (Operation.UINT8_TO_INT32, ()),
     ("BOOL", "INT32"): (Operation.UINT8_TO_INT32, ()),
 }
-"""Operation and parameters of a conversion, by the types."""
+"""Mapping from input and output type to the operation and parameters of the conversion."""
 
 
 def check_cast(call: Call) -> Rejection | None:

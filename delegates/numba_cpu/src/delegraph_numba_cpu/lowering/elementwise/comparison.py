@@ -31,7 +31,7 @@ COMPARISONS = {
     "GREATER": ("LESS", True),
     "GREATER_EQUAL": ("LESS_EQUAL", True),
 }
-"""Operator name to the kernel's operation, and whether the operands are exchanged."""
+"""Mapping from an operator to the kernel's operation, and whether operands are exchanged."""
 
 
 def check_comparison(call: Call) -> Rejection | None:

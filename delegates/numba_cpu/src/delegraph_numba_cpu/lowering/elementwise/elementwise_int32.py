@@ -33,7 +33,7 @@ def check_arithmetic(call: Call) -> Rejection | None:
 def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel call of an INT32 operator; results wrap around.
 
-    They are clamped afterwards if there is a fused activation.
+    If there is a fused activation, results are clamped afterwards.
     """
     limits: tuple[int, ...] = ()
     if call.name in ARITHMETIC:

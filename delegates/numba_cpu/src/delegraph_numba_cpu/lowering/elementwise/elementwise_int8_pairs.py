@@ -99,7 +99,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _formula(call: Call, exact: bool) -> tuple[int, Parameters] | None:
-    """Return a formula that computes the node's results, and its parameters, or None.
+    """Return a formula for the node's results: operation and parameters; None if there is none.
 
     Args:
         call: a node of 8-bit operands.

@@ -1,4 +1,4 @@
-"""Integer operators of one operand, by a table of all results."""
+"""Operators of one integer operand, computed by a table of all results."""
 
 from __future__ import annotations
 

@@ -41,8 +41,6 @@ def check_kept_shape(call: Call) -> Rejection | None:
     """Return a rejection unless a one-element output has its right shape.
 
     LiteRT does not compute the shape of a one-element output again after a resize.
-
-    The shape of a one-element output is not computed again after a resize.
     """
     condition, a, b = (call.input(i).shape for i in range(3))
     if any(math.prod(shape) != 1 for shape in (condition, a, b)):

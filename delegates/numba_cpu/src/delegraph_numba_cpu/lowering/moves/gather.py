@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Check positions as :func:`check_positions` does, and that constant ones are in range.
+    """Return a rejection as :func:`check_positions` does; constant positions must be in range.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -49,7 +49,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by an input of positions.
 
     Raises:
-        OperatorError: a position outside the input.
+        OperatorError: a constant position is outside the input.
     """
     x, positions = call.input(0), call.input(1)
     axis = normalized_axis(int(call.options.axis), len(x.shape))
@@ -78,7 +78,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Check positions as :func:`check_positions` does, and the length of their tuples.
+    """Return a rejection as :func:`check_positions` does, or for tuples of wrong length.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
-    """Let input and output share memory; where this is impossible, add a kernel call that copies.
+    """Let input and output share memory; if this is impossible, add a kernel call that copies.
 
     A variable is copied: it may be written again before the last reader of the output is done.
     """

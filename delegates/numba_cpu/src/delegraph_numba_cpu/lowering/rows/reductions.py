@@ -31,7 +31,7 @@ FEATURES = ("empty", "many-dims", "scalar")
 
 VALUES_A_NANOSECOND = 16
 """Approximate number of values that are reduced in a nanosecond."""
-"""Number of elements that a tile reads, in some microseconds."""
+"""Number of elements that a tile reads in some microseconds."""
 
 _SPATIAL_LANES = 16
 """Number of channels that the official mean over height and width processes at a time.
@@ -40,7 +40,7 @@ It rounds the remaining channels differently.
 """
 
 _MASKS = {"INT8": -1, "UINT8": 255}
-"""Mask that turns a sign-extended byte into its value, by type."""
+"""Mapping from a type to the mask that turns a sign-extended byte into its value."""
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
@@ -74,7 +74,7 @@ def check_mean(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A reduction of ``[outer, length, inner]`` over the middle axis.
+    """A reduction over the middle axis of ``[outer, length, inner]``.
 
     Attributes:
         x: the node's input tensor.

@@ -26,7 +26,7 @@ from delegraph_numba_cpu.lowering.rows.last_axis import (
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_SCALE = 2.0**-31
-"""Smallest output scale: divided by a smaller one, a probability of 1 exceeds int32."""
+"""Least output scale; with a smaller scale, a probability of 1 would exceed int32."""
 
 INT16_RANK = 4
 """Largest rank of INT16 tensors that the official kernel accepts."""
