@@ -44,9 +44,9 @@ def keep(request: Request, session: Session) -> None:
 
 
 def _only_kernel(session: Session) -> object | None:
-    """Return the kernel with which the default delegate computes the whole model, or None.
+    """Return the kernel with which the default delegate computes the whole model; else None.
 
-    The result is None as well if anything else but the model file decides how it is computed.
+    The result is also None if the computation depends on anything besides the model file.
     """
     first, model = session.subgraphs[0], session.model
     steps = list(first.plan.steps())
@@ -72,7 +72,7 @@ def _only_kernel(session: Session) -> object | None:
 
 
 def _has_plain_border(first: Subgraph) -> bool:
-    """Whether a few numbers describe all inputs and outputs of a subgraph, and it has no state."""
+    """Whether a few numbers describe all inputs and outputs of a subgraph without state."""
     indices = (*first.inputs, *first.outputs)
     return (
         not first.variables

@@ -56,7 +56,8 @@ class InvokesAsync:
 
         Returns:
             A Future whose ``result()`` is None, or raises the errors of ``invoke``. Its
-            ``cancel()`` asks the run to stop and returns False, since the run is not over yet. The
+            ``cancel()`` asks the run to stop and returns False, because the run is not over yet.
+            The
             run ends with ``CallCancelledError``, or normally if the request came too late.
 
         Raises:
@@ -212,7 +213,7 @@ class OfficialMembers:
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
         """Store two constructor arguments as attributes, since some programs read them.
 
-        The list of registerers is one as well; ``InterpreterWithCustomOps`` has set it before.
+        The list of registerers is another one, which ``InterpreterWithCustomOps`` has set before.
         """
         self.__dict__.setdefault("_custom_op_registerers", [])
         if model_content:

@@ -68,7 +68,7 @@ class GuardedProgram(Program):
             program.heed(word)
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
+        """Return the operands of kernel call *number*, which its kernel may have altered."""
         return self._single[number].record(0)
 
     def run(self, pool: Pool, library: Library) -> bool:

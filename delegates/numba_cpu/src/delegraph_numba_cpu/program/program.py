@@ -187,7 +187,7 @@ class Program:
             memory.array = None
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
+        """Return the operands of kernel call *number*, which its kernel may have altered."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:

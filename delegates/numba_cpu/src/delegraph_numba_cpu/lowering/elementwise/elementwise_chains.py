@@ -233,7 +233,7 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int) -> tuple[int, list[int]]:
-        """Return how many elements the kernel processes at a time, and how each source is stored.
+        """Return the number of elements that kernels process at a time, and each source's layout.
 
         Args:
             granule: number of which the number of elements is a multiple.
