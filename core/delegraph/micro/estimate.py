@@ -18,11 +18,11 @@ _UNKNOWN_KERNEL_SPREAD = 64  # uncertainty of an unknown kernel's memory, in byt
 
 @dataclass(frozen=True, slots=True)
 class ArenaEstimate:
-    """Number of arena bytes that a model needs on a device, with the parts.
+    """Arena bytes that a model needs on a device: the total, and its parts.
 
     Attributes:
         total_bytes: size of the smallest sufficient arena. It may exceed head and tail together,
-            because the planner's working memory needs room while it plans.
+            because the planner needs working memory in the arena while it plans.
         head_bytes: size of the plan of tensors and scratch buffers; exact.
         tail_bytes: size of variables (exact) and structures (estimated).
         uncertainty_bytes: largest expected error of the total: 15 bytes for the alignment of the
