@@ -49,8 +49,8 @@ _ELEMENTWISE = ELEMENTWISE | {
 class Body:
     """A subgraph from scalars to scalars, applied to arrays element by element.
 
-    A subgraph that has only element-wise operators runs once, on arrays. Any other subgraph runs
-    once for every element.
+    A subgraph of element-wise operators that read no constants runs once, on arrays. Any other
+    subgraph runs once for every element.
 
     Args:
         context: context of the node that calls the subgraph.
