@@ -37,9 +37,9 @@ class CompiledModel:
     Calls of one model from several threads wait for each other; different models run at the same
     time. Create models by :meth:`from_file` and :meth:`from_buffer`.
 
-    Unlike the official class, this class runs models with strings, and with outputs whose size is
-    known only after the run. It raises an error where the official class would end the process or
-    write outside of a buffer.
+    Unlike the official class, this class runs models with strings, and with outputs of unknown
+    size. It raises an error where the official class would end the process or write outside a
+    buffer.
 
     Args:
         c_model_ptr: the loaded model, a ``LoadedModel``.
@@ -75,11 +75,10 @@ class CompiledModel:
                 ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
 
         Raises:
-            ArgumentError: (ValueError) both options and an accelerator are given, or the
-                environment is closed.
+            ArgumentError: (ValueError) *options* with an accelerator, or a closed environment.
             ArgumentTypeError: (TypeError) an argument has the wrong type.
-            CompiledModelError: (RuntimeError) the file does not exist or is no model, or the
-                accelerator does not exist.
+            CompiledModelError: (RuntimeError) the file is missing or is no model, or the
+                accelerator is unknown.
             PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: (RuntimeError) a delegate failed.
             PlacementError: (RuntimeError) the placement of nodes violates ``placement`` or the
@@ -143,8 +142,7 @@ class CompiledModel:
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return ``{key: {"inputs": names, "outputs": names}}``, names in the graph's order.
 
-        A model without signatures gets the signature ``<placeholder signature>``, with the names of
-        tensors.
+        A model without signatures gets ``<placeholder signature>``, with the names of tensors.
         """
         return {signature.key: signature.names() for signature in self._loaded.signatures}
 
@@ -292,8 +290,7 @@ class CompiledModel:
             strict: whether only the present shape and changes of unknown dimensions are allowed.
 
         Raises:
-            CompiledModelError: the input or signature does not exist, or the input cannot have the
-                shape.
+            CompiledModelError: input or signature is unknown, or the input cannot have the shape.
         """
         dims = list(dims)
         model = self._loaded
@@ -370,8 +367,8 @@ class CompiledModel:
         Raises:
             ArgumentError: a buffer was destroyed.
             ArgumentAttributeError: a value is no buffer.
-            CompiledModelError: the signature does not exist, the number of buffers is wrong, a
-                buffer does not fit, or a node failed.
+            CompiledModelError: there is no such signature, the number of buffers is wrong, a buffer
+                does not fit, or a node failed.
             DelegateError: a delegate failed.
         """
         inputs = [_memory(buffer) for buffer in input_buffers]

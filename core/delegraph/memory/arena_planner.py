@@ -3,11 +3,10 @@
 :mod:`delegraph.memory.best_fit` chooses the gap for each tensor.
 
 Source:
-    ArenaPlanner, tflite/arena_planner.cc. Offsets are the same. For tensors of the same size that
-    come into use at the same node, TFLite's order is unspecified; here the lower index comes first.
-    Tightening is Delegraph's own. TFLite counts only the readers of the overwritten tensor and of
-    the memory's first tensor. So it may overwrite data that readers of other tensors with this
-    memory still need.
+    ArenaPlanner, tflite/arena_planner.cc. Offsets are the same. For tensors of equal size and first
+    use, TFLite's order is unspecified; here the lower index comes first. Tightening is Delegraph's
+    own. TFLite counts only the readers of the overwritten tensor and of the memory's first tensor.
+    So it may overwrite data that readers of other tensors with this memory still need.
 """
 
 from __future__ import annotations
@@ -61,8 +60,7 @@ class ArenaPlanner:
             is clearly too large.
 
     Attributes:
-        allocations: block of each tensor that does not use the block of another tensor, by tensor
-            index.
+        allocations: block of each tensor that does not use another tensor's block, by tensor index.
     """
 
     def __init__(
@@ -141,7 +139,7 @@ class ArenaPlanner:
     ) -> Collection[int]:
         """Place the tensors of nodes *first* to *last*, and allocate the arenas' buffers.
 
-        Tensors that still fit in their blocks keep these.
+        Tensors that still fit in their blocks keep them.
 
         Args:
             first: plan position.

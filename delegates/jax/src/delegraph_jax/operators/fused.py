@@ -1,4 +1,4 @@
-"""Fused activations of float and integer results."""
+"""Fused activations, applied to float and integer results."""
 
 from __future__ import annotations
 
