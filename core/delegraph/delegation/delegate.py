@@ -336,7 +336,7 @@ class Delegate(ABC):
     """
 
     is_isolated = False
-    """Whether the delegate runs in a separate process, which may end before this one."""
+    """Whether the delegate runs in a separate process, which may end before this process."""
 
     @property
     def flags(self) -> DelegateFlags:

@@ -40,7 +40,8 @@ class Worker:
         argument: argument of *make*.
         time_limit: seconds that an answer may take; None for no limit.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
-        forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
+        forked: whether the process is a fork of this process, for an *argument* that cannot be
+            pickled.
         keeps_errors: whether the last line of standard error is captured for :class:`Death`.
 
     Raises:

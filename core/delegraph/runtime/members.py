@@ -275,7 +275,7 @@ class OfficialMembers:
         """Raise an error: an interpreter cannot be copied or pickled.
 
         Raises:
-            ArgumentTypeError: always; a copy would share memory with this one.
+            ArgumentTypeError: always; a copy would share memory with this object.
         """
         from delegraph.runtime.official.interpreter_wrapper import not_copied
 

@@ -47,7 +47,7 @@ effect."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that pytest's main process passes to this one."""
+    """Add the options that pytest's main process passes to this process."""
     group = parser.getgroup("delegraph")
     for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)

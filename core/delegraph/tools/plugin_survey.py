@@ -81,7 +81,7 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return reports from one process on all plugins, or on the first ones if it ends early."""
+    """Return reports from one process on all plugins, or on the first plugins if it ends early."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 

@@ -122,7 +122,7 @@ def _maker(graph: SubgraphSpec, tensor: int) -> str:
 
 
 def _unique(names: Sequence[str], details: Sequence[Details]) -> list[str]:
-    """Return *names* made unique: equal ones get the tensor's index, or else the position."""
+    """Return *names* made unique: equal names get the tensor's index, or else the position."""
     counts = Counter(names)
     indices = [int(entry["index"]) for entry in details]
     what = "tensor" if len(set(indices)) == len(indices) else "number"

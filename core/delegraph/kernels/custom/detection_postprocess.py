@@ -229,7 +229,7 @@ def _best_classes(scores: Floats, count: int) -> list[int]:
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Drop boxes that overlap better ones, class by class; return the best detections.
+    """Drop boxes that overlap better boxes, class by class; return the best detections.
 
     Args:
         boxes: corners of the boxes, ``[N, 4]``.

@@ -129,7 +129,7 @@ class Observer(LiteRtDelegate):
             yield RuntimePartition(name, node.index, nodes, node.inputs, node.outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of all tensors of the subgraph *spec*, by index."""
+        """Return the present sizes in bytes of all tensors of the subgraph *spec*, by index."""
         seen = self._seen.get(spec.index)
         if seen is None:
             return {}

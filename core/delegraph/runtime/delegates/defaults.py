@@ -163,7 +163,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate; the default delegate gets only nodes that this one rejects.
+    """Apply a requested delegate; the default delegate gets only nodes that this delegate rejects.
 
     Args:
         session: session of the interpreter.

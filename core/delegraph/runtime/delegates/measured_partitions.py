@@ -156,7 +156,7 @@ def _run(subgraph: Subgraph) -> str:
 
 @contextmanager
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
-    """Context in which the inputs of *subgraph* have generated values; at its end, the old ones."""
+    """Context in which *subgraph*'s inputs have generated values; at its end, the old values."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
     kept = PreservedTensors(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]

@@ -54,7 +54,7 @@ class _DrainedEngine:
                 self._is_idle.set()
 
     async def stop(self) -> None:
-        """Accept no further requests, and stop after the running ones."""
+        """Accept no further requests, and stop after the running requests."""
         self._is_closing = True
         await self._is_idle.wait()
         await self._engine.stop()

@@ -232,7 +232,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Return how the results of *made*, a compiled file, differ from the right ones; empty if not.
+    """Return how the results of *made*, a compiled file, differ from right results; empty if not.
 
     *offer* is the installed delegate, which says how its compiled partitions are loaded.
     """

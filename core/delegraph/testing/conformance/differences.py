@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Return how the outputs *got* differ from the right ones of *trial*; empty if tolerated.
+    """Return how the outputs *got* differ from the right outputs of *trial*; empty if tolerated.
 
     The tolerance is that of *capabilities*.
     """

@@ -56,7 +56,7 @@ class Board:
 
     @property
     def number(self) -> int:
-        """Number of the current case, or of the last one."""
+        """Number of the current case, or of the last case."""
         return int(self.cells[NUMBER])
 
     @property

@@ -278,7 +278,7 @@ def _is_static_only(error: BaseException | None) -> bool:
 
 
 def _phase(incident: str) -> str:
-    """Return phase and error of an incident's text, without numbers, for recognising equal ones."""
+    """Return phase and error of an incident's text, without numbers, to find equal incidents."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

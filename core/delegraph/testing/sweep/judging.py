@@ -182,7 +182,8 @@ def difference_fault(
 
 
 SLACK = 4.0
-"""Factor for the differences of nudged runs, because a few runs do not show the largest ones."""
+"""Factor for the differences of nudged runs, because a few runs do not show the largest
+differences."""
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:

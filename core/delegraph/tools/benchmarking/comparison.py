@@ -142,7 +142,7 @@ class Comparison(JsonRecord):
         return ratio_of(self.one.blocks, self.again.blocks)
 
     def slower_than(self, share: float) -> list[Timed]:
-        """Return the set-ups against which this one is certainly slower, by more than *share*.
+        """Return the set-ups against which this set-up is certainly slower, by more than *share*.
 
         Args:
             share: smallest difference that counts, as a share: 0.05 means 5 %.

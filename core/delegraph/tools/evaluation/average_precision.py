@@ -49,7 +49,7 @@ class Definition(Protocol):
 
     @property
     def counts_stray_classes(self) -> bool:
-        """Whether a detected class without any true object counts as 0, or else is ignored."""
+        """Whether a detected class without true objects counts as 0, or else is ignored."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections *found* in one picture match its objects *truth*."""

@@ -25,7 +25,7 @@ RANKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Drop(JsonRecord):
-    """Accuracy that a set-up loses against the first one, on the same pictures.
+    """Accuracy that a set-up loses against the first set-up, on the same pictures.
 
     Attributes:
         top: number of best classes among which the true class counts as right: 1 to 10.

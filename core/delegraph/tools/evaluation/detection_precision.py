@@ -70,7 +70,7 @@ class PrecisionDrop(JsonRecord):
     """Mean average precision that a set-up loses against the first set-up, by one metric.
 
     Attributes:
-        drop: the first set-up's precision minus this one's.
+        drop: the first set-up's precision minus this set-up's.
         interval: confidence interval of the drop, by the bootstrap over pictures.
     """
 
@@ -80,7 +80,7 @@ class PrecisionDrop(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """Detection precision of every set-up, and the loss against the first one.
+    """Detection precision of every set-up, and the loss against the first set-up.
 
     Attributes:
         precisions: precision of every set-up.

@@ -24,7 +24,7 @@ class ClientGone(Exception):
 
 
 def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | None:
-    """Return the body's length in bytes by *headers*; None if they do not tell it.
+    """Return the body's length in bytes by *headers*; None if it is not in them.
 
     Raises:
         Refusal: the length is over the limit.

@@ -109,7 +109,7 @@ def _group(key: int, counter: int) -> tuple[int, int, int, int]:
 
 
 class Stream:
-    """Random stream of a stateful operator; each call continues where the last one ended."""
+    """Random stream of a stateful operator; each call continues where the last call ended."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._next = Philox.of_seeds(seed, seed2)

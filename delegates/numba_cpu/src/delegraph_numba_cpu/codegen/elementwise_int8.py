@@ -41,7 +41,7 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
     Results are rounded and clamped. *signed* says whether the bytes are int8.
 
     Each product and each sum is rounded. The lowering has checked the results for every pair of
-    operands for which roundings may differ from the official ones.
+    operands for which roundings may differ from the official roundings.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,

@@ -128,7 +128,7 @@ def digest_place() -> tuple[int, int]:
 
 
 def sums_of(*pieces: Bytes) -> bytes:
-    """Return a digest of the sums of rows and columns of constants, to find damaged ones.
+    """Return a digest of the sums of rows and columns of constants, to find damaged constants.
 
     Args:
         pieces: the constants, one after the other; the sum of their sizes is a multiple of the page

@@ -208,7 +208,7 @@ def joined(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
     """Yield *pieces* with small neighbours joined, as a program has hundreds of small constants.
 
     Args:
-        pieces: arrays of bytes; larger ones are yielded without a copy.
+        pieces: arrays of bytes; large arrays are yielded without a copy.
     """
     small: list[NDArray[np.uint8]] = []
     size = 0

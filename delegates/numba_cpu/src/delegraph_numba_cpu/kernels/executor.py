@@ -79,7 +79,7 @@ def invoke(control, table, threads):
     Args:
         control: address of the memory that callers and workers share.
         table: address of the program's table of rows.
-        threads: number of threads that are wanted, including this one.
+        threads: number of threads that are wanted, including this thread.
     """
     atomic_add(control + CALLERS, 1)
     if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
@@ -160,7 +160,7 @@ def lead(control, table, threads):
     Args:
         control: address of the memory that callers and workers share.
         table: address of the program's table of rows.
-        threads: number of threads that are wanted, including this one.
+        threads: number of threads that are wanted, including this thread.
     """
     turn = (atomic_load(control + TURN) + 1) & LOW
     atomic_store(control + TILES, turn)  # no tiles; a worker late from the last run claims none

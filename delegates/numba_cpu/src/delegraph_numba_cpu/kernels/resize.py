@@ -164,7 +164,7 @@ def blend_u8(target, pixels, share_y, share_x, count):
 
 @jit
 def start_and_slope(a, b, c, d, share_y):
-    """Return the mean of the left pixels and the slope to the right ones, in units of 2**-20.
+    """Return the mean of the left pixels and the slope to the right pixels, in units of 2**-20.
 
     Sums of integers are exact in any order, so each column needs only one product.
     """

@@ -35,7 +35,7 @@ def build(
 ) -> dict[str, bytes]:
     """Compile families of kernels into the cache, and return the object code of each family.
 
-    If another process compiles a family at the same time, this one waits for it.
+    If another process compiles a family at the same time, this process waits for the result.
 
     Args:
         families: names of the families.

@@ -176,7 +176,7 @@ def level_named(name: str) -> CpuLevel:
     """Return the instruction-set level that a value of the delegate's option ``cpu`` names.
 
     ``auto`` stands for the level that the environment variable names. Without the variable, it is
-    the best level with prebuilt kernels; without any prebuilt kernels, the best level.
+    the best level with prebuilt kernels; if there are none, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.

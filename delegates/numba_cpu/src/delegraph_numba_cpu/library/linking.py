@@ -37,7 +37,7 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     Args:
         words: ``native`` for this processor's best level and ``generic``; ``all`` for all levels of
             the type of processor; or level names separated by commas.
-        machine: the type of processor, as ``host_platform`` names it; None for this one.
+        machine: the type of processor, as ``host_platform`` names it; None for this machine.
 
     Raises:
         CompileError: the processor family has no such level.
@@ -76,7 +76,8 @@ def make_libraries(
         in_place: whether the installation is editable, so that sources may change afterwards.
         progress: function that gets a level's name, the number of compiled families, and that of
             all.
-        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this
+            machine.
         must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has
             no library of it, and the manifest gives the reason.
 
@@ -120,7 +121,8 @@ def find_linker(machine: str | None = None) -> list[str] | None:
     that it calls.
 
     Args:
-        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this
+            machine.
     """
     if host_system() != "linux":
         return None

@@ -54,7 +54,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection unless all *tensors* have the type of the first one."""
+    """Return a rejection unless all *tensors* have the type of the first tensor."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:

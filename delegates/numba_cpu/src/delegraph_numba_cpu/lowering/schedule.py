@@ -58,7 +58,7 @@ def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
 
     Args:
         partition: the nodes.
-        fusion: the fused nodes, which run at the position of the last one.
+        fusion: the fused nodes, which run at the position of the last node.
     """
     last = max(fusion.members)
     for member in fusion.members:

@@ -171,7 +171,7 @@ class Crew:
         Args:
             table: address of the table.
             library: the compiled kernels.
-            workers: largest number of threads, including this one.
+            workers: largest number of threads, including this thread.
         """
         if self._is_stopped:
             workers = 1

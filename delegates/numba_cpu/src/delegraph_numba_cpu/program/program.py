@@ -91,7 +91,7 @@ class Program:
             rows: the kernel calls; ``library`` has loaded their families.
             library: the compiled kernels.
             workers: see the attribute.
-            working_memory: memory shared with programs that run before or after this one.
+            working_memory: memory shared with programs that run before or after this program.
             known: the memory layout, if it is already known; None to plan it.
         """
         memories = {id(m): m for row in rows for m in row.memories}
@@ -180,7 +180,7 @@ class Program:
     def release(self) -> None:
         """Forget the host's arrays whose addresses are in the program, so that they can be freed.
 
-        It is called when another program replaces this one.
+        It is called when another program replaces this program.
         """
         self._bound = None
         for memory, _ in self._moving.values():

@@ -91,7 +91,7 @@ def svd(node: FlexNode) -> Step:
 
 
 def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return *x* with non-finite matrices replaced by zeros, and a mask of the replaced ones.
+    """Return *x* with non-finite matrices replaced by zeros, and a mask of the replaced matrices.
 
     The mask is None if all matrices are finite.
     """

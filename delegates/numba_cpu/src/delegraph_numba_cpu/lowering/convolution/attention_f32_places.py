@@ -59,7 +59,7 @@ def places(
     mask: Tensor | None,
     scores: tuple[int, ...],
 ) -> Places | None:
-    """Return the places of an attention's operands; None if the kernel's words cannot tell them.
+    """Return the places of an attention's operands; None if the kernel cannot address them.
 
     Args:
         partition: the partition that has the nodes.

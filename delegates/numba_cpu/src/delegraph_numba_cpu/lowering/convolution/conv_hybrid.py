@@ -250,7 +250,7 @@ def emit_measured(
 
     Returns:
         The number of tiles, and the operands, by name, that the next kernel call shares with this
-        one.
+        call.
     """
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
