@@ -31,8 +31,8 @@ class NodePlacement:
         index: index of the node.
         op: operator name.
         delegate: name of the delegate that runs the node; None if no delegate does.
-        partition: position in ``Placement.partitions``; None without a delegate. It is in another
-            subgraph if a delegate computes the calling node together with this subgraph.
+        partition: position in ``Placement.partitions``; None if no delegate runs the node. It is in
+            another subgraph if a delegate computes the calling node together with this subgraph.
         rejections: mapping from a delegate's name to its reason for rejecting the node.
         name: name of its first output tensor; may be empty.
         is_unresolved: whether the node cannot run, since no kernel or delegate has its operator.

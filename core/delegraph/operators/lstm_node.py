@@ -98,7 +98,7 @@ class LstmTensors:
         peephole: ``[n_cell]`` for the input, forget and output gate; empty if there are no
             peepholes.
         biases: ``[n_cell]`` for each gate.
-        projection_weights: ``[n_output, n_cell]``; None without projection.
+        projection_weights: ``[n_output, n_cell]``; None if there is no projection.
         projection_bias: ``[n_output]``; None if there is none.
         output_state: ``B * n_output`` elements.
         cell_state: ``B * n_cell`` elements.

@@ -147,7 +147,7 @@ class ModelContext:
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 if not set, 1 if the host cannot say."""
+        """Number of threads that the user allows; -1 if not set, 1 if the host does not know it."""
         return 1
 
     @property

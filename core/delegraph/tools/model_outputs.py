@@ -114,7 +114,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def _is_distribution(values: NDArray[Any], details: Mapping[str, Any]) -> bool:
     """Whether *values* are probabilities that add up to about 1, as those of SOFTMAX do.
 
-    The shape alone does not tell, because masks and features may have the same shape.
+    The shape alone is not enough, because masks and features may have the same shape.
     """
     shares = dequantized(values.reshape(-1), details)
     return bool((shares >= 0).all() and abs(shares.sum() - 1) <= _ROUNDING)

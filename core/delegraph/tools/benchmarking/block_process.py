@@ -65,7 +65,7 @@ class BlockTimes:
         memory: mapping from each set-up that did not fail to the bytes of resident memory that its
             creation and first run added; empty if the system does not report memory.
         threads: mapping from each set-up that did not fail to its number of threads; None if a
-            delegate chooses it and does not tell.
+            delegate chooses it and does not report it.
     """
 
     times: dict[str, Block]

@@ -67,7 +67,7 @@ class Timed(JsonRecord):
         memory: bytes of resident memory that creating the set-up and its first run added, as the
             median over blocks; None after a failure, or if the system does not report memory.
         threads: largest number of threads of a run; None after a failure, or if a delegate chooses
-            it and does not tell.
+            it and does not report it.
     """
 
     json_properties: ClassVar = {

@@ -54,7 +54,7 @@ class BenchmarkResult(JsonRecord):
         handed_on: the states, such as KV caches, that each run passes to the next run; None if
             there are none.
         threads: largest number of threads of a run; None if a delegate chooses it and does not
-            tell.
+            report it.
     """
 
     json_properties: ClassVar = {

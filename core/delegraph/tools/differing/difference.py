@@ -53,7 +53,8 @@ class OutputDifference(JsonRecord):
         reference_name: name of the output in the reference.
         dtype, reference_dtype: element types.
         runs: the difference of each run.
-        outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
+        outside: number of elements beyond the tolerance, over all runs; None if no tolerance is
+            given.
         beyond_rounding: number of elements beyond the numerics profile, over all runs; None if that
             was not counted.
     """

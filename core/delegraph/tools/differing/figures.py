@@ -52,8 +52,8 @@ class ArrayMetrics:
         is_finite: whether neither array has NaN or infinities.
         unit: ``"ulp"`` for floats, ``"step"`` for integers; empty for other types, and if units are
             not counted.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without a
-            unit.
+        max_units, mean_units: the greatest and the mean difference in that unit; None if there is
+            no unit.
         histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent;
             infinite differences have the exponent 1024.
         sums: exact sums of 8-bit integers, for :meth:`dequantised`; None for other types.

@@ -33,8 +33,8 @@ class TensorDifference(JsonRecord):
         real: metrics of the real numbers of quantised integers; None if neither array is quantised.
         unit: unit of ``max_units``: ``"ulp"`` for floats (number of floats between both values),
             ``"step"`` for integers; empty for other types.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without a
-            unit.
+        max_units, mean_units: the greatest and the mean difference in that unit; None if there is
+            no unit.
         nan: number of NaN in the test's array and in the reference's.
         infinite: number of infinities in the test's array and in the reference's.
         remark: text that says why stored values cannot be compared: shapes, types or quantization

@@ -150,5 +150,5 @@ def _are_together(one: LayerDifference, other: LayerDifference) -> bool:
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
-    """Return the first layer with a difference larger than rounding explains; None without one."""
+    """Return the first layer whose difference rounding does not explain; None if there is none."""
     return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

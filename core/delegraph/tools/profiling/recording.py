@@ -105,7 +105,7 @@ class Recording:
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition of an event, even of one inside a delegate; None without one."""
+        """Return the partition of an event, even of one inside a delegate, or None."""
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))

@@ -7,7 +7,7 @@
 cycle. Waiting times are ignored. - *Bytes over the link*: inputs, outputs, and the parameters that
 do not fit in the cache.
 
-Computing and transfers do not overlap in the estimate, and the time of the host (its driver, and
+Computing and transfers do not overlap in the estimate. The time of the host (its driver, and
 operators that stay on the CPU) is left out. The numbers are from :mod:`delegraph_edgetpu.chip`.
 """
 

@@ -108,7 +108,7 @@ class Addresses:
             _bound(self.host, self.grpc_port).close()
 
     def tls_files(self) -> tuple[bytes, bytes] | None:
-        """Return the content of the key and certificate files; None without encryption.
+        """Return the content of the key and certificate files; None if encryption is off.
 
         Raises:
             ArgumentError: a file cannot be read.

@@ -28,7 +28,7 @@ Words:
         is 0 if all batches, heads or rows share the operand.
     keys_column, values_column: bytes between the values of a row; 4 for other operands.
     factor: address of one float32, or 0 if scores are not multiplied.
-    mask: address of rows that are added, or 0 without a mask. Row *i* of all scores gets the one at
+    mask: address of rows that are added, or 0 without a mask. Row *i* of all scores gets the row at
         ``i // mask_rows * mask_outer_step + i % mask_rows // mask_inner * mask_middle_step + i %
         mask_inner * mask_inner_step``.
     mask_step: 4, or 0 if a row of the mask is a single value.

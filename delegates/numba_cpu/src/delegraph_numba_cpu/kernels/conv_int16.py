@@ -28,7 +28,7 @@ V16I16, V32I16, V16I32, V16I64 = (
 assert instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names) == tuple(range(DEPTH + 1))
 
 _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
-"""Name of LLVM's intrinsic that multiplies int16 and adds adjacent products; None without one."""
+"""LLVM's intrinsic that multiplies int16 and adds adjacent products; None if there is none."""
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:

@@ -76,4 +76,4 @@ class Fusion:
 
 
 Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
-"""Function that returns a fusion whose first member is at the given position; None without one."""
+"""Function that returns a fusion that begins at a given position; None if there is none."""

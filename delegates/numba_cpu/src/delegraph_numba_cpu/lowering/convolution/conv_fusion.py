@@ -190,8 +190,8 @@ class Residual:
 
     Attributes:
         members: positions of the fused nodes after the convolution's; empty without an ADD.
-        other: the tensor that is added to the convolution's result; None without an ADD. If it has
-            fewer channels, zeros are added to the others.
+        other: the tensor that is added to the convolution's result; None if there is no ADD. If it
+            has fewer channels, zeros are added to the other channels.
         activations: activations of the sum, or of the convolution if there is no ADD.
     """
 
