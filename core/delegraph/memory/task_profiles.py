@@ -85,8 +85,8 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
     """Yield the sizes of the tensors in use at a task, descending, for some of the tasks.
 
-    These are the tasks that are a tensor's last. The tensors in use at any other task are all in
-    use at one of these tasks.
+    Each of these tasks is the latest first use of a tensor before some tensor's last use. The
+    tensors in use at any other task are all in use at one of these tasks.
 
     Args:
         records: sizes and times of use of the tensors.

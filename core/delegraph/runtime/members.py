@@ -67,7 +67,7 @@ class InvokesAsync:
         return self._background.start(*self._background_invoke(), keep=self)
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Return a function that invokes under the interpreter's lock, and one that stops it."""
+        """Return a function that invokes under the interpreter's lock, and its stop function."""
         self._views.require_none()
         run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
         return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request

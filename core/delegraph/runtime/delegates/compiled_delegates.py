@@ -34,7 +34,7 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
 
     Raises:
         DelegateLoadError: the library is missing, cannot be loaded, is no external delegate, or
-            refuses its options.
+            rejects its options.
     """
     delegate: Delegate = importlib.import_module(LOADER).ExternalDelegate(path, options or {})
     return delegate

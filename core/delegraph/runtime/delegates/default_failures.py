@@ -49,7 +49,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
         error: error of the delegate.
 
     Returns:
-        Whether the delegate is to be applied at the next allocation, because the core refuses the
+        Whether the delegate is to be applied at the next allocation, because the core rejects the
         model, too.
 
     Raises:

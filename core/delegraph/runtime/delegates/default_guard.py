@@ -67,7 +67,7 @@ class DefaultGuard(Guard):
 
         Raises:
             Exception: *error*, if only the delegate can compute the nodes.
-            RefusedByKernel: the kernels refuse the nodes, as without the delegate.
+            RefusedByKernel: the kernels reject the nodes, as without the delegate.
         """
         try:
             self._size_outputs()

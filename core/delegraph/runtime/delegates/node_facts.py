@@ -47,10 +47,10 @@ class Findings:
     """Results of checking nodes: nodes that kernels reject, and shapes that are known or not.
 
     Attributes:
-        errors: errors of the kernels that refuse a node, by node index.
+        errors: errors of the kernels that reject a node, by node index.
         known: tensors that the nodes read and write, as far as their shapes are known.
         left_open: outputs whose shapes are known only after their nodes have run.
-        custom_errors: errors of custom operators whose kernels refuse a node. As in LiteRT, a
+        custom_errors: errors of custom operators whose kernels reject a node. As in LiteRT, a
             delegate may have these nodes, unless it requires propagated shapes.
     """
 

@@ -153,7 +153,7 @@ class PrivateNodes:
 
         Raises:
             UnresolvedOpError: a custom operator without a kernel is among the nodes.
-            NodeError: a kernel refuses its node.
+            NodeError: a kernel rejects its node.
         """
         with self.as_computed():
             self._prepare_all()

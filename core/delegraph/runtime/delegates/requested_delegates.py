@@ -66,7 +66,7 @@ def load_delegate(
             the system has no isolated delegates.
         DelegateLibraryError: (OSError) the library is missing, or cannot be loaded.
         NotADelegateError: (AttributeError) the library has no external delegate.
-        DelegateLoadError: (ValueError) the library refuses its options; base class of the two
+        DelegateLoadError: (ValueError) the library rejects its options; base class of the two
             errors above.
         UnknownDelegateError: no installed plugin provides the delegate.
         PluginLoadError: the delegate is installed but broken, or the Python file defines none.

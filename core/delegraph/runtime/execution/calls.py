@@ -1,6 +1,6 @@
 """Allows one call at a time, and stops the running call.
 
-A running interpreter refuses other calls from any thread. ``Interpreter.cancel`` stops a running
+A running interpreter rejects other calls from any thread. ``Interpreter.cancel`` stops a running
 call, and so does its time limit. A stop request is a nonzero word of memory. Python reads the word
 before each node, and compiled kernels between kernel calls. A loop that finds a nonzero word stops,
 and raises the error of :meth:`Cancellation.raise_if_requested`. The word is zero again when the

@@ -247,7 +247,7 @@ def barrier_of(subject: Subject) -> str | None:
 
 
 def barrier_case(op: str, source: Fed) -> OperatorCase:
-    """Return a case of the operator *op* with the input *source*, whose output equals its input."""
+    """Return a case of the operator *op* whose output equals its first input, *source*."""
     shape, target = source.array.shape, replace(source.definition)
     if op == "RESHAPE":
         return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))

@@ -378,7 +378,7 @@ def unzipped(builder, vectors, low, high):
 
 
 def _packed(builder, vectors):
-    """Return int32 as saturated unsigned bytes: 16 bytes, four of each vector, and so on."""
+    """Return all int32 as saturated unsigned bytes; each 16 bytes have four of each vector."""
     words, kind = vector(I16, 32), vector(I8, 64)
     if _HAS_AVX512:
         halves = [

@@ -26,7 +26,7 @@ def evaluate(
         numerics: official kernels whose rounding is followed; None for the host's.
 
     Raises:
-        OperatorError: the kernel refuses the node.
+        OperatorError: the kernel rejects the node.
     """
     return evaluate_node(*_arguments(call, inputs, numerics))
 

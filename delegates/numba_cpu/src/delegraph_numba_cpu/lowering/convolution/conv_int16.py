@@ -113,7 +113,7 @@ def product_of(call: Call) -> Product:
     """Return a node's constants: its weights, bias and scaling, and the limits of its results.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
     """
     bias = bias_or_zeros(call.optional_input(2), _outputs(call), np.int64)
     limits = quantized_activation_range(call.options.fused_activation_function, call.output())
@@ -124,7 +124,7 @@ def scaling_of(call: Call) -> Scaling:
     """Return the scaling of a node's sums, in the way of its official kernel.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
 
     Source:
         EvalQuantizedPerChannel16x8, tflite/kernels/{conv,depthwise_conv}.cc; EvalQuantized,

@@ -334,7 +334,7 @@ def product_of(call: Call) -> Product:
     """Return the weights, bias and scaling of a node's matrix product.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
     """
     x, weight, y = call.input(_input(call)), call.input(1), call.output()
     bias = call.optional_input(_input(call, bias=True))

@@ -44,7 +44,7 @@ def tables(call: Call, pairs: Pairs | None = None) -> PairTables:
         pairs: the only pairs whose results are wanted; None for all.
 
     Raises:
-        OperatorError: the core's kernel refuses the node.
+        OperatorError: the core's kernel rejects the node.
     """
     return pair_tables(
         call.name,

@@ -39,7 +39,7 @@ def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
     *numerics* is the rounding to follow; None means the host's.
 
     Raises:
-        OperatorError: the core's kernel refuses the node.
+        OperatorError: the core's kernel rejects the node.
     """
     return evaluate(call, [every_value(call.input(0).dtype)], numerics)
 
