@@ -5,12 +5,13 @@ Each function gives the results of the official kernels, integers bit for bit. O
 
 Fixed point:
 
-- ``fixed_point``: MultiplyByQuantizedMultiplier, and the other ways to round a product -
-``gemmlowp``: exp, tanh, logistic and other functions of fixed-point numbers - ``requantize``: from
-integer accumulators to quantized outputs - ``accumulator_scaling``, ``convolution_scale``: the
-factors of accumulators - ``lookup_table``: operators of 8 and 16 bits as tables - ``pair_tables``:
-operators of two 8-bit operands as tables, by official loop - ``sigmoid_int16``: tables of int16
-LOGISTIC and TANH
+- ``fixed_point``: MultiplyByQuantizedMultiplier, and the other ways to round a product
+- ``gemmlowp``: exp, tanh, logistic and other functions of fixed-point numbers
+- ``requantize``: from integer accumulators to quantized outputs
+- ``accumulator_scaling``, ``convolution_scale``: the factors of accumulators
+- ``lookup_table``: operators of 8 and 16 bits as tables
+- ``pair_tables``: operators of two 8-bit operands as tables, by official loop
+- ``sigmoid_int16``: tables of int16 LOGISTIC and TANH
 
 Quantized operators:
 
@@ -24,19 +25,24 @@ Quantized operators:
 
 Products and windows:
 
-- ``padding``: output sizes of windows, and the zeros around an input - ``interior_pad``: padding
-between elements as well - ``patches``: windows as rows of a matrix - ``depthwise_taps``: sums over
-windows, channel by channel - ``exact_matmul``: integer products by BLAS, exactly - ``weights``:
-weights as plain arrays - ``activation``: fused activations, their ranges, and clips -
-``channelwise``: constants of channels, repeated for long loops
+- ``padding``: output sizes of windows, and the zeros around an input
+- ``interior_pad``: padding between elements as well
+- ``patches``: windows as rows of a matrix
+- ``depthwise_taps``: sums over windows, channel by channel
+- ``exact_matmul``: integer products by BLAS, exactly
+- ``weights``: weights as plain arrays
+- ``activation``: fused activations, their ranges, and clips
+- ``channelwise``: constants of channels, repeated for long loops
 
 Shapes and positions:
 
-- ``output_shape``: setting shapes of outputs while preparing, or later - ``broadcast``: shapes of
-inputs that are repeated - ``elements``: moving elements of any type, including packed elements -
-``indices``: bounds and row-major numbers - ``slice_index``: the masks of STRIDED_SLICE -
-``reduction``: input, output and axes of a reducing node - ``resize_bilinear``, ``resize_nearest``:
-input positions for the pixels of a resized image
+- ``output_shape``: setting shapes of outputs while preparing, or later
+- ``broadcast``: shapes of inputs that are repeated
+- ``elements``: moving elements of any type, including packed elements
+- ``indices``: bounds and row-major numbers
+- ``slice_index``: the masks of STRIDED_SLICE
+- ``reduction``: input, output and axes of a reducing node
+- ``resize_bilinear``, ``resize_nearest``: input positions for the pixels of a resized image
 
 Algorithms:
 
