@@ -74,8 +74,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/quantize.cc. Values beyond int32 saturate here, but wrap in the official
         kernel. NaN, for which C has no defined result, becomes the smallest integer. Integers
-        without a scale
-        all become the output's zero point.
+        without a scale all become the output's zero point.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -146,10 +146,10 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
     arguments:
 
     - ``options``: the custom options: an instance of the dataclass with which the argument is
-    annotated, the bytes in the file if it is annotated ``bytes``, otherwise
-    :class:`~delegraph.operators.custom_options.CustomOptions`.
+      annotated, the bytes in the file if it is annotated ``bytes``, otherwise
+      :class:`~delegraph.operators.custom_options.CustomOptions`.
     - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each tensor, for scales and zero
-    points.
+      points.
 
     The result must have the dtype of the model's output tensor, and the shape from the shape
     function (:meth:`CustomOp.shape`). Without a shape function, any shape is accepted.

@@ -107,8 +107,7 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
     What the return value does:
         Each :class:`~delegraph.plugins.CommandSpec` becomes ``delegraph NAME``, unless Delegraph
         itself has a command of that name. Its ``load`` is called when a user runs the command.
-        Anything but
-        a list of specs with distinct names marks the plugin as broken.
+        Anything but a list of specs with distinct names marks the plugin as broken.
     """
 
 
@@ -124,6 +123,5 @@ def delegraph_compilers() -> list[CompilerSpec]:  # type: ignore[empty-body]  # 
         Each :class:`~delegraph.plugins.CompilerSpec` belongs to the plugin's delegate of the same
         name. ``delegraph compile`` then stores that delegate's compiled partitions in the model
         file, and such files can run. Anything but a list of specs with distinct names, each of a
-        delegate that the
-        plugin offers, marks the plugin as broken.
+        delegate that the plugin offers, marks the plugin as broken.
     """

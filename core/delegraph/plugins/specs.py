@@ -51,9 +51,8 @@ class DelegateSpec:
             callable that makes the delegate. The callable gets an instance of ``options``, or
             nothing if there are none. ``load`` is called each time a user asks for the delegate.
         options: a dataclass whose fields are the options; None for a delegate without options.
-            Fields
-            may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
-            one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
+            Fields may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these,
+            or one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
         rank: sort key for delegates that are requested without an order (a set, a mapping,
             ``--delegate all``); the lowest is applied first, ties by name. A delegate that is best
             at a few operators should have a rank below 0. A delegate for all other operators should
@@ -212,8 +211,7 @@ class CompilerSpec:
             ``params.input_tensors`` correspond to ``PartitionModel.inputs``, in that order,
             followed by the variables that the partition uses. ``params.output_tensors`` correspond
             to ``PartitionModel.outputs``. The node passed to ``prepare`` and ``eval`` has the same
-            tensors.
-            Shapes are the compiled ones.
+            tensors. Shapes are the compiled ones.
         version: function that returns the version of the blobs; blobs of other versions are not
             loaded. None means the version of the plugin's distribution.
         load_claims: function like ``DelegateSpec.load`` that returns the class that claims nodes

@@ -57,8 +57,7 @@ class InvokesAsync:
         Returns:
             A Future whose ``result()`` is None, or raises the errors of ``invoke``. Its
             ``cancel()`` asks the run to stop and returns False, because the run is not over yet.
-            The
-            run ends with ``CallCancelledError``, or normally if the request came too late.
+            The run ends with ``CallCancelledError``, or normally if the request came too late.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.

@@ -47,8 +47,7 @@ def gradients(
         ArgumentError: the number of inputs or weights is wrong.
         OperatorError: the partition cannot be computed with these inputs, or an output depends on
             them through a WHILE: XLA does not report the number of iterations, so reverse mode is
-            impossible.
-            ``jax.jvp`` and ``jax.jacfwd`` work, because they use forward mode.
+            impossible. ``jax.jvp`` and ``jax.jacfwd`` work, because they use forward mode.
     """
     _require_count("inputs", inputs, partition.inputs)
     with jax.enable_x64(True):

@@ -38,8 +38,7 @@ class Manifest:
         system: name of the operating system, as ``codegen/host_platform.py`` spells it.
         machine: type of processor.
         files: mapping from a level to the name of its file: a library, or object code with the
-            suffix
-            :data:`OBJECTS`.
+            suffix :data:`OBJECTS`.
         failures: mapping from a level that could not be compiled to the compiler's error, on one
             line.
     """

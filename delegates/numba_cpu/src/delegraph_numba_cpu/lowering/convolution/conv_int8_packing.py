@@ -122,8 +122,8 @@ def tap_pairs(weight: Integers) -> NDArray[np.int16]:
 
     Returns:
         ``[taps, 64, 2]`` for each 64 channels, one after the other, then the same for each 16 of
-        the rest. Taps
-        are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of rows 1 and 3.
+        the rest. Taps are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of
+        rows 1 and 3.
     """
     words = _by_fours(weight).astype(np.int16)
     odd_groups = (weight.shape[0] + 2) // 4
