@@ -48,7 +48,7 @@ def part(kept: dict[str, Any]) -> str:
     names = names_of_networks()
     entries: list[Entry] = kept["networks"]
     runtimes = runtimes_of(entries)
-    lines = [_machine(kept, entries), "", *_summary(entries, runtimes), ""]
+    lines = [_machine(kept, entries), "", _MEANS, "", *_summary(entries, runtimes), ""]
     lines += [f"![Ratio of each runtime's time to XNNPACK's, by network]({_link(PICTURE)})", ""]
     for threads in threads_of(entries):
         own = [entry for entry in entries if entry["threads"] == threads]
@@ -70,6 +70,11 @@ def part(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+_MEANS = (
+    "*Mean* is the geometric mean of the ratios of all networks, *floats* and *integers* that of "
+    "some; *least* and *most*\nare the extremes. *Slower* is the number of networks in which a "
+    "runtime takes longer than XNNPACK."
+)
 _LIMITED = (
     "The level avx2 of numba_cpu beside XNNPACK limited to AVX2, as on an older processor: the "
     "processor's AVX-512 and VNNI\nare hidden from it while it chooses its kernels. Ratios are to "

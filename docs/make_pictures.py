@@ -192,7 +192,8 @@ HOSTS = (
 CODE = """\
 class SinDelegate(...):
   def is_node_supported_by_…:
-    return op.name == "SIN"
+    name = registration.name
+    return name == "SIN"
 
 class SinKernel(...):
   def prepare_node(self, call):

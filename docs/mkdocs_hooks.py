@@ -77,6 +77,9 @@ WITH_BASES = ("Interpreter", "LiteRtInterpreter")
 GUIDES = ("Start", "How-to")
 """Parts of the navigation whose pages say how long they take to read."""
 
+BELOW_GUIDES = 0.2
+"""Weight in the search of the changelog and of docstrings: pages that explain a word come first."""
+
 INSTALL = "[README](../README.md#install) says how."
 """Words of the home page in whose place the site has README's part on it."""
 
@@ -124,6 +127,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = BLOB + path if found is None else posixpath.relpath(found, posixpath.dirname(uri))
         return match[1] + link + hash_ + anchor
 
+    if uri.startswith("reference/") or uri == "changelog.md":
+        page.meta["search"] = {"boost": BELOW_GUIDES}
     if uri == "index.md":
         markdown = markdown.replace(INSTALL, install_words())
     text = LINK.sub(on_site, markdown)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ class Result(JsonRecord):
         first_answer: seconds from the start of the process to the first answer.
         memory: bytes that the process had at most until then.
         difference: largest difference to the outputs of TFLite's builtin kernels: in units for
-            integers, as a share of the largest value for floats. None if they have other shapes.
+            integers, as a share of the largest value for floats. None if they have other
+            shapes, or if the builtin kernels cannot run the network.
         taken: share of the nodes that the delegate takes; None for runtimes without a delegate.
     """
 
@@ -166,10 +168,35 @@ def measured(job: Job, folder: Path) -> list[Result]:
                 processes[name] = Process(words, own)
             except RuntimeFailedError as error:
                 failed.append(Result(name, str(error)))
-        return [*_results(processes, _turns(processes, job.seconds)), *failed]
+        expected = expected_outputs(processes, job, inputs, folder)
+        return [*_results(processes, _turns(processes, job.seconds), expected), *failed]
     finally:
         for process in processes.values():
             process.close()
+
+
+def expected_outputs(
+    processes: Mapping[str, Process], job: Job, inputs: Path, folder: Path
+) -> list[Any] | None:
+    """Return the outputs of TFLite's builtin kernels; None if they cannot run the network.
+
+    Args:
+        processes: running processes by the name of their runtime.
+        job: the network.
+        inputs: file with its inputs.
+        folder: folder for the outputs of a further process.
+    """
+    if REFERENCE in processes:
+        return processes[REFERENCE].outputs
+    own = folder / REFERENCE
+    own.mkdir(exist_ok=True)
+    words = sys.executable, REFERENCE, str(job.model), str(job.threads), str(inputs)
+    try:
+        process = Process(words, own)
+    except RuntimeFailedError:
+        return None
+    process.close()
+    return process.outputs
 
 
 def _turns(processes: Mapping[str, Process], seconds: float) -> dict[str, list[Block]]:
@@ -188,9 +215,10 @@ def _turns(processes: Mapping[str, Process], seconds: float) -> dict[str, list[B
 
 
 def _results(
-    processes: Mapping[str, Process], blocks: Mapping[str, list[Block]]
+    processes: Mapping[str, Process],
+    blocks: Mapping[str, list[Block]],
+    expected: Sequence[Any] | None,
 ) -> Iterator[Result]:
-    expected = processes[REFERENCE].outputs if REFERENCE in processes else None
     for name, process in processes.items():
         times = [s for block in blocks[name] for turns in block for turn in turns for s in turn]
         base = blocks.get(BASES.get(name, BASE), []) if name != BASE else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ results = script("speed_results.py")  # which the other two import
 pictures = script("speed_pictures.py")
 speed = script("generate_speed.py")
 
+ROOT = Path(__file__).parents[2]
 AGAIN = "run: python docs/generate_speed.py"
 
 
@@ -27,6 +29,14 @@ def test_the_page_is_what_the_results_give(kept: Any) -> None:
     text = speed.PAGE.read_text(encoding="utf-8")
     assert text.count(speed.BEGIN) == text.count(speed.END) == 1
     assert speed.page(text, kept) == text, AGAIN
+
+
+def test_the_readme_has_the_figures_of_the_page(kept: Any) -> None:
+    rows = (line.split(" | ") for line in speed.part(kept).splitlines())
+    _, _, networks, mean, *_, slower = next(row for row in rows if row[:2] == ["| 1", "numba_cpu"])
+    words = f"{mean} of XNNPACK's time, the mean of {networks} networks; slower in none |"
+    assert slower == "0 |"
+    assert words in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["PICTURE", "ROOFS"])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from delegraph.errors import ArgumentError, PluginLoadError
-from delegraph.plugins import CustomOpSpec, DelegateSpec
-from delegraph.plugins.creation import describe_custom_op, make_delegate
+from delegraph.plugins import CompilerSpec, CustomOpSpec, DelegateSpec, Plugin
+from delegraph.plugins.creation import compiler_version, describe_custom_op, make_delegate
 
 
 def described(describe: Any) -> dict[str, str]:
@@ -35,6 +35,22 @@ def test_a_custom_op_is_described_in_texts() -> None:
 def test_a_description_that_fails_names_operator_and_plugin(describe: Any, message: str) -> None:
     with pytest.raises(PluginLoadError, match=f"custom operator 'MyOp'.*{re.escape(message)}"):
         described(describe)
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (lambda: 1, "version() of plugin 'mine' of mine returned a int, expected a text"),
+        (lambda: 1 / 0, "version() of plugin 'mine' of mine failed: ZeroDivisionError"),
+    ],
+    ids=["no text", "raises"],
+)
+def test_a_compiler_version_that_fails_names_delegate_and_plugin(
+    version: Any, message: str
+) -> None:
+    spec = CompilerSpec("a", print, print, version)
+    with pytest.raises(PluginLoadError, match=f"delegate 'a': {re.escape(message)}"):
+        compiler_version(spec, Plugin("mine", "mine", "", "mine"))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ArgumentError("damaged")])

@@ -231,6 +231,25 @@ def test_an_import_or_hook_that_does_not_end_is_named(
     ) in caplog.messages
 
 
+def test_nothing_waits_to_name_a_plugin_that_was_imported_in_time(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "PATIENCE", 60)
+    write_plugin(site, "quick")
+    PluginSet()
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(5)
+            assert not thread.is_alive()
+
+
+def test_the_log_says_what_each_plugin_offers(site: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(site, "good")
+    caplog.set_level(logging.INFO)
+    PluginSet()
+    assert "plugin 'good' of fake-good 1.0: ok, offers delegate good" in caplog.messages
+
+
 def test_disabled_plugins_are_listed_and_not_imported(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,14 @@ def test_in_a_clone_its_folders_are_installed(
     assert pip_install("delegraph-example") == f"pip install {ROOT / 'plugins_example'}"
 
 
+def test_a_clone_on_the_import_path_needs_no_installation(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(site, "delegraph", {}, {})
+    monkeypatch.chdir(ROOT)
+    assert pip_install("delegraph-flex") == "pip install ./delegates/flex"
+
+
 def test_a_release_is_installed_from_the_package_index(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.plugins import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.plugin import is_ready
 
 
 @pytest.mark.parametrize("kind", [DelegateSpec, CustomOpSpec, CommandSpec])
@@ -43,6 +44,13 @@ def test_what_says_that_a_delegate_is_ready_is_a_function() -> None:
 def test_a_delegate_stands_in_the_middle_and_is_there_for_no_custom_op_by_default() -> None:
     spec = DelegateSpec("a", "", print)
     assert (spec.rank, spec.custom_ops, spec.options) == (0, (), None)
+
+
+def test_a_delegate_is_ready_unless_its_own_check_says_otherwise_or_fails() -> None:
+    assert is_ready(DelegateSpec("a", "", print))
+    assert is_ready(DelegateSpec("a", "", print, is_ready=lambda: True))
+    assert not is_ready(DelegateSpec("a", "", print, is_ready=lambda: False))
+    assert not is_ready(DelegateSpec("a", "", print, is_ready=lambda: bool(1 / 0)))
 
 
 def test_what_describes_a_custom_op_is_a_function() -> None:

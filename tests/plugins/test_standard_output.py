@@ -39,6 +39,16 @@ def test_the_last_of_several_undoes_it_in_whatever_order(capfd: pytest.CaptureFi
     assert (out.split(), err.split()) == (["none"] * 2, ["one"] * 2)
 
 
+def test_no_descriptor_remains_open() -> None:
+    before = os.dup(1)
+    os.close(before)
+    with printed_to_stderr():
+        pass
+    after = os.dup(1)
+    os.close(after)
+    assert after == before, "the system gives the lowest number that is free"
+
+
 def test_an_error_undoes_it_as_well(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), printed_to_stderr():
         raise KeyboardInterrupt

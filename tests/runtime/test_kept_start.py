@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from delegraph import Tensor
-from delegraph.graph.model import Quantization
-from delegraph.runtime.kept_start import Request, Stored, found
-from delegraph.schema.enums import TensorType
+from delegraph.schema.options import AddOptions, FullyConnectedOptions, GatherOptions
+from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
 
 pytest.importorskip("delegraph_numba_cpu")
 
@@ -43,6 +43,9 @@ def said(call, *arguments):
 
 ONE_RUN = "i = Interpreter(MODEL, num_threads=1); got = answer(i); print(is_kept()); "
 
+SETTLED = "import delegraph.graph.model_files as files; files.SETTLED = -1"
+"""Statements after which a file may have been changed a moment ago."""
+
 
 def ran(script: str, cache: Path, **variables: str) -> list[str]:
     """Return the lines that a new process prints, whose caches are in the folder *cache*."""
@@ -62,6 +65,17 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if lines != ["False", "numba_cpu"]:
         pytest.skip("numba_cpu has no kernels here")
     return folder
+
+
+def stored(model: bytes, folder: Path) -> str:
+    path = folder / "model.tflite"
+    path.write_bytes(model)
+    return str(path)
+
+
+def negations(*chain: TensorDef) -> list[Op]:
+    """NEG nodes from each tensor to the next: programs of few nodes are not kept."""
+    return [Op("NEG", [x], [y]) for x, y in pairwise(chain)]
 
 
 def starts(cache: Path) -> list[Path]:
@@ -262,6 +276,49 @@ print(np.array_equal(answer(i), expected()))
     assert ran(script, cache) == ["True"]
 
 
+def test_a_program_that_values_can_stop_raises_the_error_of_the_session(tmp_path: Path) -> None:
+    x, position = tensor((5,), "FLOAT32"), tensor((1,), "INT32")
+    found, *chain = (tensor((1,), "FLOAT32") for _ in range(4))
+    nodes = [Op("GATHER", [x, position], [found], GatherOptions()), *negations(found, *chain)]
+    path = stored(model_of(Graph([x, position], chain[-1:], nodes)), tmp_path)
+    script = f"""{SETTLED}
+def gathered(i, position):
+    i.allocate_tensors()
+    i.set_tensor(0, np.arange(5, dtype=np.float32))
+    i.set_tensor(1, np.int32([position]))
+    i.invoke()
+    return -float(i.get_tensor(i.get_output_details()[0]["index"])[0])
+i = Interpreter({path!r}, num_threads=1)
+print(gathered(i, 3), is_kept())
+other = Interpreter({path!r}, num_threads=2)
+print(said(gathered, i, 9) == said(gathered, other, 9) != None, gathered(i, 4))
+"""
+    assert ran(script, tmp_path) == ["3.0 False", "True 4.0"]
+    assert ran(script, tmp_path) == ["3.0 True", "True 4.0"]
+
+
+@pytest.mark.parametrize(("op", "needs_session"), [("FULLY_CONNECTED", False), ("ADD", True)])
+def test_a_program_that_holds_converted_constants_needs_no_session(
+    op: str, needs_session: bool, tmp_path: Path
+) -> None:
+    x, wide, *chain = (tensor(shape, "FLOAT32") for shape in [(2, 2)] * 6)
+    halves = constant(np.array([[1.5, 0], [0, 1.5]], np.float16))
+    options = AddOptions() if op == "ADD" else FullyConnectedOptions()
+    nodes = [Op("DEQUANTIZE", [halves], [wide]), Op(op, [x, wide], chain[:1], options)]
+    path = stored(model_of(Graph([x], chain[-1:], nodes + negations(*chain))), tmp_path)
+    script = f"""{SETTLED}
+i = Interpreter({path!r}, num_threads=1)
+i.allocate_tensors()
+i.set_tensor(0, np.ones((2, 2), np.float32))
+i.invoke()
+print(*-i.get_tensor(1).reshape(-1), is_kept())
+"""
+    expected = "2.5 1.0 1.0 2.5" if op == "ADD" else "1.5 1.5 1.5 1.5"
+    assert ran(script, tmp_path) == [f"{expected} False"]
+    assert ran(script, tmp_path) == [f"{expected} {not needs_session}"]
+    assert len(starts(tmp_path)) == (not needs_session)
+
+
 def test_one_call_runs_at_a_time(cache: Path) -> None:
     script = """
 i.cancel()  # no call runs, so it stops none
@@ -293,67 +350,3 @@ with ThreadPoolExecutor(4) as threads:
     print(len(set(threads.map(lambda _: i.session, range(4)))))
 """
     assert ran(ONE_RUN + script, cache) == ["True", "1"]
-
-
-def test_a_stored_tensor_is_read_as_it_was() -> None:
-    scales, zeros = np.array([0.5, 2], np.float32), np.array([1, -3], np.int32)
-    tensor = Tensor(
-        7,
-        TensorType.INT8,
-        (1, 2),
-        name="é\n",
-        shape_signature=(-1, 2),
-        has_rank=True,
-        quantization=Quantization(scales, zeros, 1),
-    )
-    stored = Stored("one.module", "version", "ab", 3, (Stored.fields(tensor),), (7,), (7,))
-    (made,) = Stored.of(ascii(tuple(stored)).encode()).made()
-    assert made.quantization is not None
-    assert made.quantization.scales.tolist() == [0.5, 2]
-    assert made.quantization.zero_points.tolist() == [1, -3]
-    for name in ("index", "name", "type", "shape", "shape_signature", "has_rank"):
-        assert getattr(made, name) == getattr(tensor, name)
-
-
-@pytest.mark.parametrize("module", ["json", "no.such_module"])
-def test_a_start_of_a_module_that_runs_no_programs_is_not_used(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
-    request = Request(np.zeros(1, np.uint8), None, "key")
-    request.cache.keep("key", SOUND.replace("a.b", module).encode())
-    assert found(request) is None
-
-
-SOUND = "('a.b', 'v', 'ab', 1, ((0, 'x', 0, (2,), (2,), True, None),), (0,), (0,))"
-
-
-@pytest.mark.parametrize(
-    ("part", "other"),
-    [
-        ("(0,), (0,)", "(0,), (1,)"),
-        ("(0,), (0,)", "(), (0,)"),
-        ("'ab'", "5"),
-        ("'a.b'", "'a;b'"),
-        ("1, ((", "None, (("),
-        ("1, ((", "10 ** 12, (("),
-        ("1, ((", "1000000000000, (("),
-        ("'x'", "b'x'"),
-        ("'x', 0", "'x', 5"),
-        ("'x', 0", "'x', 99"),
-        ("(2,), (2,)", "(-2,), (2,)"),
-        ("(2,), (2,)", "(), ()"),
-        ("(2,), (2,)", "(2.0,), (2,)"),
-        ("(2,), (2,)", "(2,), (2, 3)"),
-        ("None)", "(b'abc', b'', 0))"),
-        ("(0,))", "(0,)"),
-        (SOUND, "__import__('os')"),
-        (SOUND, "é"),
-    ],
-)
-def test_a_forged_start_is_refused(part: str, other: str) -> None:
-    Stored.of(SOUND.encode())
-    content = SOUND.replace(part, other, 1).encode()
-    assert content != SOUND.encode()
-    with pytest.raises((ValueError, TypeError, SyntaxError)):
-        Stored.of(content)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.graph.model_files import is_unchanged
 from delegraph.runtime.kept_start import Request, Stored
 from delegraph.runtime.tensor_access import STORED_AS_SEEN
@@ -32,11 +33,11 @@ def keep(request: Request, session: Session) -> None:
     if module is None or not _has_plain_border(first):
         return
     programs: Any = import_module(module)
-    program = programs.key_of(kernel)
+    indices = (*first.inputs, *first.outputs)
+    program = programs.key_of(kernel, indices)
     made_for = programs.made_for(request.num_threads)
     if program is None or made_for is None:
         return
-    indices = (*first.inputs, *first.outputs)
     tensors = tuple(Stored.fields(first.tensors[index]) for index in dict.fromkeys(indices))
     nodes = len(first.operators)
     stored = Stored(module, made_for, program, nodes, tensors, first.inputs, first.outputs)
@@ -46,11 +47,13 @@ def keep(request: Request, session: Session) -> None:
 def _only_kernel(session: Session) -> object | None:
     """Return the kernel with which the default delegate computes the whole model; else None.
 
-    The result is also None if the computation depends on anything besides the model file.
+    Conversions of constants are left out, as the kernel has their results. The result is also None
+    if the computation depends on anything besides the model file.
     """
     first, model = session.subgraphs[0], session.model
-    steps = list(first.plan.steps())
-    node = steps[0][0] if len(steps) == 1 else None
+    constants = constant_nodes(first.spec)
+    nodes = [node for node, _ in first.plan.steps() if node.index not in constants]
+    node = nodes[0] if len(nodes) == 1 else None
     is_whole = (
         node is not None
         and node.delegate is session.rest is not None

@@ -426,6 +426,13 @@ def test_floats_saturate_when_they_become_integers(target: str, level: str) -> N
 
 
 @levels
+@pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64"])
+def test_a_cast_to_the_same_type_changes_no_bit(type: str, level: str) -> None:
+    values = np.frombuffer(SPECIAL.tobytes(), type.lower())
+    check(operator_case("CAST", [fed(values)], [type], o.CastOptions()), level)
+
+
+@levels
 @pytest.mark.parametrize("op", ROWS)
 @pytest.mark.parametrize("length", [1, 2, 10, 16, 31, 64, 65, 1001])
 def test_rows_of_any_length_are_normalised(op: str, length: int, level: str) -> None:

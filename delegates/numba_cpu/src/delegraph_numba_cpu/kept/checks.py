@@ -110,6 +110,8 @@ def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
     Raises:
         Overrun: another operand of the call points into the scratch memory.
     """
+    if not any(name.endswith("scratch") for name in row.instruction.names):
+        return
     words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]
     for name, memory in own:

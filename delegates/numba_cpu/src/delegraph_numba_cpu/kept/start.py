@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation import BlobCache, limited_num_threads
@@ -53,15 +53,20 @@ def _workers(num_threads: int | None) -> int:
     return limited_num_threads(num_threads or 0) or physical_cores()
 
 
-def key_of(kernel: Any) -> str | None:
-    """Return the key of the kept program that a delegate kernel runs; None if it has none.
+def key_of(kernel: Any, border: Collection[int]) -> str | None:
+    """Return the key of the kept program that a delegate kernel runs.
+
+    The result is None if it has none, or if the program needs other tensors than those of *border*.
 
     Args:
         kernel: the kernel of a partition, prepared.
+        border: indices of the model's inputs and outputs.
     """
-    program = kernel.program
-    is_kept = program is not None and not program.can_fail and kernel.kept.is_in_cache
-    return kernel.kept.key.hex() if is_kept else None
+    from delegraph_numba_cpu.kept.writing import host_tensors  # lazy: not where programs are read
+
+    if kernel.program is None or not kernel.kept.is_in_cache:
+        return None
+    return kernel.kept.key.hex() if host_tensors(kernel.program).issubset(border) else None
 
 
 def run_of(
@@ -96,8 +101,6 @@ def run_of(
     try:
         program = read(content, bytes.fromhex(stored.program), host)
     except UnfitFile:
-        return None
-    if program.can_fail:
         return None
     POOL.warn_of(workers)
     program.heed(cancellation.word)

@@ -38,6 +38,22 @@ def pieces_of(
     return [piece.data for piece in _Writer(program, shared).pieces(key)]
 
 
+def host_tensors(program: Program) -> set[int]:
+    """Return the indices of the model's tensors that a program read from a file needs of its host.
+
+    They are the tensors at its border, and large constants of the model.
+    """
+    memories = {id(memory): memory for row in program.rows for memory in row.memories}.values()
+    border = {memory.tensor.index for memory in memories if memory.tensor is not None}
+    constants = (constant_of_model(memory) for memory in memories)
+    return border | {index for index in constants if index is not None}
+
+
+def constant_of_model(memory: Memory) -> int | None:
+    """Return the index of the model's constant that a file names in place of a copy, or None."""
+    return memory.model_tensor if memory.size >= LEAST_OF_MODEL else None
+
+
 class _Writer:
     def __init__(self, program: Program, shared: dict[bytes, bytes] | None) -> None:
         self._program = program
@@ -138,9 +154,9 @@ class _Writer:
             return file.BORDER, memory.tensor.index
         if not memory.is_constant:
             return file.WORKING, self._program.offsets[id(memory)]
-        if memory.model_tensor is not None and memory.size >= LEAST_OF_MODEL:
-            kind = file.TABLE if memory.is_in_place else file.MODEL
-            return kind, memory.model_tensor
+        constant = constant_of_model(memory)
+        if constant is not None:
+            return file.TABLE if memory.is_in_place else file.MODEL, constant
         if memory.records:
             return file.CONSTANT, 0  # the words of this memory are in the file
         if self._shared is not None and memory.size >= file.LEAST_SHARED:

@@ -8,6 +8,8 @@ from delegraph import Rejection
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_shapes
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.moves.moves import share_or_copy
+from delegraph_numba_cpu.lowering.moves.moves_checks import NUMBERS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -41,19 +43,30 @@ CASTS: dict[tuple[str, str], tuple[int, tuple[float, ...]]] = {
 }
 """Mapping from input and output type to the operation and parameters of the conversion."""
 
+_COPIES = tuple((name, name) for name in NUMBERS)
+"""Types of conversions that change no value."""
+
 
 def check_cast(call: Call) -> Rejection | None:
-    """Return a rejection unless the conversion is in :data:`CASTS`."""
+    """Return a rejection unless the conversion is in :data:`CASTS` or is a copy."""
     types = call.input(0).type.name, call.output().type.name
-    if types not in CASTS:
-        expected = " or ".join(target for source, target in CASTS if source == types[0])
+    if types not in CASTS and types not in _COPIES:
+        targets = (target for source, target in (*CASTS, *_COPIES) if source == types[0])
+        expected = " or ".join(targets)
         return Rejection("dtype", actual=types[1], expected=expected, tensor=call.output().index)
     return check_shapes(call, 1)
 
 
 def lower_cast(call: Call, builder: ProgramBuilder) -> None:
-    """Add to the program a kernel call that converts each element to the output's type."""
-    operation, parameters = CASTS[call.input(0).type.name, call.output().type.name]
+    """Add to the program a kernel call that converts each element to the output's type.
+
+    An output of the input's type shares the input's memory where it can.
+    """
+    types = call.input(0).type.name, call.output().type.name
+    if types in _COPIES:
+        share_or_copy(builder, call.input(0), call.output())
+        return
+    operation, parameters = CASTS[types]
     emit_operation(call, builder, operation, parameters)
 
 

@@ -94,6 +94,21 @@ class Loop(NamedTuple):
     target: int
 
 
+def share_or_copy(builder: ProgramBuilder, x: Tensor, y: Tensor) -> None:
+    """Let a tensor share the memory of another with the same bytes, or copy it where it cannot.
+
+    A variable is copied: it may be written again before the last reader of *y* is done.
+
+    Args:
+        builder: builder of the program, to which the copy is added.
+        x: the tensor that is read.
+        y: the tensor with the same bytes, maybe of another shape.
+    """
+    if x.is_variable or not builder.alias(y.index, x.index):
+        source = Part.of(builder, x)
+        move(builder, source.seen(source.array.reshape(y.shape)), Part.of(builder, y))
+
+
 def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
     """Add to the program a kernel call that copies each element to the same index of another part.
 
