@@ -59,7 +59,7 @@ class DelegateNodePrepare:
         they run.
 
         Raises:
-            NodeError: a kernel refuses one of the nodes. Refusals of custom operators count only if
+            NodeError: a kernel rejects one of the nodes. Refusals of custom operators count only if
                 the delegate needs the shapes inside the partition.
             UnresolvedOpError: one of the nodes is a custom operator without a kernel, and the
                 delegate needs the shapes inside the partition.
