@@ -1,7 +1,7 @@
-"""Run TFLite models in Python and hand parts of the graph to delegates.
+"""Run TFLite models in Python, and let delegates compute parts of the graph.
 
-Everything a user or a delegate's author needs is importable from here; each name is loaded when it
-is first used, so that a plugin's light module stays light.
+Everything that users and authors of delegates need can be imported from here. Each name is loaded
+when it is first used, so that a plugin's entry-point module is imported quickly.
 """
 
 from delegraph.exports import exports_of

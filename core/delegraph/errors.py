@@ -1,4 +1,4 @@
-"""Every exception Delegraph raises on purpose.
+"""All exceptions that Delegraph raises on purpose.
 
 DelegraphError
   + ModelError                the model cannot be used
@@ -41,7 +41,7 @@ DelegraphError
 
 DefaultDelegateWarning        (UserWarning) a delegate applied by default failed; the model runs on
 
-The built-in bases are the types the official interpreter raises at the same mistakes.
+The built-in bases are the types that the official interpreter raises for the same mistakes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ModelError(DelegraphError):
 
 
 class MalformedModelError(ModelError, ValueError):
-    """The bytes are not a sound TFLite flatbuffer; the message names the byte or the table."""
+    """The bytes are not a valid TFLite flatbuffer; the message names the byte or the table."""
 
 
 class SectionError(ModelError, ValueError):
@@ -86,7 +86,7 @@ class ExternalBufferError(ModelError, ValueError):
 
 
 class UnsupportedModelError(ModelError, ValueError):
-    """A sound model that this version cannot run: an operator or operator version it lacks."""
+    """A valid model that this version cannot run: it lacks an operator or operator version."""
 
 
 class NodeError(ModelError, RuntimeError):
@@ -120,14 +120,15 @@ class CallCancelledError(DelegraphError, RuntimeError):
 
 
 class TimeLimitError(CallCancelledError, TimeoutError):
-    """A call took more time than ``Limits.time`` grants, and was stopped."""
+    """A call took more time than ``Limits.time`` allows, and was stopped."""
 
 
 class ArenaTooSmallError(DelegraphError, MemoryError):
     """An arena of fixed size is smaller than a model needs.
 
     Attributes:
-        missing: number of bytes that the failed request lacked; later requests are not counted.
+        missing: number of bytes that were missing for the failed request; later requests are not
+            counted.
     """
 
     def __init__(self, message: str, *, missing: int) -> None:
@@ -152,11 +153,11 @@ class ArgumentError(DelegraphError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type for a call; or the object can never be copied."""
+    """An argument has the wrong type for a call, or the object can never be copied."""
 
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
-    """An argument lacks an attribute that the call reads; or the ``CompiledModel`` is closed.
+    """An argument lacks an attribute that the call reads, or the ``CompiledModel`` is closed.
 
     An example is a list in place of an array, which has no ``shape``.
     """
@@ -179,7 +180,7 @@ class PredictionError(DelegraphError, RuntimeError):
 
 
 class CompiledModelError(DelegraphError, RuntimeError):
-    """A call of :mod:`delegraph.compiled_model` that LiteRT's ``CompiledModel`` rejects as well.
+    """A call of :mod:`delegraph.compiled_model` that LiteRT's ``CompiledModel`` rejects, too.
 
     Attributes:
         code: status code of LiteRT, also part of the message; None if LiteRT gives no code.
@@ -191,15 +192,15 @@ class CompiledModelError(DelegraphError, RuntimeError):
 
 
 class PartitionError(DelegraphError, ValueError):
-    """A graph that cannot be partitioned: bad node id, bad control edge, or a cycle."""
+    """The graph cannot be partitioned: wrong node index or control edge, or a cycle."""
 
 
 class CompilationError(DelegraphError, ValueError):
-    """A model that ``ai_edge_litert.aot`` asked a delegate to compile could not be compiled."""
+    """A delegate could not compile a model for ``ai_edge_litert.aot``."""
 
 
 DelegatePhase = Literal["initialize", "claim", "init", "prepare", "eval", "copy", "free"]
-"""Phase in which a delegate failed; ``claim`` covers choosing and replacing nodes."""
+"""Phase in which a delegate failed; ``claim`` means that nodes were chosen or replaced."""
 
 
 class DelegateError(DelegraphError, RuntimeError):
@@ -208,8 +209,9 @@ class DelegateError(DelegraphError, RuntimeError):
     Attributes:
         delegate: name of the delegate; empty when it is not known.
         phase: phase in which the delegate failed; None if its own code did not fail.
-        node_index: index of the node at fault: the node whose support was checked, the first node
-            of a partition whose kernel could not be created, or the delegate node; or None.
+        node_index: index of the node at which the delegate failed: the node whose support was
+            checked, the first node of a partition whose kernel could not be created, or the
+            delegate node. None if there is no node.
     """
 
     def __init__(
@@ -237,12 +239,12 @@ class DelegateProcessError(DelegateError):
 class PartitionRejected(DelegateError):
     """Raised by a kernel's ``init`` to reject its partition, whose nodes then run elsewhere.
 
-    The placement shows the reason, as it does for a rejected node. A kernel's ``prepare`` raises it
+    The placement shows the reason, as for a rejected node. A kernel's ``prepare`` raises this error
     for shapes that the kernel does not support. Then Delegraph's kernels compute the partition, and
     an incident in the placement shows the reason.
 
     Attributes:
-        constraint: short stable id of the reason, as a ``Rejection`` has it.
+        constraint: short stable id of the reason, as in ``Rejection``.
     """
 
     def __init__(self, message: str, *, constraint: str = "partition") -> None:
@@ -253,8 +255,8 @@ class PartitionRejected(DelegateError):
 class DelegateNodeError(NodeError, DelegateError):
     """A delegate's node failed to prepare, to invoke, or to copy its buffer.
 
-    Delegates stay applied; ``Interpreter.remove_all_delegates`` removes them, and
-    ``on_failure="fallback"`` computes the nodes by Delegraph's kernels instead.
+    Delegates stay applied; ``Interpreter.remove_all_delegates`` removes them, and with
+    ``on_failure="fallback"``, Delegraph's kernels compute the nodes instead.
     """
 
     node_index: int
@@ -269,8 +271,8 @@ class DelegateNodeError(NodeError, DelegateError):
 class DefaultDelegateWarning(UserWarning):
     """A delegate that is applied by default has failed; Delegraph's kernels compute its nodes.
 
-    An interpreter gives it once and stops using that delegate. The message names the delegate, the
-    phase, the nodes and the cause, and says how to report it.
+    An interpreter gives this warning once and stops using the delegate. The message names the
+    delegate, the phase, the nodes and the cause, and says how to report the failure.
     """
 
 
@@ -283,7 +285,7 @@ class DelegateLibraryError(DelegateLoadError, OSError):
 
 
 class NotADelegateError(DelegateLoadError, AttributeError):
-    """A loaded library lacks the functions that an external delegate must have."""
+    """A library lacks the functions that an external delegate must have."""
 
 
 class PlacementError(DelegateError):
@@ -307,11 +309,11 @@ class UnknownDelegateError(PluginError, ValueError):
 
 
 class AmbiguousDelegateError(PluginError, ValueError):
-    """Several distributions provide a delegate of one name; write ``dist:name`` to choose."""
+    """Several distributions provide a delegate of the same name; write ``dist:name`` to choose."""
 
 
 class PluginOptionError(PluginError, ValueError):
-    """An option that the delegate does not have, or a value it cannot take."""
+    """The delegate does not have the option, or the option cannot have the value."""
 
 
 def in_words(error: BaseException) -> str:
@@ -335,9 +337,9 @@ def blamed(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return *text* on one line without characters that would control a terminal.
+    r"""Return *text* on one line, without characters that would control a terminal.
 
-    Text from a file needs this before it is printed: names may hold any character.
+    Text from a file must be converted before it is printed, since names may contain any character.
 
     >>> printable("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -357,7 +359,7 @@ def close_names(name: str, known: Iterable[str], least: float = 0.6) -> list[str
 
     Args:
         name: the unknown name.
-        known: the known ones.
+        known: the known names.
         least: smallest ratio of equal characters, from 0 to 1.
     """
     import difflib  # only errors need it

@@ -20,7 +20,7 @@ def exports_of(
 
     Args:
         package: the package's ``__name__``.
-        file: its ``__file__``; the stub is beside it.
+        file: the package's ``__file__``; the stub is in the same folder.
         same_named: exported functions with the same name as their module. Importing that module
             must not replace the function by the module.
     """

@@ -1,7 +1,8 @@
 """JSON of results: ``to_json`` and ``from_json`` of every dataclass.
 
-Each field is a key. Nested dataclasses become objects, enums their text or their name, paths text,
-tuples, sets (sorted), NumPy's arrays and scalars lists and numbers. A class declares what differs:
+Each field is a key. Nested dataclasses become objects; enums become their text or name; paths
+become text; tuples, sets (sorted) and NumPy arrays become lists; NumPy scalars become numbers. A
+class declares exceptions:
 
 >>> from dataclasses import dataclass, field
 >>> @dataclass(frozen=True)
@@ -36,15 +37,15 @@ T = TypeVar("T")
 R = TypeVar("R", bound="JsonRecord")
 
 _NAMES = {"ClassVar": ClassVar[T]} if sys.version_info < (3, 11) else None
-"""Names in annotations: ``ClassVar`` without a type is no annotation for Python 3.10."""
+"""Values of names in annotations: Python 3.10 rejects ``ClassVar`` without a type."""
 
 
 class JsonRecord:
     """Base class of dataclasses with ``to_json`` and ``from_json``.
 
-    A field's ``metadata`` may have these items: ``json_key`` is the key in JSON; None leaves the
-    field out. ``json_value`` is a function that ``to_json`` applies to the value first.
-    ``json_read`` is a function that ``from_json`` applies to the JSON value.
+    A field's ``metadata`` may have these items: ``json_key`` is the key in JSON; None omits the
+    field. ``json_value`` is a function that ``to_json`` applies to the value first. ``json_read``
+    is a function that ``from_json`` applies to the JSON value.
 
     Attributes:
         json_properties: more keys, each with the name of a property or of a method without
@@ -110,8 +111,8 @@ def from_json(kind: type[T], content: object) -> T:
     A missing field has its default; unknown keys are ignored.
 
     Raises:
-        ValueError: a field without a default is missing, or a value is not what its annotation
-            says.
+        ValueError: a field that has no default is missing, or a value does not match its
+            annotation.
 
     >>> from_json(tuple[float, ...], [1, 2.5])
     (1, 2.5)

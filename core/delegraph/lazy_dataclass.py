@@ -1,10 +1,10 @@
 """``dataclass`` and ``NamedTuple`` of the standard library, without compiling at import.
 
 The standard decorator compiles up to seven methods of each class. A process imports dozens of
-dataclasses before its first result, and compiling them takes longer than importing their modules.
-Here ``__init__`` is compiled only after :data:`FEW` objects of a class exist, and the other methods
-are plain functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as
-well.
+dataclasses before its first result, and compiling the methods takes longer than importing the
+modules. Here ``__init__`` is compiled only after :data:`FEW` objects of a class exist, and the
+other methods are plain functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know
+these classes as well.
 
 A class with this decorator may extend only classes with this decorator; a standard dataclass may
 extend both kinds.
@@ -92,7 +92,7 @@ else:
 
 
 FEW = 32
-"""Number of a class's first objects whose fields are set one by one; compiling takes as long."""
+"""Number of a class's first objects that are made without a compiled ``__init__``."""
 
 _NONE = object()
 _set = object.__setattr__
@@ -218,7 +218,7 @@ class _Declaration:
         return True
 
     def compile(self) -> None:
-        """Add the compiled ``__init__`` to the class, unless the class defines its own."""
+        """Add the compiled ``__init__`` to the class, unless the class itself defines one."""
         if self.cls.__dict__["__init__"] is not self.stub:
             return
         names: dict[str, Any] = {"_set": _set, "_NONE": _NONE}
@@ -269,7 +269,7 @@ class _Declaration:
 
 
 class _Attribute:
-    """A class attribute whose value is computed when it is first read; all classes share it."""
+    """A class attribute with a value that all classes share, computed at the first access."""
 
     __slots__ = ("name",)
 
@@ -368,7 +368,7 @@ def _completed(cls: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tupl
         named: keyword arguments.
 
     Raises:
-        TypeError: a field has no value or two values, or there is no such field.
+        TypeError: a field has no value or two values, or a keyword names no field.
     """
     fields, defaults = cls._fields, cls._field_defaults
     rest = fields[len(values) :]

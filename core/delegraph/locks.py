@@ -1,4 +1,4 @@
-"""A lock for ``with`` statements that interrupts may end."""
+"""A lock for ``with`` statements that an interrupt may end."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from _thread import RLock  # the class that threading uses, whose import is slow
 
 
 class Lock(RLock):  # type: ignore[misc] # final for typeshed, not for Python
-    """Reentrant lock that is never held after an interrupted ``with`` statement.
+    """Reentrant lock that is never held after a ``with`` statement that was interrupted.
 
     A ``with`` statement of Python 3.14 handles signals once more between its entry and its block.
-    An exception there, such as KeyboardInterrupt, leaves other locks held for ever.
+    An exception at this point, such as KeyboardInterrupt, would leave other locks held for ever.
     Source: https://github.com/python/cpython/issues/148874, mended in Python 3.15.
     """
 

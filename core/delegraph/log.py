@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Logger:
-    """The logger of a module, like ``logging.getLogger(name)`` returns it.
+    """The logger of a module, as ``logging.getLogger(name)`` returns it.
 
     Messages of level INFO and DEBUG are dropped until the program imports and configures
     ``logging``, since they would not be shown.
@@ -38,7 +38,7 @@ class Logger:
         return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
 
     def warning(self, text: str, *values: Any) -> None:
-        """Log a warning, which ``logging`` prints even where the program has not configured it."""
+        """Log a warning, which ``logging`` prints even if the program has not configured it."""
         self.standard().warning(text, *values, stacklevel=2)
 
     def log(self, level: int, text: str, *values: Any) -> None:
@@ -48,8 +48,8 @@ class Logger:
     def standard(self) -> logging.Logger:
         """Return the logger of the standard library.
 
-        It is looked up once: ``logging.getLogger`` takes a lock each time, and Ctrl-C in the wrong
-        moment leaves the lock held.
+        The logger is looked up once: ``logging.getLogger`` acquires a lock each time, and Ctrl-C at
+        the wrong moment leaves the lock held.
         """
         if self._standard is None:
             import logging

@@ -46,7 +46,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def real_value(scale: float, zero_point: int) -> str:
-    """Text that says which real values the stored integers of a quantized output mean.
+    """Text that tells how to convert stored integers of a quantized output to real values.
 
     >>> real_value(0.5, -3)
     'stored integers; real value = 0.5 x (stored + 3)'

@@ -1,6 +1,6 @@
 """Delegraph's delegates as targets of ``ai_edge_litert.aot``, LiteRT's ahead-of-time compilation.
 
-Open first: ``backend.py``. Using the export needs ``pip install ai-edge-litert``.
+Open first: ``backend.py``. The package needs ``pip install ai-edge-litert``.
 """
 
 from delegraph.exports import exports_of

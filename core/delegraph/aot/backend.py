@@ -1,8 +1,8 @@
 """Target and backend of ``aot_compile`` that compile partitions of an installed delegate.
 
 Importing this module registers the backend. LiteRT calls the backend for each step of its pipeline.
-The step ``apply_plugin``, which runs a vendor's compiler for other backends, compiles with the
-delegate.
+In the step ``apply_plugin``, which runs a vendor's compiler for other backends, the delegate
+compiles.
 
 Source:
     ``ai_edge_litert/aot/core/aot_types.py``, ``Target`` and ``Backend``.
@@ -36,7 +36,7 @@ ARGUMENTS = ("placement", "limits")
 """Arguments of ``compile_model`` that ``aot_compile`` and ``CompilationConfig`` accept."""
 
 REASONS = 3
-"""Number of rejections in the error message if nothing of a model was compiled."""
+"""Largest number of rejections in the error message if nothing of a model was compiled."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DelegraphTarget(aot_types.Target):
             *delegate*, or the defaults.
 
     Raises:
-        ArgumentError: *delegate* is no name.
+        ArgumentError: *delegate* is not the name of a delegate.
     """
 
     delegate: str
@@ -68,7 +68,7 @@ class DelegraphTarget(aot_types.Target):
         return "delegraph"
 
     def flatten(self) -> dict[str, Any]:
-        """Return the configuration that the backend is created from."""
+        """Return the configuration from which the backend is created."""
         return {"backend_id": self.backend_id(), "delegate": self.delegate, "options": self.options}
 
 
@@ -111,7 +111,7 @@ class DelegraphBackend(aot_types.Backend):
         return recipe
 
     def specialize(self) -> Iterable[DelegraphBackend]:
-        """Yield this backend; without a target, a backend for each delegate that can compile."""
+        """Yield this backend; if it has no target, a backend for each delegate that can compile."""
         if "delegate" in self.config:
             yield self
             return
@@ -128,8 +128,8 @@ class DelegraphBackend(aot_types.Backend):
         """Run one step of LiteRT's pipeline; the last step compiles.
 
         Raises:
-            CompilationError: the step is unknown, or a delegate or its compiler failed, or nothing
-                was compiled.
+            CompilationError: the step is unknown, a delegate or its compiler failed, or nothing was
+                compiled.
             ValueError: the model or an argument is wrong.
         """
         if isinstance(component, components.MlirTransformsT):

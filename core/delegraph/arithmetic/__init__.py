@@ -6,7 +6,7 @@ Each function gives the results of the official kernels, integers bit for bit. O
 Fixed point:
 
 - ``fixed_point``: MultiplyByQuantizedMultiplier, and the other ways to round a product
-- ``gemmlowp``: exp, tanh, logistic and the like of fixed-point numbers
+- ``gemmlowp``: exp, tanh, logistic and other functions of fixed-point numbers
 - ``requantize``: from integer accumulators to quantized outputs
 - ``accumulator_scaling``, ``convolution_scale``: the factors of accumulators
 - ``lookup_table``: operators of 8 and 16 bits as tables
@@ -31,14 +31,14 @@ Products and windows:
 - ``depthwise_taps``: sums over windows, channel by channel
 - ``exact_matmul``: integer products by BLAS, exactly
 - ``weights``: weights as plain arrays
-- ``activation``: fused activations, their ranges, clips
-- ``channelwise``: constants of channels, applied to long runs
+- ``activation``: fused activations, their ranges, and clips
+- ``channelwise``: constants of channels, repeated for long loops
 
 Shapes and positions:
 
-- ``output_shape``: sizing outputs while preparing, or later
+- ``output_shape``: setting shapes of outputs while preparing, or later
 - ``broadcast``: shapes of inputs that are repeated
-- ``elements``: moving elements of any type, packed ones included
+- ``elements``: moving elements of any type, including packed elements
 - ``indices``: bounds and row-major numbers
 - ``slice_index``: the masks of STRIDED_SLICE
 - ``reduction``: input, output and axes of a reducing node

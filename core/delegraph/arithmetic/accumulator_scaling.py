@@ -1,9 +1,9 @@
 """Scaling of integer accumulators to units of a quantized output: factors and rounding.
 
-TFLite's kernels scale in three ways: two roundings with a Q31 multiplier (most kernels), one
-rounding with a Q15 multiplier (int64 accumulators), and real numbers.
-:mod:`delegraph.arithmetic.requantize` applies them. The functions use only operators and methods of
-the arrays, so that (traced) JAX arrays work as well.
+TFLite's kernels scale in three ways: with two roundings and a Q31 multiplier (most kernels), with
+one rounding and a Q15 multiplier (int64 accumulators), and in real numbers.
+:mod:`delegraph.arithmetic.requantize` applies the scalings. The functions use only operators and
+methods of the arrays, so that (traced) JAX arrays work as well.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST_REAL = float(1 << 62)
 _MOST_SCALINGS = 128
 """Number of results of :func:`fixed_point_scaling` that are kept.
 
-Those of one node are needed several times: when it is checked, claimed and prepared.
+The results for a node are needed several times: when the node is checked, claimed and prepared.
 """
 
 
@@ -46,8 +46,8 @@ class Scaling:
     Attributes:
         factor: the multiplier as a real number, ``[O], float64``, exact.
         half: number that is added before the floor, ``[O], float64``.
-        away: number that is subtracted from negative values before the floor, so that their halves
-            round away from zero, ``[O], float64``; 0 if halves round up.
+        away: number that is subtracted from negative values before the floor, ``[O], float64``, so
+            that their halves are rounded away from zero; 0 if halves are rounded up.
         unit: power of two of which every product of accumulator and factor is a multiple, ``[O],
             float64``.
         exact: function that scales accumulators ``[..., O], int64`` in integer arithmetic, the
@@ -64,11 +64,11 @@ class Scaling:
 def fixed_point_scaling(
     multipliers: NDArray[np.float64], halves_away: NDArray[np.bool_] | bool
 ) -> Scaling:
-    """Return how kernels scale 32-bit accumulators to outputs: by Q31 mantissas, rounded twice.
+    """Return the scaling of 32-bit accumulators to outputs, by Q31 mantissas and two roundings.
 
     Args:
         multipliers: real multipliers, ``[O], float64``.
-        halves_away: whether the second rounding takes halves away from zero
+        halves_away: whether the second rounding rounds halves away from zero
             (:func:`multiply_by_quantized_multiplier`) or up
             (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
     """
@@ -79,7 +79,7 @@ def fixed_point_scaling(
 
 @lru_cache(_MOST_SCALINGS)
 def _fixed_point_scaling(reals: bytes, halves_away: bytes) -> Scaling:
-    """Return the result of :func:`fixed_point_scaling` for arrays that are given as their bytes.
+    """Return the result of :func:`fixed_point_scaling`, given the bytes of its array arguments.
 
     Callers share the result and must not change its arrays.
     """
@@ -108,7 +108,7 @@ def _fixed_point_scaling(reals: bytes, halves_away: bytes) -> Scaling:
 
 
 def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
-    """Return how kernels scale 64-bit accumulators to outputs: by Q15 mantissas.
+    """Return the scaling of 64-bit accumulators to outputs, by Q15 mantissas.
 
     Args:
         multipliers: real multipliers, ``[O], float64``.

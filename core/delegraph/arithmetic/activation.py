@@ -1,4 +1,4 @@
-"""Fused activations: clamping ranges, and the application to float results."""
+"""Fused activations: their clamping ranges, and their application to float results."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def float_activation_range(activation: int) -> tuple[float, float]:
 def finite_activation_range(
     activation: int, dtype: np.dtype[Any] = _FLOAT32
 ) -> tuple[float, float]:
-    """Return the clamping range of *activation*, with infinite bounds replaced.
+    """Return the clamping range of *activation*, with the limits of *dtype* as infinite bounds.
 
-    The bounds of :func:`float_activation_range` that are infinite become the limits of *dtype*.
+    Infinite bounds of :func:`float_activation_range` are replaced by the limits of *dtype*.
     """
     low, high = float_activation_range(activation)
     largest = float(np.finfo(dtype).max)
@@ -100,7 +100,7 @@ def apply_activation(activation: int, x: NDArray[Any]) -> None:
 
 
 def clamp(x: NDArray[Any], low: float, high: float) -> None:
-    """Clamp the elements of *x* in place to *low* and *high*; an infinite bound has no effect."""
+    """Clamp the elements of *x* to the range from *low* to *high*, in place."""
     if np.isfinite(low):
         if np.isfinite(high):
             np.clip(x, low, high, out=x)
@@ -136,7 +136,7 @@ class BiasClamp:
         self._high = None if high == np.inf else np.float32(high)
 
     def __call__(self, y: NDArray[Any]) -> None:
-        """Add the bias to *y* and clamp it; *y* is ``[..., O], float32``, contiguous."""
+        """Add the bias to *y*, ``[..., O], float32``, contiguous, and clamp the sum, in place."""
         by_pattern(self._compute, len(self._bias), y.reshape(-1))
 
     def _compute(self, y: NDArray[Any]) -> None:
@@ -153,7 +153,7 @@ def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
     Args:
         clip: the value as a real number.
         tensor: tensor with the scale.
-        largest: largest result; a larger one is replaced by it.
+        largest: limit of the result; a larger value becomes *largest*.
     """
     if not clip > 0:
         return 0

@@ -11,11 +11,12 @@ Floats = NDArray[np.float32]
 
 
 def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
-    """Return the intersection over union of box *one* with each box of *others*: ``[N], float32``.
+    """Return the intersection over union of a box with each of *others*: ``[N], float32``.
 
     Args:
-        boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x; first the smaller ones.
-        one: row number of a box in *boxes*.
+        boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x, the smaller y and x
+            first.
+        one: row number of the box in *boxes*.
         others: row numbers of other boxes in *boxes*.
 
     A box without area overlaps nothing; if a corner is NaN, the result is NaN.
@@ -35,7 +36,7 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
 def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int) -> list[int]:
     """Return the rows of the *boxes* that are kept, best first, at most *limit*.
 
-    A box is dropped if it overlaps a kept box of higher rank by more than *threshold*.
+    A box is dropped if its overlap with a better kept box is more than *threshold*.
 
     Args:
         boxes: ``[boxes, 4], float32``.

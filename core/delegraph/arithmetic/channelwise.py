@@ -1,7 +1,7 @@
-"""Per-channel constants: read from a tensor, and repeated to apply them to long rows.
+"""Constants for each channel: read from a tensor, and repeated for long loops.
 
-With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, so NumPy's loop
-overhead exceeds its arithmetic. Repeated constants give rows of about two thousand values.
+With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, so NumPy spends more
+time on its loops than on arithmetic. Repeated constants give rows of about two thousand values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Repeat values of channels, ``[O]``, to an array of about 2048, for long inner loops.
+    """Return channels' values, ``[O]``, repeated to about 2048 values, for long inner loops.
 
     Arrays of 512 values or more stay unchanged.
     """
@@ -35,13 +35,14 @@ def repeated(constants: NDArray[Any]) -> NDArray[Any]:
 
 
 def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]) -> None:
-    """Call *compute* on pieces of flat arrays whose constants repeat with the channels.
+    """Call *compute* on pieces of flat arrays with channels last.
 
-    A piece is ``[rows, pattern]``; the last one may be ``[n]``, shorter than *pattern*.
+    A piece is ``[rows, pattern]``; the last piece may be ``[n]``, shorter than *pattern*.
 
     Args:
-        compute: is called with one piece of each array; each piece starts at the first channel.
-        pattern: length of the repeated constants.
+        compute: function that is called with one piece of each array; each piece starts at the
+            first channel.
+        pattern: length of repeated constants, as :func:`repeated` returns them.
         arrays: ``[size]`` each, a whole number of channels.
     """
     size = arrays[0].size
@@ -57,7 +58,7 @@ def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]
 
 
 def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return a tensor's scales and zero points (float32, int32), shaped to broadcast against it.
+    """Return a tensor's scales, float32, and zero points, int32, shaped to broadcast with it.
 
     A tensor without quantization has scale 0.
 

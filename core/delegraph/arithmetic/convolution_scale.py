@@ -56,8 +56,8 @@ def per_channel_multipliers(
     """Return ``x.scale * weight.scale / y.scale`` of each output channel: ``[channels], float64``.
 
     Raises:
-        OperatorError: a scale is missing, uint8 weights have per-channel scales, or the number of
-            scales fits no axis.
+        OperatorError: a scale is missing, uint8 weights have several scales, or the number of
+            scales is not *channels*.
 
     Source:
         PopulateConvolutionQuantizationParams, tflite/kernels/kernel_util.cc.
@@ -120,11 +120,11 @@ def scaling_of(
     *,
     sums_int64: bool = False,
 ) -> Scaling:
-    """Return the factors and the rounding by which a convolution's accumulators become outputs.
+    """Return the factors and the rounding that convert a convolution's accumulators to outputs.
 
     Args:
         x: input.
-        weight: filters, with one scale or one per output channel.
+        weight: filters, with one scale or a scale for each output channel.
         bias: bias; None if absent.
         y: output.
         channels: number of output channels.
@@ -135,7 +135,7 @@ def scaling_of(
         sums_int64: whether accumulators have 64 bits.
 
     Raises:
-        OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`.
+        OperatorError: as in :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`.
     """
     multipliers = per_channel_multipliers(x, weight, y, channels)
     if x.type == TensorType.UINT8:
@@ -154,7 +154,7 @@ def fully_connected_scaling(
     quantized_bias_type: TensorType,
     numerics: Numerics,
 ) -> Scaling:
-    """Return the factors and the rounding by which a matrix product's accumulators become outputs.
+    """Return the factors and the rounding that convert a product's accumulators to outputs.
 
     Args:
         x: input.
@@ -165,7 +165,7 @@ def fully_connected_scaling(
         numerics: official kernels whose rounding is reproduced.
 
     Raises:
-        OperatorError: as for :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`; or
+        OperatorError: as in :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`; or
             an int16 tensor has a zero point.
     """
     multipliers = per_channel_multipliers(x, weight, y, weight.shape[0])
@@ -196,7 +196,7 @@ def _require_shifts(multipliers: NDArray[np.float64], x: Tensor, weight: Tensor,
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Return which channels come after the last full group of 8: a mask ``[channels], bool``.
+    """Return a mask, ``[channels], bool``, of the channels after the last full group of 8.
 
     Builtin kernels compute eight channels at once in vector code, which rounds halves up. They
     compute the remaining channels one by one, and round halves away from zero.

@@ -1,8 +1,8 @@
 """A binary heap that orders equal elements like the heap of C++'s standard library.
 
 The official kernels sort by ``std::partial_sort`` and ``std::priority_queue`` in places where the
-order of equal elements affects the output. This order follows from the movements in C++'s heap, so
-these functions move elements exactly as libstdc++ does.
+order of equal elements affects the output. This order follows from the moves of elements in C++'s
+heap, so these functions move elements exactly as libstdc++ does.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def pop(heap: list[T], below: Order[T]) -> T:
 
 
 def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
-    """Put *item* into the heap at *hole*: move down along higher children, then up again.
+    """Put *item* into the heap: move the hole down along higher children, then *item* up.
 
     *hole* is the index of an empty place, which counts among the *size* elements. *below* is a
     function that tells whether one element belongs below another.

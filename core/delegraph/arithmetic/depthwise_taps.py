@@ -3,8 +3,8 @@
 ``numpy.einsum`` multiplies and adds a tap in one pass over memory. This is fast if its inner loops
 are long: several columns with all their channels. For that, neighbouring outputs must read
 neighbouring columns. So for strides above 1, the image's columns are first regrouped: column ``i``
-goes to place ``i // stride`` of phase ``i % stride``, and each phase is summed separately. Images
-with many channels have long loops anyway.
+becomes number ``i // stride`` of phase ``i % stride``, and each phase is summed separately. Images
+with many channels have long loops in any case.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _MANY_CHANNELS = 64
 _LONG_LOOP = 768
-"""Number of values per inner loop above which the loop's overhead is negligible."""
+"""Number of values per inner loop above which the overhead of the loop is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """Weights (taps) of a window row that read input columns with one remainder modulo the phases.
+    """Taps (weights) of a window row that read columns of the same phase.
 
     Attributes:
         taps: positions of the taps in the window row.
         index: number of the phase.
-        place: place that the first tap reads for the first output.
-        step: number of places between neighbouring taps.
+        place: number, in the phase, of the column that the first tap reads for the first output.
+        step: number of columns of the phase between neighbouring taps.
     """
 
     taps: range
@@ -50,7 +50,7 @@ class DepthwiseTaps:
 
     Args:
         context: context that provides working memory.
-        windows: how windows slide along height and width.
+        windows: windows along height and width.
         channels: channels of the image.
         multiplier: number of outputs per channel; output ``c * multiplier + i`` reads channel
             ``c``.

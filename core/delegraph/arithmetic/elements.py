@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Move: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], object]"
-"""Function that fills its second argument, of the output's shape, from its first."""
+"""Function that fills its second argument, an output's elements, from its first."""
 
 
 def values_of(tensor: Tensor) -> NDArray[Any]:
@@ -32,7 +32,7 @@ def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
     Args:
         x: input.
         y: output.
-        move: function of two arrays that writes the second one.
+        move: function of two arrays that writes the second array.
     """
     if not x.is_packed:
 
@@ -53,7 +53,8 @@ def forward(x: Tensor, y: Tensor) -> Eval:
     """Return the evaluation that copies the bytes of *x* to *y*, unless they share memory.
 
     Source:
-        The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.
+        The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc, which ``np.copyto`` makes,
+        too.
     """
     target: Any = None  # the array of which destination is a view
     destination: Any = None

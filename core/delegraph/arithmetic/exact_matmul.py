@@ -1,7 +1,7 @@
-"""Exact integer matrix products by floating-point BLAS.
+"""Exact products of integer matrices, computed by floating-point BLAS.
 
 Sums of integers are exact in a float type as long as no partial sum exceeds its mantissa: 2**24 in
-float32, 2**53 in float64. The weights are known, so the largest possible sum is known too, and
+float32, 2**53 in float64. The weights are known, so the largest possible sum is known, too; it
 nearly always fits float32.
 """
 
@@ -27,11 +27,11 @@ class IntegerWeights:
     """Integer weights as float matrices whose products with integers are exact.
 
     Attributes:
-        matrices: one ``[K, O / groups]`` for each group, float32 or float64.
+        matrices: a matrix ``[K, O / groups]`` for each group, float32 or float64.
         sums: sum of each output's weights, ``[O], int64``: the effect of adding 1 to every input.
         bounds: largest magnitude of each output's products, for any input, ``[O], float64``.
-        source: stored integers, whose address is the key for sharing the weights; None if not
-            shared.
+        source: stored integers, whose address is the key for sharing the weights; None if the
+            weights are not shared.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -119,7 +119,7 @@ def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
     """Return the largest magnitude of any integer that *x* can store.
 
-    If *is_centred*, it is the largest distance of such an integer to the zero point.
+    If *is_centred*, the result is the largest distance of a stored integer from the zero point.
     """
     info = np.iinfo(x.dtype)
     offset = x.zero_point if is_centred else 0
@@ -139,7 +139,7 @@ def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
 
 
 def exact_float(bound: float) -> np.dtype[Any]:
-    """Return float32 or float64: the smaller one that holds all integers up to *bound* exactly.
+    """Return float32, or float64 if float32 does not represent all integers up to *bound*.
 
     >>> exact_float(2.0**24)
     dtype('float32')

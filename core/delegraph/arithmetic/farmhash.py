@@ -90,8 +90,8 @@ def _longer(keys: Keys) -> U64:
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
     """Return the fingerprints of *keys*, by mixing their last 64 bytes into the state of the hash.
 
-    The other arguments are the state after the bytes before: words for each key. The last 64 bytes
-    may include some of these bytes.
+    The other arguments are the state after the bytes hashed so far: words for each key. The last 64
+    bytes may include some of the hashed bytes.
     """
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))

@@ -1,7 +1,7 @@
 """TFLite's MultiplyByQuantizedMultiplier: fixed-point multiplication, bit for bit.
 
 A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2**(s - 31)``. ``x *
-M`` is then rounded to an integer. Kernels round in different ways, so each way has its function:
+M`` is then rounded to an integer. Kernels round in different ways, each of which has a function:
 
 ===============================================  ================================================
 :func:`multiply_by_quantized_multiplier`         most kernels: rounds twice, the second time with
@@ -11,11 +11,10 @@ M`` is then rounded to an integer. Kernels round in different ways, so each way 
 :func:`multiply_by_quantized_multiplier_int64`   int16 activations: 15-bit mantissa, rounds once
 ===============================================  ================================================
 
-All functions take integer arrays of any width. Multiplier and shift broadcast against them, so
-per-channel multipliers are an array as long as the last axis. The functions use only operators and
-methods of the arrays, so that (traced) JAX arrays work as well. These functions are the
-definitions; :mod:`delegraph.arithmetic.requantize` scales, shifts and stores a whole kernel's sums
-faster.
+All functions take integer arrays of any width. Multiplier and shift broadcast, so multipliers per
+channel are an array as long as the last axis. The functions use only operators and methods of the
+arrays, so that (traced) JAX arrays work as well. These functions are the definitions;
+:mod:`delegraph.arithmetic.requantize` scales, shifts and stores a whole kernel's sums faster.
 
 Source:
     MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.{h,cc}; gemmlowp's fixedpoint.h.
@@ -44,7 +43,7 @@ _LARGEST_SHIFT = 31
 _MOST_MULTIPLIERS = 1024
 """Number of results of :func:`unlimited_multiplier` that are kept.
 
-Those of one node are needed several times: when it is checked, claimed and prepared.
+The results for a node are needed several times: when the node is checked, claimed and prepared.
 """
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -92,7 +91,7 @@ def unlimited_multiplier(real: float) -> tuple[int, int]:
 def quantize_multipliers(
     reals: NDArray[np.float64] | Sequence[float],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return :func:`quantize_multiplier` of several multipliers, as two ``[K], int64`` arrays.
+    """Return :func:`quantize_multiplier` of each multiplier, as two arrays, ``[K], int64``.
 
     Args:
         reals: real multipliers, ``[K]``.
@@ -125,7 +124,7 @@ def require_multiplier(real: float, inputs: Sequence[Tensor], y: Tensor) -> None
     """Check that the scales of *inputs* and of the output *y* give a multiplier below 2**31.
 
     Args:
-        real: the multiplier, or the largest one of several; infinity and NaN are allowed.
+        real: the multiplier, or the largest of several multipliers; infinity and NaN are allowed.
         inputs: tensors whose scales are in the multiplier.
         y: output.
 
@@ -155,7 +154,7 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
 
     Args:
         a: int32 values, in an array of any integer dtype.
-        b: int32 values in such an array, or one number.
+        b: int32 values, in an array of any integer dtype, or one number.
 
     >>> saturating_rounding_doubling_high_mul(np.array([3, -3, -(2**31)]), 2**30).tolist()
     [2, -1, -1073741824]
@@ -169,7 +168,7 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
 def _rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDArray[np.int64]:
     """Return a new array with the result of :func:`saturating_rounding_doubling_high_mul`.
 
-    *a* may be an array that JAX traces, which has the methods of NumPy's arrays only.
+    *a* may be an array that JAX traces, so only methods and operators of arrays are used.
     """
     product: NDArray[np.int64] = a.astype(np.int64) * b
     product += 1 << 30
@@ -195,10 +194,10 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
-    """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot`, for any exponent.
+    """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot` does, for any exponent.
 
-    *x* has int32 values. Some official kernels use exponents beyond [0, 31]. C does not define the
-    result. x86's shift instructions use the low bits of the exponent.
+    *x* has int32 values. Some official kernels use exponents outside of [0, 31], for which C does
+    not define the result. As in x86's shift instructions, only the low bits of the exponent count.
 
     >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
     [1, -1]
@@ -242,9 +241,9 @@ def multiply_by_quantized_multiplier_gemm(
 ) -> NDArray[np.int32]:
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
-    The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ if the first
-    rounding leaves a negative half, which is rounded up here. A shift above 31 gives 0, as in
-    vector instructions.
+    The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ from that
+    function if the first rounding leaves a negative half, which is rounded up here. A shift above
+    31 gives 0, as in vector instructions.
 
     Source:
         rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
@@ -274,7 +273,7 @@ def wide_multiply_by_quantized_multiplier(
 ) -> NDArray[np.int64]:
     """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`.
 
-    The arguments are the same.
+    The arguments are those of that function.
     """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
@@ -293,7 +292,7 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | int]:
-    """Return *x* shifted left and multiplied by the mantissa, and the right shift that remains.
+    """Return *x* shifted left and multiplied by the mantissa, and the remaining right shift.
 
     *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`. The product is a
     new array of int32 values.
@@ -312,7 +311,7 @@ def _doubling_high_mul(
 
 
 def power_of_two(scale: float) -> int | None:
-    """Return the base-2 logarithm of a scale, or None if the scale is no power of two.
+    """Return the base-2 logarithm of *scale*; None if *scale* is no power of two.
 
     >>> power_of_two(2**-15), power_of_two(0.3)
     (-15, None)

@@ -26,7 +26,7 @@ _LOG_BITS = 4  # integer bits of logarithms in the output
 
 
 def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that stores 8-bit SOFTMAX of ``beta * x`` in *y*.
+    """Return the evaluation that stores 8-bit SOFTMAX of ``beta * x`` in *y*.
 
     The quantization of *y* is not used.
 
@@ -47,7 +47,7 @@ def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def log_softmax(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that stores 8-bit LOG_SOFTMAX of *x* in *y*.
+    """Return the evaluation that stores 8-bit LOG_SOFTMAX of *x* in *y*.
 
     Source:
         LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.
@@ -95,7 +95,7 @@ def _radius(shift: int) -> int:
 
 
 def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return two tables by distance to a row's maximum: scaled negative distance, and exponential.
+    """Return tables, by distance to a row's maximum, of scaled negative distance and exponential.
 
     *multiplier* and *shift* are those of :func:`_input_scaling`.
 
@@ -117,6 +117,6 @@ def _distances(x: Tensor) -> NDArray[np.int16]:
 
 
 def _sums(exps: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the sum of each row of *exps*, which is Q0.31, in Q12.19: ``[..., 1], int32``."""
+    """Return the sum of each row of *exps*, Q0.31, in Q12.19: ``[..., 1], int32``."""
     rounded = rounding_divide_by_pot(exps, _SUM_BITS)
     return np.asarray(rounded.sum(-1, np.int32, keepdims=True))

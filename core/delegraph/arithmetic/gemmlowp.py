@@ -1,8 +1,8 @@
-"""Fixed-point exp, tanh and logistic, equal to gemmlowp's in every bit.
+"""Fixed-point exp, tanh and logistic, equal to gemmlowp's results in every bit.
 
 A Qm.n number is an integer ``raw`` that stands for ``raw / 2**n``: m integer bits, n fractional
 bits and a sign, so m + n is 15 for int16 and 31 for int32. The dtype of an array tells which of the
-two is meant, and results have their operand's dtype. Q0 means m = 0: numbers in [-1, 1).
+two types is meant, and results have the operand's dtype. Q0 means m = 0: numbers in [-1, 1).
 
 Source:
     gemmlowp, fixedpoint/fixedpoint.h.
@@ -154,7 +154,7 @@ def _inverse_sqrt_steps(half: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def tanh(x: Raw, integer_bits: int) -> Raw:
-    """Return the hyperbolic tangent in Q0; x has *integer_bits* m. Source: gemmlowp::tanh."""
+    """Return the hyperbolic tangent of x, in Q0. Source: gemmlowp::tanh."""
     negative = np.where(x < 0, x, -x)
     e = exp_on_negative_values(negative, integer_bits + 1)  # the same raw with one more bit: 2x
     y = saturating_shift_left(_reciprocal(e) - _f2_one(x.dtype), 2)
@@ -164,7 +164,7 @@ def tanh(x: Raw, integer_bits: int) -> Raw:
 
 
 def logistic(x: Raw, integer_bits: int) -> Raw:
-    """Return 1 / (1 + exp(-x)) in Q0; *integer_bits* is the m of x. Source: gemmlowp::logistic."""
+    """Return 1 / (1 + exp(-x)) in Q0. Source: gemmlowp::logistic."""
     negative = np.where(x > 0, -x, x)
     e = exp_on_negative_values(negative, integer_bits)
     y = one_over_one_plus_x(e)
@@ -229,7 +229,7 @@ def one_over_one_plus_x(x: Raw) -> Raw:
 
 @lru_cache(maxsize=16)
 def tanh_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return a table of :func:`tanh` for all int16: ``[65536], int16``, by ``x.view(uint16)``.
+    """Return :func:`tanh` of all int16 as a table, ``[65536], int16``, for ``x.view(uint16)``.
 
     Inputs have *integer_bits* integer bits.
     """
@@ -238,7 +238,7 @@ def tanh_table(integer_bits: int) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return a table of :func:`logistic` for all int16, indexed as for :func:`tanh_table`.
+    """Return :func:`logistic` of all int16 as a table, indexed like :func:`tanh_table`.
 
     Inputs have *integer_bits* integer bits.
     """
@@ -290,12 +290,12 @@ def _bit(position: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
 
 
 def _one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return the largest number of format Q0 in *dtype*, which represents 1."""
+    """Return the largest Q0 number of *dtype*, which stands for 1."""
     return dtype.type(np.iinfo(dtype).max)
 
 
 def _f2_one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return the number 1 in fixed-point format Q2 of *dtype*."""
+    """Return the number 1 in the format Q2 of *dtype*."""
     return _bit(_wide(dtype)[1] - 2, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Hybrid products: float activations quantised on the fly, integer weights, float results.
+"""Hybrid products: float activations quantised at each invoke, integer weights, float results.
 
 :mod:`delegraph.arithmetic.quantize_rows` quantises activations. This module stores the weights and
 scales the results back to floats.
@@ -36,14 +36,14 @@ _LARGEST_INPUT = 255  # the distance between two int8
 
 
 _FOUR_BIT_OUTPUTS, _FOUR_BIT_DEPTH = 4, 32
-"""Least number of outputs and of depth for which the official 4-bit kernel is used."""
+"""Smallest number of outputs, and smallest depth, for the official 4-bit kernel."""
 
 
 def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
-    """Whether the inputs of FULLY_CONNECTED are quantized with zero points.
+    """Whether the input rows of FULLY_CONNECTED are quantized with zero points.
 
-    The official kernel for constant 4-bit weights never uses zero points, even if the options ask
-    for them.
+    The official kernel for constant 4-bit weights never uses zero points, even if the options
+    request them.
 
     Args:
         weight: weights, ``[O, K]``.
@@ -74,7 +74,8 @@ class HybridWeights:
         bias: bias of each output, ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
-        integers: the ``IntegerWeights`` with *matrices*, shared with other nodes, or None.
+        integers: the ``IntegerWeights`` that has *matrices* and is shared with other nodes, or
+            None.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -91,7 +92,7 @@ class HybridWeights:
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
-        """Return the function that converts accumulators of one input to float results.
+        """Return the function that converts accumulators for one input to float results.
 
         Args:
             scale: scale with which the input was quantized.
@@ -132,7 +133,7 @@ class HybridProduct:
 
     Args:
         weight: ``[O, ...]``, integers; uint8 weights are read as int8, as in the official kernels.
-        bias: ``[O]``, or None if absent.
+        bias: ``[O]``; None if absent.
         scales: scales of the weights, ``[O], float32``.
         activation: fused activation; only clamps are applied.
         groups: number of groups into which the outputs are divided.
@@ -177,7 +178,7 @@ class HybridProduct:
 
 
 def _sums_fit_float32(weight: Tensor) -> bool:
-    """Whether float32 adds products exactly for all possible values of the weights."""
+    """Whether float32 sums are exact for all possible values of the weights."""
     largest = 1 << BITS.get(weight.type, 8) - 1
     bound = math.prod(weight.shape[1:]) * largest * _LARGEST_INPUT
     return exact_float(bound) == np.float32

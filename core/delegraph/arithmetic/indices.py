@@ -1,4 +1,4 @@
-"""Index arithmetic: bounds of a dimension, and row-major numbers in a shape."""
+"""Index arithmetic: bounds of a dimension, and row-major numbers of index tuples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_bounds(positions: NDArray[Any], size: int) -> None:
     """Check that all *positions* lie in ``[0, size)``.
 
     Raises:
-        OperatorError: a position lies outside; negative positions are not allowed.
+        OperatorError: a position lies outside of this range.
     """
     if positions.size and not 0 <= (low := int(positions.min())) <= int(positions.max()) < size:
         wrong = low if low < 0 else int(positions.max())

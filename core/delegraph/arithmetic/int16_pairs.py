@@ -1,4 +1,4 @@
-"""Operators of two int16 operands as functions that accept NumPy and JAX arrays."""
+"""Operators of two int16 operands, as functions of NumPy or JAX arrays."""
 
 from __future__ import annotations
 

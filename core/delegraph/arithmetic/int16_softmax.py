@@ -1,4 +1,4 @@
-"""SOFTMAX of int16 in fixed point, for NumPy arrays and arrays with the same operators (JAX)."""
+"""SOFTMAX of int16 in fixed point, for NumPy arrays and other arrays with operators (JAX)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Int16Softmax:
     Attributes:
         multiplier: Q31 mantissa that scales differences to the range of the exponentials' table.
         shift: left shift of the mantissa.
-        exponentials: values of exp at 513 points, for interpolation, ``[513], int64``, as an array
-            of the rows' library.
+        exponentials: values of exp at 513 points, for interpolation, ``[513], int64``; an array of
+            the same library as the rows.
         reciprocals: values of 1 / (1 + x) at 513 points, in the same form.
 
     Source:

@@ -21,11 +21,11 @@ _BLOCK = 1 << 13  # elements handled at a time, so that their int64 products sta
 
 @dataclass(frozen=True, slots=True)
 class ScaledSum:
-    """Parameters of ``a + sign * b`` in fixed point, by a common scale for both operands.
+    """Parameters of ``a + sign * b`` in fixed point, with a common scale for both operands.
 
     Attributes:
-        scale_a: function from stored integers of a to the common scale.
-        scale_b: function from stored integers of b to the common scale.
+        scale_a: function that converts stored integers of a to the common scale.
+        scale_b: function that converts stored integers of b to the common scale.
         sign: 1 or -1.
         multiplier: Q31 mantissa from the common scale to the scale of the output.
         shift: left shift of the mantissa.

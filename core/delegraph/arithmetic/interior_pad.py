@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
     """Check that *y*, the output, and *filler*, the padding value, have the type of *x*.
 
-    *filler* must have an element; if it has several, the first one is used.
+    *filler* must have an element; if it has several, the first is used.
 
     Raises:
         OperatorError: a type differs.
@@ -73,7 +73,7 @@ class InteriorPadding:
         return cls(tuple(padded), tuple(source), tuple(target))
 
     def __call__(self, x: NDArray[Any], filler: Any, y: NDArray[Any]) -> None:
-        """Fill *y* with the elements of *x* at their places, and with *filler* elsewhere."""
+        """Fill *y* with the elements of *x* at their positions, and with *filler* elsewhere."""
         y.fill(filler)
         if y.size:
             y[self.target] = x[self.source]

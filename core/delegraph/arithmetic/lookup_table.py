@@ -2,8 +2,8 @@
 
 An 8-bit operator is a table of 256 results for one input, and of 65,536 results for two. A 16-bit
 operator of one input also has 65,536 results. The table is computed by the operator's slow
-definition: in prepare, or after the first runs if it is large. An invoke then only looks up
-results.
+definition, in prepare or, if the table is large, after the first runs. Later, an invoke only looks
+up results.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = "NDArray[np.int64]"
 UnaryFunction: TypeAlias = "Callable[[Integers], NDArray[Any]]"
-"""Function from stored integers to stored integers (or bools), element by element."""
+"""Function that converts stored integers to stored integers (or bools), one by one."""
 BinaryFunction: TypeAlias = "Callable[[Integers, Integers], NDArray[Any]]"
-"""Function from two arrays of stored integers, which broadcast, to stored integers (or bools)."""
+"""Function of two broadcast arrays of stored integers that returns stored integers or bools."""
 RealFunction: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 """Function of real numbers, element by element, that keeps their dtype."""
 
@@ -59,7 +59,7 @@ def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
 
 
 def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
-    """Return the function that sets *y* to ``table[x]``, with a result for every value of *x*."""
+    """Return the evaluation that sets *y* to ``table[x]``, with a result for every value of *x*."""
     table = table.astype(y.dtype)
     if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
         return _translate(x, y, table.tobytes())
@@ -72,7 +72,7 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type of *dtype*'s width, for which ``take`` is fastest."""
+    """Return the unsigned type as wide as *dtype*, for which ``take`` is fastest."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
@@ -86,7 +86,7 @@ def _translate(x: Tensor, y: Tensor, table: bytes) -> Eval:
 def binary_lookup(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the function that sets *y* to *function* of *a* and *b*, broadcast.
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast.
 
     Args:
         context: context of the node.
@@ -118,9 +118,10 @@ def binary_lookup(
 
 
 _COMPUTED_FIRST = 32_768
-"""Number of results that a node computes without a table before it fills a table for all pairs.
+"""Number of results that a node computes one by one before it fills a table for all pairs.
 
-A table has twice as many results. So a program that runs a small model once gets its answer sooner.
+A table has twice as many results. So a program that runs a small model only once does not wait for
+a table.
 """
 
 
@@ -189,7 +190,7 @@ def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any
 def in_double(function: RealFunction) -> RealFunction:
     """Return *function* computed in float64 and rounded to float32, which is closest to C's.
 
-    C's float functions round almost perfectly; NumPy's vectorised float32 functions do not.
+    C's float functions are rounded almost perfectly; NumPy's vectorised float32 functions are not.
     """
     return lambda x: np.asarray(function(x.astype(np.float64)).astype(x.dtype))
 
@@ -197,7 +198,7 @@ def in_double(function: RealFunction) -> RealFunction:
 def transform_table_int16(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[np.int16]:
     """Return the table of a real *function* from *x* to *y*, quantized int16 tensors: ``[65536]``.
 
-    It holds the values that the official kernel interpolates between 513 points.
+    The table has the values that the official kernel interpolates between 513 points.
 
     Source:
         LUTPopulateInt16 and LUTLookup(int16_t), tflite/kernels/internal/common.h.
@@ -219,8 +220,8 @@ def interpolation_points(
     The result is ``[513], int64``, in the output's stored integers; the arguments are the
     quantization of the int16 input and output.
 
-    Each point is shifted by half of the error of linear interpolation in the middle of its step.
-    All arithmetic is done in the float type of the scales.
+    Each point is shifted by half of the error that linear interpolation has in the middle of the
+    step after it. All arithmetic is done in the float type of the scales.
 
     Source:
         LUTPopulateInt16, tflite/kernels/internal/common.h.

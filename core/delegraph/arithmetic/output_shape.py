@@ -1,6 +1,6 @@
 """Sets output shapes in prepare if they are known then, and otherwise at each invoke.
 
-A kernel that moves data describes its work as a *plan*: a function that reads the shape inputs, and
+A kernel that moves data has a *plan*: a function that reads the inputs with shapes or axes, and
 returns the output shapes and the function that moves the data. If all its inputs are known in
 prepare, the plan runs once. Otherwise it runs at each invoke, and the outputs are dynamic.
 """
@@ -50,7 +50,8 @@ def size_output(
         output: the node's only output.
         plan: function that returns the output's shape and the function that fills it.
         shape_inputs: tensors whose values the plan reads to compute the shape.
-        fold: tensors on which the output depends; if all are known, it is computed once, now.
+        fold: tensors on which the output depends; if all are known, the output is computed once,
+            now.
         packed: whether the plan can fill an output of 2- or 4-bit integers.
 
     Raises:
@@ -110,7 +111,7 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 
 
 def _is_open(output: Tensor) -> bool:
-    """Whether *output* gets its memory only during invoke, because its shape is unknown before.
+    """Whether *output* gets its memory only during invoke, because its shape is unknown.
 
     String tensors get their memory as soon as they have a shape.
     """
@@ -144,7 +145,7 @@ def normalized_axis(axis: int, rank: int) -> int:
 
 
 def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
-    """Check that *tensor* has the element type of *expected*; *what* names it in the error.
+    """Check that *tensor* has the type of *expected*; *what* names *tensor* in the error.
 
     Raises:
         OperatorError: the types differ.

@@ -16,7 +16,7 @@ class Window:
 
     Attributes:
         input: length of the input axis.
-        kernel: number of taps (weights) of the window.
+        kernel: number of taps (weights) of a window.
         stride: distance between windows.
         dilation: distance between taps.
         output: number of windows.
@@ -50,7 +50,7 @@ class Window:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output position i reads only input position i, and none reads a zero."""
+        """Whether output position i reads only input position i, and no output reads a zero."""
         return self.kernel == self.stride == 1 and self.before == 0 and self.output == self.input
 
     @property
@@ -74,7 +74,7 @@ class Window:
 
 
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:
-    """Return the :class:`Window` that covers an axis of *input_size*, with the given parameters.
+    """Return the windows over an axis of *input_size* elements, for these parameters.
 
     SAME gives ``ceil(input / stride)`` windows; if the number of zeros is odd, the extra zero is
     after the input. VALID gives only windows inside the input, so none if the input is too small.
@@ -113,7 +113,7 @@ def convolution_windows(
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as for :func:`window`; or an input is smaller than a window by two strides or
+        OperatorError: as in :func:`window`; or an input is smaller than a window by two strides or
             more.
 
     Source:
@@ -128,7 +128,7 @@ def convolution_windows(
 
 
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
-    """Check that no window of the axes *windows* is far larger than its axis.
+    """Check that windows are not far larger than the axes to which they belong.
 
     Raises:
         OperatorError: a window is larger than the input by two strides or more.
@@ -155,7 +155,7 @@ def pool_windows(
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as for :func:`window`.
+        OperatorError: as in :func:`window`.
 
     Source:
         ComputePaddingHeightWidth, tflite/kernels/padding.h.

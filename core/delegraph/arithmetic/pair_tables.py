@@ -19,10 +19,10 @@ Table: TypeAlias = NDArray[Any]
 """Results of all pairs of stored bytes, ``[65536]``, at index 256 * a + b of their bits."""
 
 Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
-"""Function that computes the operator on two arrays, rounded like some official kernels."""
+"""Function that computes the operator on two arrays with the rounding of some official kernels."""
 
 _LANES = 16
-"""Largest number of elements that a vector loop computes at a time."""
+"""Largest number of elements that official vector loops compute at a time."""
 
 _LOOPS = ("ADD", "MUL")
 """Operators whose vector loops may round differently from their scalar loops."""
@@ -32,13 +32,14 @@ _LOOPS = ("ADD", "MUL")
 class PairTables:
     """Results of an operator for all pairs of 8-bit integers: ``[65536]``, index 256 * a + b.
 
-    If :func:`pair_tables` was given some pairs only, the tables have a result for each: ``[K]``.
+    If :func:`pair_tables` was called with some pairs only, the tables have a result for each of
+    these: ``[K]``.
 
     Attributes:
         vector: results as in the official kernel's vector loop; indices use the integers' bits.
-        rest: results for the elements after that loop.
+        rest: results for the elements after the vector loop.
         length: number of elements in the innermost loop.
-        vector_end: number of these elements that the vector loop computes.
+        vector_end: number of elements of the innermost loop that the vector loop computes.
     """
 
     vector: Table
@@ -98,8 +99,8 @@ def _pairs(
 ) -> Table:
     """Return the results of operator *op* for *pairs* of stored integers of *a* and *b*.
 
-    *evaluate* computes them with *numerics*. *repeats_scalar* says whether to round as in a loop in
-    which *a* is a single element.
+    *evaluate* computes the results with *numerics*. *repeats_scalar* says whether to round as in a
+    loop in which *a* is a single element.
     """
     index = _index(pairs, repeats_scalar)
     first, second = _stored(a.dtype)[index >> 8], _stored(b.dtype)[index & 0xFF]
@@ -115,10 +116,10 @@ def _pairs(
 
 
 def _index(pairs: NDArray[np.intp] | None, repeats_scalar: bool) -> NDArray[np.intp]:
-    """Return indices of all pairs, or of *pairs* and some more that fill the last vector.
+    """Return indices of all pairs, or of *pairs* and more pairs that fill the last vector.
 
-    The result has whole vectors in its rows, ``[rows, columns]``. If *repeats_scalar*, the first
-    operand is equal in a row: each of *pairs* has a row.
+    The rows of the result, ``[rows, columns]``, are whole vectors. If *repeats_scalar*, the first
+    operand is equal in a row: each of *pairs* has its own row.
     """
     if pairs is None:
         return np.arange(1 << 16).reshape(256, 256)
@@ -130,9 +131,9 @@ def _index(pairs: NDArray[np.intp] | None, repeats_scalar: bool) -> NDArray[np.i
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
-    """Return the table of divisors in which the integer that stands for 0 is replaced.
+    """Return *divisors* with the integer that stands for 0 replaced by another.
 
-    So no division by zero occurs while results for all pairs are computed.
+    This avoids divisions by zero while results for all pairs are computed.
 
     Args:
         tensor: tensor of the divisors, for its zero point.

@@ -19,7 +19,7 @@ TILE_VALUES = 1 << 18
 """Number of matrix entries in a tile: one megabyte of float32."""
 
 LEAST_ROWS = 128
-"""Number of rows below which BLAS spends most time on packing the weights."""
+"""Number of rows below which BLAS spends most of its time on packing the weights."""
 
 
 class Patches:
@@ -30,7 +30,7 @@ class Patches:
 
     Args:
         context: context that provides working memory.
-        windows: how windows slide along each spatial axis.
+        windows: windows along each spatial axis.
         channels: channels of the image.
         groups: number of groups into which the channels are divided; each has its own matrix.
         image_dtype: dtype of the image.
@@ -80,7 +80,7 @@ class Patches:
             image: ``[*spatial, C]``, contiguous.
             pad_value: value around the image.
 
-        A matrix is ``[windows, depth]``, and is valid until the next tile.
+        A matrix is ``[windows, depth]``, valid until the next tile.
         """
         if self._is_pointwise:
             yield from self._pointwise_tiles(image.reshape(-1, self._channels))
@@ -186,8 +186,8 @@ def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], 
 def _box(sizes: tuple[int, ...], limit: int) -> tuple[int, ...]:
     """Return the side lengths of a block of at most *limit* windows.
 
-    Inner axes are covered whole before outer ones. *sizes* is the number of windows along each
-    axis.
+    A block covers inner axes completely before it extends along outer axes. *sizes* is the number
+    of windows along each axis.
     """
     lengths = []
     for size in reversed(sizes):

@@ -12,9 +12,9 @@ from delegraph.arithmetic.fixed_point import round_half_away
 Floats = NDArray[np.float32]
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Number that is added before truncation, so that halves round up and nothing less does.
+"""Number that is added before truncation, so that halves are rounded up, but nothing less.
 
-Adding 0.5 would also round up the number just below a half.
+Adding 0.5 would also round up the largest number below a half.
 """
 
 
@@ -53,7 +53,7 @@ def quantize_rows(
 
 
 def _symmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
-    """Return the scale, inverse scale and zero point 0 for values between *low* and *high*.
+    """Return scale, inverse scale and the zero point 0 for values between *low* and *high*.
 
     Source:
         PortableSymmetricQuantizeFloats, reference/portable_tensor_utils.cc.
@@ -65,7 +65,7 @@ def _symmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float3
 
 
 def _asymmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
-    """Return the scale, inverse scale and best zero point for values between *low* and *high*.
+    """Return scale, inverse scale and best zero point for values between *low* and *high*.
 
     Source:
         NeonAsymmetricQuantizeFloats, optimized/neon_tensor_utils.cc, which x86 builds take too. The

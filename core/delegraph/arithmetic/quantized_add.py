@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that sets *y* to the quantized sum of *a* and *b*.
+    """Return the evaluation that sets *y* to the quantized sum of *a* and *b*.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
@@ -66,10 +66,10 @@ def int16_sums(
 ) -> tuple[ScaledSum, ScaledSum, int]:
     """Return ``y = a + b`` for int16 as two sums, and the position where the first sum ends.
 
-    The first sum has the roundings of the builtin vector loop, the second the roundings of later
-    elements.
+    The first sum has the roundings of the builtin vector loop, the second sum the roundings of
+    elements after the loop.
 
-    Operands of different shapes have no vector loop, so its end is 0.
+    For operands of different shapes there is no vector loop, so the position is 0.
     """
     has_loop = numerics == "builtin" and a.shape == b.shape
     length = math.prod(a.shape) if has_loop else 0
@@ -96,7 +96,7 @@ def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) ->
 
 
 def _shifted_late(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Rescale *q* like the vector loops for uint8 and scalars: the last shift rounds down.
+    """Rescale *q* like the vector loops for uint8 and for scalars: the last shift rounds down.
 
     *q* is shifted by *left_shift*, multiplied by the Q31 mantissa *multiplier*, and shifted by
     *shift*.

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Rescale = Callable[[Integers, int, int, int], Integers]
-"""Function that scales a summand to the common scale; see :func:`rescale`."""
+"""Function that scales an operand to the common scale; see :func:`rescale`."""
 
 Narrow = Callable[[Integers], Integers]
-"""Function that converts numbers to fewer bits."""
+"""Function that converts numbers to integers with fewer bits."""
 
 _BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 products stay in cache
 
 
 def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that sets *y* to the quantized difference *a* - *b*.
+    """Return the evaluation that sets *y* to the quantized difference *a* - *b*.
 
     Source:
         SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
@@ -123,7 +123,7 @@ def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSu
 def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
     """Return ``(q << left_shift)`` times a multiplier below 1, rounded twice.
 
-    The multiplier is given as mantissa *multiplier* and *shift*.
+    The multiplier below 1 has the mantissa *multiplier* and the shift *shift*.
     """
     return multiply_by_quantized_multiplier(q << left_shift, multiplier, shift).astype(np.int64)
 
@@ -131,12 +131,13 @@ def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Intege
 def power_of_two_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
 ) -> BinaryFunction | None:
-    """Return the function ``y = a + sign * b`` for int16 with power-of-two scales, or None.
+    """Return the function ``y = a + sign * b`` for int16 with power-of-two scales.
 
-    Older LSTM cells use this form.
+    Older LSTM cells use ADD and SUB of this kind.
 
     Returns:
-        None if the node does not request this form, or the scales are no powers of two.
+        The function; None if the node does not request power-of-two scales, or the scales are no
+        powers of two.
 
     Raises:
         OperatorError: a zero point is not 0, or the input scales do not fit the output's.
@@ -164,14 +165,14 @@ def power_of_two_sum(
 
 
 def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that sets *y* to the quantized product of *a* and *b*.
+    """Return the evaluation that sets *y* to the quantized product of *a* and *b*.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
 
     Source:
         MulElementwise and MulSimpleBroadcast, tflite/kernels/internal/optimized/{optimized_ops,
-        integer_ops/mul}.h. Their vector loops use int16, which changes products far beyond the
+        integer_ops/mul}.h. The vector loops use int16, which changes products far beyond the
         output's range.
     """
     scalar = product_function(node, a, b, y)
@@ -230,7 +231,7 @@ def _saturate_int16(x: Integers) -> Integers:
 
 
 def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function for MUL of *a* and *b*, both Q0.15, to *y*, of 8 bits (old LSTM cells).
+    """Return the evaluation of MUL of *a* and *b*, both Q0.15, to 8-bit *y* (old LSTM cells).
 
     Source:
         Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
@@ -247,9 +248,9 @@ def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
 
 
 def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that sets *y* to the quantized quotient *a* / *b*.
+    """Return the evaluation that sets *y* to the quantized quotient *a* / *b*.
 
-    A divisor of zero is an error when the function runs.
+    A divisor of zero is an error when the evaluation runs.
 
     Source:
         DivElementwise, tflite/kernels/internal/reference/div.h.
@@ -286,26 +287,26 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Return how many bits to the left int32 values can be shifted without overflow."""
+    """Return the number of bits by which int32 values can be shifted left without overflow."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return the bit lengths of *x*, non-negative integers below 2**52; 0 for 0."""
+    """Return the bit lengths of *x*, integers from 0 to below 2**52; the bit length of 0 is 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
 def run_integers(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the function that sets *y* to *function* of *a* and *b*, broadcast."""
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast."""
     if a.dtype.itemsize == 1:
         return binary_lookup(context, a, b, y, function)
     return run_int16(a, b, y, function)
 
 
 def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
-    """Return the function that sets *y* to *function* of *a* and *b*, block by block."""
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, block by block."""
     same_shape = a.shape == b.shape == y.shape
     if not same_shape or math.prod(y.shape) <= _BLOCK:
 

@@ -30,24 +30,24 @@ _MANY_ROWS = 32
 """Number of rows of a product from which on the time to convert its weights is negligible."""
 
 _MANY_WEIGHTS = 1 << 18
-"""Number of weights from which on converted weights take a megabyte or more, worth saving."""
+"""Number of weights from which on converted weights take at least a megabyte."""
 
 Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
-"""One matrix ``[K, O / groups]`` per group, and the requantisation of the products."""
+"""Matrix ``[K, O / groups]`` of each group, and the requantisation of the products."""
 
 
 class QuantizedProduct:
     """Weights and requantisation that turn ``x @ weight`` of one node into quantized outputs.
 
     Constant weights are converted to matrices once, in prepare. Weights that change are converted
-    at each invoke. To save memory, so are weights of large models, and large weights in products of
-    many rows.
+    at each invoke. To save memory, weights of large models, and large weights in products of many
+    rows, are also converted at each invoke.
 
     Args:
         context: context that provides working memory.
         x: input; its zero point is folded into the bias unless the caller subtracts it.
         weight: ``[O, ...]``, integers.
-        bias: ``[O]``, or None if absent.
+        bias: ``[O]``; None if absent.
         y: output.
         scaling: scaling of the accumulators.
         activation: fused activation.
@@ -56,7 +56,7 @@ class QuantizedProduct:
 
     Attributes:
         current: function that returns one matrix ``[K, O / groups]`` for each group, and the
-            :class:`Requantize`; not set where the node is only checked.
+            :class:`Requantize`; not set if the node is only checked.
         dtype: the float type that input matrices and accumulators must have.
     """
 
@@ -121,7 +121,7 @@ class QuantizedProduct:
 def _anew(
     context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
 ) -> Callable[[], Plan]:
-    """Return a function that converts weights to float matrices anew at each invoke.
+    """Return a function that converts weights to float matrices, for each invoke anew.
 
     The matrices are in memory shared by all nodes. They are four times as large as the weights.
     Converting takes little time compared with a product of many rows.
@@ -131,7 +131,7 @@ def _anew(
         weight: tensor of the weights.
         dtype: float type of the matrices.
         groups: number of matrices.
-        requantize: function that is returned beside the matrices.
+        requantize: requantisation that the function returns together with the matrices.
     """
     rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
 

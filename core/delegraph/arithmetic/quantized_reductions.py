@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
 
 Finish = Callable[[Integers], Integers]
-"""Function from sums of stored integers to results, both int64; JAX arrays work as well."""
+"""Function that converts sums of stored integers to results, both int64; also of JAX arrays."""
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
@@ -32,7 +32,7 @@ _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 def total(r: Reduction, numerics: Numerics) -> Eval:
     """Return the evaluation of a quantized SUM.
 
-    The builtin kernels rescale it in float32.
+    The builtin kernels rescale the sum in float32.
 
     Args:
         r: the node: input, output and axes.
@@ -75,7 +75,7 @@ def mean(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
-    """Return the function from sums of stored integers to the quantized means of *r*.
+    """Return the function that converts sums of stored integers to the quantized means of *r*.
 
     A sum has at least one element. The builtin kernels have a special arithmetic for 8-bit means
     over height and width of ``[N, H, W, C]`` that keep the dimensions.
@@ -99,11 +99,11 @@ def _lacks_scale(r: Reduction) -> bool:
 
 
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
-    """Return the function for *r* with a scale of 0, which fills the output with its zero point.
+    """Return the evaluation of *r* with a scale of 0, which fills the output with its zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's smallest value, as on x86. For a negative zero point, it is the
-    type's greatest value.
+    is 0, the result is the type's smallest value, as on x86. For a negative zero point, the result
+    is the type's greatest value.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
@@ -113,7 +113,7 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
 
 
 def _spatial_mean(r: Reduction) -> Finish:
-    """Return the function from sums over height and width to the 8-bit means of *r*.
+    """Return the function that converts sums over height and width to the 8-bit means of *r*.
 
     Groups of sixteen channels are rounded with halves up, the remaining channels with halves away
     from zero.
@@ -141,7 +141,7 @@ def _spatial_mean(r: Reduction) -> Finish:
 
 
 def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
-    """Return the function from sums of *r*'s stored integers to the quantized sums / *divisor*.
+    """Return the function that converts *r*'s sums of stored integers to results / *divisor*.
 
     The multiplier contains the division.
 

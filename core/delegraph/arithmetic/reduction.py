@@ -1,4 +1,4 @@
-"""Input, output and axes of a reducing node, with the shapes that follow from them."""
+"""Input, output and axes of a reducing node, with shapes derived from these."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ roundings are floors of a sum, and nested floors merge::
     floor((floor(a * m / 2**31 + 1/2) + 2**(e-1)) / 2**e)
         = floor(a * m / 2**(31+e) + 1/2 + 2**-(e+1))
 
-so one float64 multiplication, one addition and one floor give the same integer while the float64
-product is exact, that is below 2**53 units. Kernels whose second rounding takes halves away from
-zero differ by ``2**-e`` in the constant, for negative values only. Accumulators that are too large
-for exact float64 products are usually saturated anyway. If this cannot be proven in prepare,
+So one float64 multiplication, one addition and one floor give the same integer if the float64
+product is exact, that is below 2**53 units. For kernels whose second rounding rounds halves away
+from zero, the constant differs by ``2**-e``, for negative values only. Accumulators that are too
+large for exact float64 products are usually saturated anyway. If this cannot be proven in prepare,
 integer arithmetic is used.
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 _EXACT_BITS = 53
 
 Store: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], None]"
-"""Requantises sums, ``[..., O]`` in any float type, into an integer array of that shape.
+"""Function that requantises sums, ``[..., O]`` in any float type, into an integer array.
 
 Both arrays are contiguous and have the same shape.
 
-The integer array is the second argument.
+The sums are the first argument, and the integer array is the second.
 """
 
 
@@ -85,18 +85,18 @@ def requantizer(
 
 
 class Method(Enum):
-    """How :class:`Requantize` computes: in float64 in one of two orders, or in integers."""
+    """How :class:`Requantize` computes: in float64, in one of two orders, or in integers."""
 
     TRUNCATE = auto()
-    """Computes in float64; the zero point is added together with the bias."""
+    """Computation in float64; the zero point is added together with the bias."""
     FLOOR_FIRST = auto()
-    """Computes in float64; the zero point is added last, as tiny multipliers need all bits."""
+    """Computation in float64; the zero point is added last, as tiny multipliers need all bits."""
     INTEGERS = auto()
-    """Computes by the definition in integers, several times slower."""
+    """Computation in integers by the definition, several times slower."""
 
 
 LARGEST_BIAS = 1 << 62
-"""Largest magnitude of a bias; beyond it sums could overflow, and outputs are saturated anyway."""
+"""Largest magnitude of a bias; with a larger bias, sums could overflow."""
 
 
 class Requantize:
@@ -149,7 +149,7 @@ class Requantize:
     def _method_for(
         self, scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float
     ) -> Method:
-        """Return the fastest of the methods that round every possible accumulator right.
+        """Return the fastest method that rounds every possible accumulator correctly.
 
         Args:
             scaling: factors and rounding of the accumulators.
@@ -268,8 +268,8 @@ def _is_exact(
 ) -> bool:
     """Whether float64 gives the exact integer for every accumulator that an output may have.
 
-    Float64 has 53 bits. Accumulator times factor, plus the rounding constant, must fit into them,
-    unless the output is clamped anyway.
+    Float64 has 53 bits. Accumulator times factor, plus the rounding constant, must fit in 53 bits,
+    unless the output is clamped.
 
     Args:
         limit: magnitude from which float64 loses bits, for each channel.

@@ -1,4 +1,4 @@
-"""Arithmetic of RESIZE_BILINEAR for float, uint8 and the other integers.
+"""Arithmetic of RESIZE_BILINEAR for float32, uint8, int8 and int16.
 
 Source:
     tflite/kernels/internal/optimized/resize_bilinear.h and reference/resize_bilinear.h.
@@ -20,17 +20,17 @@ from delegraph.schema.enums import TensorType
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Pixels = tuple[Floats, Floats]
-"""Pixels left and right of the output columns, each ``[N, rows, W * C]``."""
+"""Pixels to the left and to the right of the output columns, each ``[N, rows, W * C]``."""
 HALF = np.float32(0.5)
 BLOCK = 1 << 12
-"""Number of elements in a block: large enough to outweigh a call, small enough for the cache."""
+"""Number of elements in a block: large, to save calls, but small enough for the cache."""
 
 
 class Taps(NamedTuple):
-    """For each output position, the two input positions that are mixed, and their shares.
+    """For each output position, the two input positions that are mixed, and the second's share.
 
-    *low* and *high* are the positions. *share* is the share of the second, from 0 to 1, or in units
-    of 2**-10.
+    *low* and *high* are the positions. *share* is the share of *high*, from 0 to 1, or in units of
+    2**-10.
     """
 
     low: NDArray[Any]
@@ -46,7 +46,7 @@ def resizer(
     half_pixel_centers: bool,
     numerics: Numerics,
 ) -> Eval:
-    """Return the function that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype.
+    """Return the evaluation that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype.
 
     *size* is the new height and width; *align_corners* and *half_pixel_centers* are the node's
     options.
@@ -105,7 +105,7 @@ def truncated(values: Ints, divisor: int) -> Ints:
 class Rows(NamedTuple):
     """Output rows computed together: their positions, two input rows for each, and the share.
 
-    For a single row these are numbers, and arrays of rows have one axis less.
+    For a single row the fields are numbers, and arrays of rows have one axis less.
     """
 
     place: Any
@@ -134,9 +134,10 @@ def row_blocks(rows: Taps, size: int) -> list[Rows]:
 
 
 def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Return the function that mixes columns, then rows, of *x* into *y*.
+    """Return the evaluation that mixes columns of *x*, then rows, into *y*.
 
-    The official kernel adds four products. Mixing columns first needs fewer.
+    The official kernel adds four products for each element. Mixing columns first needs fewer
+    products.
     """
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
@@ -161,10 +162,10 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 
 
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
-    """Return the function that sums four float32 products for each element of *y*.
+    """Return the evaluation that sums four float32 products for each element of *y*.
 
-    The order of rounding is the official one. The function is used for uint8, and for the reference
-    kernel on float32.
+    Rounding is in the order of the official kernels. The evaluation is used for uint8, and for the
+    reference kernel on float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.
@@ -212,7 +213,7 @@ def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Num
 
 
 def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Return the function that mixes integers of *x* by shares of 2**-10 into *y*.
+    """Return the evaluation that mixes integers of *x* with shares in 2**-10 into *y*.
 
     *rows* and *columns* are the positions to mix. Halves are rounded away from zero.
     """

@@ -1,6 +1,6 @@
 """int16 LOGISTIC and TANH as tables of all 65,536 results.
 
-Results are interpolated in a table of sigmoid(i / 24). But builtin kernels use gemmlowp's
+Results are interpolated in a table of sigmoid(i / 24), except that builtin kernels use gemmlowp's
 polynomials if the input scale is a certain power of two.
 """
 
@@ -69,8 +69,8 @@ def _rescaled(scale: float) -> Integers:
     """Return every int16 scaled to the table's units, 3 * 2**12 per unit.
 
     Raises:
-        OperatorError: products exceed int32, in which the official kernels compute them; or the
-            multiplier is 0, which the official kernels take for another scale.
+        OperatorError: products exceed int32, the official kernels' type for them. Or the multiplier
+            is 0, which the official kernels interpret as another scale.
     """
     multiplier, shift = scale * 4096 * 3, 0
     while multiplier <= 32767 / 2 and shift <= 30:
@@ -82,7 +82,7 @@ def _rescaled(scale: float) -> Integers:
 
 
 def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
-    """Interpolate the table at *x*; return *saturated* after the table's end.
+    """Return the table's values interpolated at *x*; *saturated* beyond the table's end.
 
     The low *fraction_bits* of *x* are the fraction between two entries.
     """
@@ -96,7 +96,7 @@ def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
 def _sigmoid_table() -> Integers:
     """Return the table of sigmoid(i / 24) in Q0.16, ``[256]``.
 
-    Each value is raised by half of the interpolation error.
+    Each value is increased by half of the interpolation error.
 
     Source:
         sigmoid_table_uint16, tflite/kernels/internal/common.h.

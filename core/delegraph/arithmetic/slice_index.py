@@ -15,9 +15,9 @@ from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Shape
 
 NEW_AXIS = -2
-"""Mark for a dimension of 1 that exists only in the result."""
+"""Mark for a new dimension of length 1, which only the result has."""
 FULL = -1
-"""Mark for a dimension that is kept whole."""
+"""Mark for a dimension that is kept completely."""
 
 Index = tuple["slice | int | EllipsisType | None", ...]
 """A NumPy index that ends with ``...``, so that integers alone also give an array."""
@@ -52,7 +52,7 @@ def resolved(
     *begins*, *ends* and *steps* have a number for each part of the slice.
 
     Raises:
-        OperatorError: a stride is 0, the masks do not fit, or an index lies outside of a dimension
+        OperatorError: a step is 0, the masks do not fit, or an index lies outside of a dimension
             that it removes.
 
     >>> masks = Masks(begin=0, end=0b10, ellipsis=0, new_axis=0, shrink_axis=0b1, offset=False)
@@ -82,8 +82,8 @@ def resolved(
 def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
     """Return, for each dimension, its position in the arguments of STRIDED_SLICE.
 
-    FULL stands for a dimension that an ellipsis covers, NEW_AXIS for a new one. An ellipsis covers
-    at least one dimension, as in the official kernel.
+    FULL stands for a dimension that an ellipsis covers, NEW_AXIS for a new dimension. An ellipsis
+    covers at least one dimension, as in the official kernel.
 
     Raises:
         OperatorError: the masks do not fit the rank and the count of indices.
@@ -147,7 +147,7 @@ def _clamped(value: int, low: int, high: int) -> int:
 def _python_slice(start: int, stop: int, step: int) -> slice:
     """Return the slice from *start* to before *stop* by *step*.
 
-    A *stop* of -1 with a negative *step* means before the first element.
+    With a negative *step*, a *stop* of -1 means the position before the first element.
     """
     if step > 0:
         return slice(start, stop, step)

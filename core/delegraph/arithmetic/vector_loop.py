@@ -1,7 +1,7 @@
 """Ends of the official kernels' vector loops, and 8-bit operators that depend on them.
 
 The official kernels compute 8 or 16 elements at a time in a vector loop, and the remaining elements
-one by one. The two ways may round and overflow differently. Which elements remain depends on how
+one by one. The two loops may round and overflow differently. Which elements remain depends on how
 the shapes broadcast.
 """
 
@@ -45,7 +45,8 @@ def run_vector_loop(
 ) -> Eval:
     """Return the evaluation of an 8-bit operator whose official loop rounds in two ways.
 
-    The vector loop of the official kernel rounds in one way, the elements after it in another.
+    The vector loop of the official kernel rounds in one way, the loop for the elements after it in
+    another.
 
     Args:
         context: context of the node.
@@ -76,14 +77,14 @@ def _split_lookup(
     length: int,
     vector_end: int,
 ) -> Eval:
-    """Return the function that uses one table before *vector_end* and another from there on.
+    """Return the evaluation that uses one table before *vector_end* and another from there on.
 
     Args:
         context: context of the node.
         tensors: both operands and the output.
         functions: the function before *vector_end*, and the function from there on.
         length: number of elements in a run of the innermost loop.
-        vector_end: position in that run at which the vector loop ends.
+        vector_end: position in a run at which the vector loop ends.
     """
     a, b, y = tensors
     vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)
@@ -100,9 +101,10 @@ def _split_lookup(
 
 
 def inner_loop(a: Sequence[int], b: Sequence[int]) -> InnerLoop | None:
-    """Return the innermost loop in which the official kernel combines shapes *a* and *b*.
+    """Return the innermost loop of the official kernel for operands of shapes *a* and *b*.
 
-    The result is None if the shapes alternate too often for the kernel's five nested loops.
+    The result is None if equal and broadcast axes alternate too often for the kernel's five nested
+    loops.
 
     >>> inner_loop((2, 3, 4), (3, 4))
     InnerLoop(length=12, repeats_scalar=False)

@@ -65,7 +65,7 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 def at_first_use(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
     """Return a function that calls *compute* when first called, and keeps a constant result.
 
-    So a node that is prepared, but run by a delegate, needs no memory for its weights. Sparse
+    So a node that is prepared here but run by a delegate needs no memory for its weights. Sparse
     sources are read immediately, since their values may not fit their indices.
 
     Args:

@@ -1,4 +1,4 @@
-"""``Bundle``, a file that holds models, and ``Section``, a part of it."""
+"""``Bundle``, a file that contains models, and ``Section``, a part of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_SECTIONS = 4096
 """Largest number of sections of a bundle; known bundles have fewer than 50."""
 
 MODEL, ZIP, LITERTLM = "TFLiteModel", "zip", "LiteRT-LM"
-"""Types of sections that are read: a model, and bundles inside a bundle."""
+"""Types of the sections that are read: models, and bundles inside a bundle."""
 
 _TOLD = 20
 _SHOWN_CHARACTERS = 80
@@ -31,7 +31,7 @@ _PREFIX = "tf_lite_"
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """How the bytes of a section are compressed: size, format and checksum.
+    """Size, format and checksum of a section's compressed bytes.
 
     Attributes:
         size: number of decompressed bytes.
@@ -57,7 +57,7 @@ class Section:
         type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for other sections the
             type that the bundle declares.
         begin: offset of the first byte in the bundle.
-        end: offset of the byte after the last one.
+        end: offset of the byte after the section's last byte.
         items: facts about the section, by key.
         packed: form of the compressed bytes; None if the section is not compressed.
     """
@@ -98,7 +98,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundle:
-    """A file, or a section of one, that holds models.
+    """A file, or a section of a file, that contains models.
 
     Attributes:
         format: ``zip``, ``LiteRT-LM``, or ``TFLiteModel`` for a model with files after it.
@@ -129,7 +129,7 @@ class Bundle:
         """Return the section that *word* names; None if there is none.
 
         Args:
-            word: a member's name, the ``model_type`` of a model, or a number.
+            word: a member's name, the ``model_type`` of a model, or a section's number.
 
         Raises:
             SectionError: *word* names several sections.
@@ -155,7 +155,7 @@ class Bundle:
 
 
 def _plain(model_type: str) -> str:
-    """Return a model type without the prefix that newer files omit.
+    """Return a model type without the prefix ``TF_LITE_``, which newer files omit.
 
     >>> _plain("TF_LITE_EMBEDDER"), _plain("embedder")
     ('embedder', 'embedder')
@@ -175,7 +175,7 @@ def kind_of(head: bytes) -> str:
 def inflated(
     stored: NDArray[np.uint8], packed: Packed, limit: ReadLimit, what: str
 ) -> NDArray[np.uint8]:
-    """Return decompressed bytes, ``[bytes], uint8``; at most as many as *packed* says.
+    """Return the decompressed bytes, ``[bytes], uint8``, but no more than *packed* says.
 
     Raises:
         MalformedModelError: the bytes are damaged, or more than *limit* allows.

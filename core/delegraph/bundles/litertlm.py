@@ -1,4 +1,4 @@
-"""The ``.litertlm`` format: a header that lists sections, which begin at multiples of 16,384.
+"""The ``.litertlm`` format: a header that lists sections, aligned to 16,384 bytes.
 
 Source:
     schema/core/litertlm_header.h and litertlm_read.cc of LiteRT-LM.
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 16_384
-"""Number of bytes at whose multiples sections begin."""
+"""Alignment of sections in bytes."""
 
 WEIGHTS = "TFLiteWeights"
-"""Type of a section with constants of the model of the same ``model_type``."""
+"""Type of a section with constants for the model of the same ``model_type``."""
 
 MAJOR_VERSION = 1
 
@@ -55,7 +55,7 @@ _TYPES = (
 )
 _ZLIB_TOKENIZER = "HF_Tokenizer_Zlib"
 _LOOKED_INTO = ("NONE", "GenericBinaryData", MODEL)
-"""Section types that do not tell the format; the first bytes of the section tell it."""
+"""Section types that do not determine the format; the section's first bytes determine it."""
 
 
 def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
@@ -132,7 +132,7 @@ def offset_positions(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
     """Return the positions in *content* of each section's stored begin and end offsets.
 
     Raises:
-        MalformedModelError: the file does not store the place of a section.
+        MalformedModelError: the file does not store the position of a section.
     """
     header, _ = _header(content)
     file, root = Flatbuffer(header), np.zeros(1, np.int64)

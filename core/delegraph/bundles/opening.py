@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_DEPTH = 6
-"""Largest number of bundles inside each other."""
+"""Largest depth of nested bundles."""
 
 _TOLD = 20
 _ZIP_END = b"PK\x05\x06"
 _ZIP_END_BYTES = 22 + 0xFFFF  # with the longest possible comment
 
 Chain = tuple[tuple[Bundle, Section], ...]
-"""Bundles from the file inwards, each with its section that holds the next bundle or the model."""
+"""Bundles from the file inwards, each with its section that is the next bundle or the model."""
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address ``FILE#SECTION``, and its section or sections (None if absent).
+    """Return the file and the sections (None if absent) of an address ``FILE#SECTION``.
 
-    The file is *path* if that exists. Otherwise it is the longest part before a ``#`` that is a
-    file, since names may contain ``#``. If there is none, it is *path*.
+    The file is *path* if it exists. Otherwise it is the longest part before a ``#`` that is a file,
+    since names may contain ``#``. If no part is a file, the file is *path*.
     """
     at = len(path)
     if not os.path.exists(path):
@@ -51,7 +51,7 @@ class FoundModel:
 
     Attributes:
         content: bytes of the model, ``[bytes], uint8``.
-        chain: the bundles that hold it; empty if the file itself is the model.
+        chain: the bundles that contain the model; empty if the file itself is the model.
         inflated: number of bytes that were decompressed to reach the model.
         limit: maximal number of decompressed bytes.
     """
@@ -62,13 +62,13 @@ class FoundModel:
     limit: ReadLimit
 
     def weights(self, name: str) -> NDArray[np.uint8]:
-        """Return the content of external constants that lie beside the model in the same bundle.
+        """Return the content of external constants that are in the same bundle as the model.
 
         Args:
             name: name of the group; in a zip, the name of a member beside the model.
 
         Raises:
-            ExternalBufferError: the bundle has no such section, or several.
+            ExternalBufferError: the bundle has no section of this name, or several.
         """
         from delegraph.bundles.litertlm import WEIGHTS
 
@@ -92,7 +92,7 @@ class FoundModel:
 def find_model(
     content: NDArray[np.uint8], words: str | None, memory_limit: int | None = None
 ) -> FoundModel:
-    """Return the model that *words* name in a file.
+    """Return the model to which the sections *words* of an address lead.
 
     Args:
         content: the file, ``[bytes], uint8``.
@@ -101,8 +101,8 @@ def find_model(
         memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
-        MalformedModelError: a bundle is damaged, or more would be inflated.
-        SectionError: there is no such section, or no single model.
+        MalformedModelError: a bundle is damaged, or the limit would be exceeded.
+        SectionError: the section does not exist, or there is not exactly one model.
     """
     search = _Search(len(content), memory_limit)
     part, chain = search.follow(content, words)
@@ -117,7 +117,7 @@ def find_model(
 
 
 def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
-    """Return the bundle that *words* name in a file; arguments are those of :func:`find_model`.
+    """Return the bundle to which *words* lead; the arguments are those of :func:`find_model`.
 
     The result is None for a model or a file of another format, including a zip without models.
     """
@@ -146,7 +146,7 @@ class _Search:
     def follow(
         self, content: NDArray[np.uint8], words: str | None
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the part of *content* that *words* name, and the bundles on the way to it."""
+        """Return the part of *content* to which *words* lead, and the bundles around it."""
         chain: Chain = ()
         while words is not None:
             bundle = self.read(content, len(chain))
@@ -207,7 +207,7 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section that the beginning of *words* names, and the words after it.
+    """Return the section that the start of *words* names, and the remaining words.
 
     Args:
         bundle: the bundle.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from delegraph.bundles.opening import Chain
 
 MODEL_ALIGNMENT = 64
-"""Number of bytes at whose multiples a replaced model begins in a zip, at least."""
+"""Smallest alignment in bytes of a replaced model in a zip."""
 
 _MAX_ALIGNMENT = 4096
 _ZIP64_BYTES = 20
@@ -58,7 +58,7 @@ def write_bundle(stream: IO[bytes], chain: Chain, model: NDArray[np.uint8]) -> N
 def _write_litertlm(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a ``.litertlm`` file; sections after the replaced one move by multiples of a block.
+    """Write a ``.litertlm`` file; sections after the replaced one are moved by whole blocks.
 
     Args:
         stream: the new file.

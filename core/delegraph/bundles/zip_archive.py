@@ -43,17 +43,16 @@ DAMAGE = (
 """Errors that zipfile raises for a damaged zip."""
 
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-"""Signature, version, flags, method, time, date, CRC, packed size, size, lengths of name and more.
-"""
+"""Local header: signature, version, flags, method, time, date, CRC, sizes, lengths of names."""
 
 _SIGNATURE = b"PK\x03\x04"
 _IS_ENCRYPTED, _IS_UTF8 = 1, 0x800
 _ROLES = {"METADATA": "metadata", "TOKENIZER_MODEL": "tokenizer"}
-"""Types of members of language models' tasks, which have no suffix."""
+"""Types of files without suffix in ``.task`` files of language models, by name."""
 
 
 class _Reading:
-    """A readable file object on memory, for ``zipfile``; it limits the list of files."""
+    """A readable file object on memory, for ``zipfile``, with a limit on the list of files."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._content = content
@@ -106,8 +105,8 @@ def read_zip(content: NDArray[np.uint8]) -> Bundle:
     """Return the archive *content* as a bundle; a model before the archive is its first section.
 
     Raises:
-        MalformedModelError: the archive is damaged, has too many files, or a file in a place or of
-            a name that it may not have.
+        MalformedModelError: the archive is damaged or has too many files, or a file has an invalid
+            position or name.
     """
     entries, end = read_directory(content)
     model = kind_of(content[:8].tobytes()) == MODEL

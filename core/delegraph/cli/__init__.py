@@ -48,9 +48,9 @@ COMMANDS = (
 
 
 class ReaderGone(Exception):
-    """Error: the reader of standard output has closed it, like ``head``.
+    """Error: the reader of standard output, such as ``head``, has closed it.
 
-    It stands for a BrokenPipeError, for which click would end the process by itself.
+    It is raised in place of a BrokenPipeError, for which click would end the process by itself.
     """
 
 
@@ -153,7 +153,7 @@ _ELSEWHERE = {
     "view": "report",
     "visualize": "report",
 }
-"""Words by which other tools name what a command does."""
+"""Mapping from another tool's word for an action to the command and option that do it here."""
 
 
 def _no_command(name: str) -> str:
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Discard what is not yet written to standard output; Python would complain at exit."""
+    """Discard output that is not yet written, about which Python would complain at exit."""
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)
 

@@ -28,7 +28,7 @@ CODES = {
     PLUGIN_TROUBLE: "plugin trouble: a delegate is missing, broken or failed",
     TIME_IS_UP: "--time-limit was exceeded",
 }
-"""What the exit codes mean, for the help."""
+"""Mapping from each exit code to its meaning, as the help shows it."""
 
 
 def exit_code_of(error: Exception) -> int | None:

@@ -78,13 +78,13 @@ class Failure(JsonRecord):
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Codes of systems' errors that mean that there is no room for what is written."""
+"""Error codes of the system that mean that there is no room for a file."""
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
-"""Pattern of click's message for a word in place of a number."""
+"""Pattern of click's message for a word where a number is expected."""
 
 _OUTSIDE = re.compile(r"is not in the range (?:([\d.]+)<=)?x([<>]=?)([\d.]+)$")
-"""What click says of a number that an option does not take."""
+"""Pattern of click's message for a number that is out of an option's range."""
 
 _OFFICIAL = {"ai_edge_litert", "tensorflow", "tflite_runtime"}
 """Packages of the official runtimes."""
@@ -98,19 +98,19 @@ _LONGEST = 300
 """Number of characters of an official runtime's error that are shown; it may list all tensors."""
 
 _CHOICE = re.compile(r"'([^']*)' is not one of ((?:'[^']+'(?:, )?)+)$")
-"""What click says of a word that is none of an option's choices."""
+"""Pattern of click's message for a word that is not among an option's choices."""
 
 _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
-"""What click says of a path that is not there."""
+"""Pattern of click's message for a path that does not exist."""
 
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.+)\)")
-"""What click says of words without an option."""
+"""Pattern of click's message for words that belong to no option."""
 
 _ADDRESS = re.compile(r"(?:https?|s3|gs):/")
-"""Start of an address of the network, as a path shows it."""
+"""Pattern of the start of a network address; as a path, the address has one slash."""
 
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
-"""Pattern of a suggestion at the end of a message of click's."""
+"""Pattern of a suggestion at the end of a message from click."""
 
 _OTHER_NAMES = {
     "--against": "--reference",
@@ -122,7 +122,7 @@ _OTHER_NAMES = {
     "--reference": "--against",
     "--rtol": "--tolerance",
 }
-"""Mapping from an option of another command or tool to the one with the same purpose."""
+"""Mapping from an option of another command or tool to the option with the same purpose here."""
 
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
 """Pattern of the folder in which packages are installed, at the start of a file's path."""
@@ -134,7 +134,7 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 def _by(error: BaseException) -> str:
     """Return text that names the delegate, and its phase, that raised *error*.
 
-    Empty if unknown or in the message.
+    The text is empty if they are unknown, or if the message names them.
     """
     if not isinstance(error, DelegateError):
         return blamed(error)
@@ -197,7 +197,7 @@ def _on_one_line(message: str) -> str:
 
 
 def _with_help(error: click.UsageError) -> str:
-    """Return a usage error's message, with hints at ``--help`` and at an option's right place."""
+    """Return a usage error's message, with advice to use ``--help`` or to move an option."""
     message = error.format_message()
     if error.ctx is None:
         return message
@@ -227,7 +227,7 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def _for_extra(word: str, command: click.Command) -> str:
-    """Return advice about a *word* that is a delegate's name, or an input's value."""
+    """Return advice on an unexpected *word*, which is a delegate's name or an input's value."""
     from delegraph.plugins import installed
 
     options = _options(command)
@@ -239,7 +239,7 @@ def _for_extra(word: str, command: click.Command) -> str:
 
 
 def _limits(outside: re.Match[str]) -> str:
-    """Return in words which numbers an option accepts, for an error about a number outside.
+    """Return in words the numbers that an option accepts, for an error about another number.
 
     Args:
         outside: match of click's error message, with the bounds.

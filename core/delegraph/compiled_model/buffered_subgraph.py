@@ -1,9 +1,9 @@
 """A subgraph that runs on tensor buffers, without copies where the memory layout allows it.
 
 An input or output in the arena uses a buffer's memory directly, until a run has other buffers.
-Other values are copied: strings, constants and variables; outputs that overlap another buffer of
-the run, except an input that may be overwritten, such as a KV cache. If shapes are known only while
-the subgraph runs, everything is copied, since the arena is planned during the run.
+Strings, constants and variables are copied. So are outputs that overlap another buffer of the run,
+except an input that may be overwritten, such as a KV cache. If shapes are known only while the
+subgraph runs, everything is copied, since the arena is planned during the run.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ class BufferedSubgraph:
     # -- description ---------------------------------------------------------------------------
 
     def allocate(self) -> None:
-        """Prepare the nodes, so that the shapes of outputs are known as far as they can be.
+        """Prepare the nodes, so that shapes of outputs are known unless they depend on values.
 
         Raises:
-            CompiledModelError: a node cannot be prepared, or the last run failed for its buffers.
+            CompiledModelError: a node cannot be prepared, or the last run failed because of its
+                buffers.
             DelegateError: a delegate failed.
         """
         if self._has_failed:
@@ -103,7 +104,7 @@ class BufferedSubgraph:
         """Return new memory for the output at *position*; runs may change its size.
 
         Raises:
-            CompiledModelError: the last run failed for its buffers.
+            CompiledModelError: the last run failed because of its buffers.
         """
         if self._has_failed:
             self.allocate()
@@ -117,12 +118,13 @@ class BufferedSubgraph:
         """Set the shape of an input.
 
         Args:
-            position: the input's place among the inputs.
+            position: position of the input among the inputs.
             dims: the new dimensions.
-            strict: allow the present shape, and changes where ``shape_signature`` has -1.
+            strict: whether only the present shape is allowed, and changes where ``shape_signature``
+                has -1.
 
         Raises:
-            ArgumentTypeError: a dimension that is no int of 32 bits.
+            ArgumentTypeError: a dimension does not fit an int32.
             CompiledModelError: the input cannot have the shape.
         """
         shape = tuple(checked_c_int("a dimension", dim) for dim in dims)
@@ -172,7 +174,7 @@ class BufferedSubgraph:
             outputs: memory of each output.
 
         Raises:
-            CompiledModelError: buffers that do not fit, or a node that failed.
+            CompiledModelError: a buffer does not fit, or a node failed.
             DelegateError: a delegate failed.
         """
         if inputs != self._bound_inputs or outputs != self._bound_outputs or not self._is_bound():
@@ -199,7 +201,7 @@ class BufferedSubgraph:
         return True
 
     def _take_back(self) -> None:
-        """Let inputs and outputs use memory of the arena again, in place of users' buffers."""
+        """Let inputs and outputs use the arena's memory again, in place of users' buffers."""
         self._bound_inputs = None
         for tensor, array, own in self._pointed:
             if tensor.data is array:
@@ -207,7 +209,7 @@ class BufferedSubgraph:
         self._pointed.clear()
 
     def _bind(self, inputs: list[HostMemory | None], outputs: list[HostMemory]) -> None:
-        """Let inputs and outputs use the users' buffers as memory; copy inputs where impossible.
+        """Let inputs and outputs use the users' buffers as memory; copy inputs where not possible.
 
         An input of None keeps its values.
         """
@@ -248,9 +250,9 @@ class BufferedSubgraph:
     def _in_place(
         self, given: Sequence[tuple[Tensor, HostMemory]], outputs: Sequence[HostMemory]
     ) -> set[HostMemory]:
-        """Return the buffers that may be input and output of this run at the same time.
+        """Return the buffers that may be both an input and an output of this run.
 
-        *given* has the input tensors with their memories; *outputs* has a memory for each output.
+        *given* has the input tensors with their memory; *outputs* has the memory of each output.
         """
         inputs = [memory for _, memory in given]
         return {
@@ -274,7 +276,7 @@ class BufferedSubgraph:
         inputs: Sequence[tuple[Tensor, HostMemory]],
         outputs: Sequence[tuple[Tensor, HostMemory]],
     ) -> None:
-        """Check that the buffers have as many bytes as their tensors need, as far as known."""
+        """Check that the buffers have as many bytes as their tensors need, if this is known."""
         for tensor, memory in inputs:
             self._require_bytes(tensor, memory)
         for tensor, memory in outputs:
@@ -337,7 +339,7 @@ def _require_buffers(
 
 
 def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:
-    """Return the reason why a strict resize of *tensor* to *shape* is rejected, or empty text."""
+    """Return the reason why a strict resize of *tensor* to *shape* is rejected, or ""."""
     if not shape:
         return "New shape must not be empty."
     if min(shape) <= 0:

@@ -31,8 +31,8 @@ class EnvironmentOptions:
 class Environment:
     """Options that compiled models share.
 
-    Several models may share an environment. A closed environment creates no more models; existing
-    models remain usable.
+    Several models may share an environment. No model can be created in a closed environment;
+    existing models remain usable.
 
     Args:
         capsule: any object; None for a closed environment.
@@ -83,7 +83,7 @@ class Environment:
         return cls(object(), replace(options, runtime_path=folder))
 
     def close(self) -> None:
-        """Make the environment unusable for new models; may be called twice."""
+        """Make the environment unusable for new models; a second call has no effect."""
         self._capsule = None
 
     @property

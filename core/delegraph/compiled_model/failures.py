@@ -1,4 +1,4 @@
-"""Errors of ``CompiledModel`` with the official class's status codes and first words."""
+"""Errors of ``CompiledModel`` with the status codes and first words of the official class."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def run_failure(cause: str) -> CompiledModelError:
 
 
 def allocation_failure(cause: str = "") -> CompiledModelError:
-    """Return the error of a call that needs allocated tensors, which *cause* prevented."""
+    """Return the error of a call that needs allocated tensors; *cause* prevented the allocation."""
     return failure(Status.RUNTIME_FAILURE, "Failed to allocate tensors", cause)
 
 
 def checked_text(what: str, value: object) -> str:
-    """Return *value* as text; bytes count as UTF-8. *what* names the value in the error.
+    """Return *value*, text or UTF-8 bytes, as text; *what* names it in the error.
 
     Raises:
         ArgumentTypeError: the value is neither text nor bytes.
@@ -50,7 +50,7 @@ def checked_c_int(what: str, value: object) -> int:
     """Return *value* as an int that fits a C ``int``; *what* names it in the error.
 
     Raises:
-        ArgumentTypeError: the value is no integer, or too large.
+        ArgumentTypeError: the value is no integer, or does not fit.
     """
     number = as_index(what, value)
     require_c_int(what, number)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _COPIED = ("float32", "float16", "int32", "int8", "uint8", "bool")
 
 _OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-"""Dtypes that a buffer can be written and read as, and that NumPy lacks."""
+"""Dtypes that NumPy lacks and in which a buffer can be written and read."""
 
 _NAMED = {
     TensorType[name.upper()]: name
@@ -42,7 +42,7 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
 
     Raises:
         ArgumentError: buffers do not support the dtype, such as int64, or its byte order.
-        TypeError: the value cannot be hashed.
+        TypeError: *dtype* cannot be hashed.
     """
     found: np.dtype[Any] | None = _KNOWN.get(dtype)
     return _looked_up(dtype) if found is None else found
@@ -72,7 +72,7 @@ class HostMemory:
         type: element type.
         shape: dimensions.
         data: ``[bytes], uint8``, aligned to 64 bytes; None means new memory, filled with zeros.
-        follows_runs: whether each run sets its size and shape to those of the output.
+        follows_runs: whether each run sets the size and shape of the memory to those of the output.
 
     Attributes:
         data: ``[bytes], uint8``; empty for strings.
@@ -139,7 +139,7 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Store a copy of *values*, an output whose size is known only after the run."""
+        """Store a copy of *values*, an output whose size is not known before the run."""
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values
@@ -151,7 +151,7 @@ class HostMemory:
         self._keep(data)
 
     def put_again(self, values: Any) -> bool:
-        """Copy *values* and return True if dtype and shape equal those of the last array written.
+        """Copy *values* and return True if dtype and shape are those of the last array written.
 
         Otherwise copy nothing and return False; then :meth:`put` copies after checks.
         """
@@ -206,7 +206,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a copy of the content if *shape* and *dtype* equal those of the last read.
+        """Return a copy of the content if *shape* and *dtype* are those of the last read.
 
         Otherwise return None; then :meth:`get` reads, with checks.
         """
@@ -272,7 +272,7 @@ def address_of(array: NDArray[Any]) -> int:
 
 
 def overlapping(memories: Iterable[HostMemory]) -> set[HostMemory]:
-    """Return the memories that overlap another one, or occur twice."""
+    """Return the memories that overlap another memory or occur twice."""
     found: set[HostMemory] = set()
     last: tuple[int, HostMemory] | None = None
     starts = sorted(((address_of(m.data), m) for m in memories), key=lambda pair: pair[0])

@@ -1,4 +1,4 @@
-"""A model behind ``CompiledModel``: its interpreter, and its signatures by index or key."""
+"""The loaded model of a ``CompiledModel``: its interpreter, and its signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.session import Session
 
 PLACEHOLDER = "<placeholder signature>"
-"""Key of the only signature of a model that declares none."""
+"""Key of the only signature of a model that declares no signatures."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +47,8 @@ class LoadedModel:
     Attributes:
         interpreter: the interpreter.
         signatures: the signatures, in the model's order.
-        lock: lock that every call takes, waiting for other threads.
-        calls: lock of the interpreter, which rejects a second call.
+        lock: lock that every call acquires, after calls of other threads.
+        calls: lock of the interpreter, which raises an error for a second call at the same time.
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
@@ -70,7 +70,7 @@ class LoadedModel:
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
 
     def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Wait for calls of other threads, then return ``work(*args)``; *name* names it in errors.
+        """Wait for other threads' calls; return ``work(*args)``. *name* is used in errors.
 
         Raises:
             StateError: a kernel of the running call makes another call.
@@ -91,8 +91,8 @@ class LoadedModel:
             message: first line of the error.
 
         Raises:
-            ArgumentTypeError: the value is no int.
-            CompiledModelError: the model has no such signature.
+            ArgumentTypeError: *index* is no int.
+            CompiledModelError: the signature does not exist.
         """
         signatures = self.signatures
         position = index if type(index) is int else checked_c_int("a signature index", index)
@@ -104,15 +104,15 @@ class LoadedModel:
         return signatures[position]
 
     def index_of(self, key: str) -> int:
-        """Return the index of a signature; -1 for an unknown key."""
+        """Return the index of the signature *key*; -1 if unknown."""
         return next((i for i, s in enumerate(self.signatures) if s.key == key), -1)
 
     def named(self, key: Any) -> NamedSubgraph:
-        """Return the signature with a key; an empty key means the first signature.
+        """Return the signature *key*; an empty *key* means the first signature.
 
         Raises:
-            ArgumentTypeError: the value is no text.
-            CompiledModelError: the model has no such signature.
+            ArgumentTypeError: *key* is no text.
+            CompiledModelError: the signature does not exist.
         """
         text = checked_text("a signature key", key)
         index = self.index_of(text) if text else 0
@@ -126,7 +126,7 @@ def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
     """Return *index* as the position of an input or output; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
-        ArgumentTypeError: the value is no int.
+        ArgumentTypeError: *index* is no int.
         CompiledModelError: there is no tensor at this position.
     """
     position = checked_c_int(f"an {kind.lower()} index", index)
@@ -140,7 +140,7 @@ def position_of(kind: str, names: Sequence[str], name: Any) -> int:
     """Return the position of *name* in *names*; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
-        ArgumentTypeError: the value is no text.
+        ArgumentTypeError: *name* is no text.
         CompiledModelError: no tensor has the name.
     """
     text = checked_text(f"an {kind.lower()} name", name)

@@ -29,8 +29,9 @@ def loaded(
 
     Raises:
         ArgumentTypeError: an argument has the wrong type, or a keyword is unknown.
-        CompiledModelError: no such file, no model, or no such accelerator.
-        PlacementError: nodes without a delegate, and the CPU may compute none.
+        CompiledModelError: the file does not exist or is no model, or the accelerator does not
+            exist.
+        PlacementError: nodes have no delegate, and the CPU may not compute them.
     """
     arguments = options.interpreter_arguments()
     known = Interpreter.__init__.__kwdefaults__ or {}

@@ -1,4 +1,4 @@
-"""``CompiledModel``: a model that runs on tensor buffers, a drop-in for the official class."""
+"""``CompiledModel``: a model that runs on tensor buffers, compatible with the official class."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
 
 _HOST_MEMORY = 1
-"""Number of the buffer type that models take. Source: LiteRtTensorBufferType."""
+"""Number of the buffer type that models accept. Source: LiteRtTensorBufferType."""
 
 
 class CompiledModel:
@@ -37,8 +37,8 @@ class CompiledModel:
     Calls of one model from several threads wait for each other; different models run at the same
     time. Create models by :meth:`from_file` and :meth:`from_buffer`.
 
-    Unlike the official class, it runs models with strings and with outputs whose size the run
-    decides. It raises an error where the official class would end the process or write outside a
+    Unlike the official class, this class runs models with strings, and with outputs of unknown
+    size. It raises an error where the official class would end the process or write outside a
     buffer.
 
     Args:
@@ -75,13 +75,14 @@ class CompiledModel:
                 ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
 
         Raises:
-            ArgumentError: (ValueError) both options and an accelerator, or a closed environment.
+            ArgumentError: (ValueError) *options* with an accelerator, or a closed environment.
             ArgumentTypeError: (TypeError) an argument has the wrong type.
-            CompiledModelError: (RuntimeError) no such file, no model, or no such accelerator.
+            CompiledModelError: (RuntimeError) the file is missing or is no model, or the
+                accelerator is unknown.
             PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: (RuntimeError) a delegate failed.
-            PlacementError: (RuntimeError) nodes are not where ``placement`` or the accelerator
-                wants them.
+            PlacementError: (RuntimeError) the placement of nodes violates ``placement`` or the
+                accelerator.
         """
         return cls._made(environment, options, hardware_accel, additions, model_path=model_path)
 
@@ -141,8 +142,7 @@ class CompiledModel:
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return ``{key: {"inputs": names, "outputs": names}}``, names in the graph's order.
 
-        A model without signatures gets the signature ``<placeholder signature>``, with tensor
-        names.
+        A model without signatures gets ``<placeholder signature>``, with the names of tensors.
         """
         return {signature.key: signature.names() for signature in self._loaded.signatures}
 
@@ -150,7 +150,7 @@ class CompiledModel:
         """Return ``{"key": key, "inputs": names, "outputs": names}`` of the signature *index*.
 
         Raises:
-            CompiledModelError: the model has no such signature.
+            CompiledModelError: the signature does not exist.
         """
         signature = self._loaded.at(index)
         return {"key": signature.key, **signature.names()}
@@ -160,7 +160,7 @@ class CompiledModel:
         return len(self._loaded.signatures)
 
     def get_signature_index(self, key: str) -> int:
-        """Return the index of a signature; -1 for an unknown key."""
+        """Return the index of the signature *key*; -1 if unknown."""
         text = checked_text("a signature key", key)
         return self._loaded.index_of(text) if text else 0
 
@@ -177,7 +177,7 @@ class CompiledModel:
         """Return name, index, dtype and shape of each output, by name; this allocates tensors.
 
         Raises:
-            CompiledModelError: an unknown key, or a node that cannot be prepared.
+            CompiledModelError: the key is unknown, or a node cannot be prepared.
         """
         model = self._loaded
         signature = model.named(signature_key)
@@ -253,7 +253,7 @@ class CompiledModel:
         """Return a new buffer for each input, filled with zeros.
 
         Raises:
-            CompiledModelError: the model has no such signature.
+            CompiledModelError: the signature does not exist.
         """
         subgraph = self._loaded.at(signature_index).subgraph
         return [self._buffer(subgraph.input_memory(i)) for i in range(len(subgraph.inputs))]
@@ -262,7 +262,7 @@ class CompiledModel:
         """Return a new buffer for each output, filled with zeros.
 
         Raises:
-            CompiledModelError: the model has no such signature.
+            CompiledModelError: the signature does not exist.
         """
         model = self._loaded
         subgraph = model.at(signature_index).subgraph
@@ -287,10 +287,10 @@ class CompiledModel:
             input_index: position of the input in the signature.
             dims: the new dimensions, all greater than 0.
             signature_index: index of the signature.
-            strict: allow only the present shape, and changes of unknown dimensions.
+            strict: whether only the present shape and changes of unknown dimensions are allowed.
 
         Raises:
-            CompiledModelError: no such input or signature, or a shape that the input cannot have.
+            CompiledModelError: input or signature is unknown, or the input cannot have the shape.
         """
         dims = list(dims)
         model = self._loaded
@@ -338,9 +338,9 @@ class CompiledModel:
 
         Raises:
             ArgumentError: a buffer was destroyed.
-            ArgumentAttributeError: something that is no buffer.
-            CompiledModelError: an unknown key, no buffer for an output, a buffer that does not fit,
-                or a node that failed.
+            ArgumentAttributeError: a value is no buffer.
+            CompiledModelError: the key is unknown, an output has no buffer, a buffer does not fit,
+                or a node failed.
             DelegateError: a delegate failed.
         """
         inputs = {name: _memory(buffer) for name, buffer in input_map.items()}
@@ -366,9 +366,9 @@ class CompiledModel:
 
         Raises:
             ArgumentError: a buffer was destroyed.
-            ArgumentAttributeError: something that is no buffer.
-            CompiledModelError: no such signature, another number of buffers, a buffer that does not
-                fit, or a node that failed.
+            ArgumentAttributeError: a value is no buffer.
+            CompiledModelError: there is no such signature, the number of buffers is wrong, a buffer
+                does not fit, or a node failed.
             DelegateError: a delegate failed.
         """
         inputs = [_memory(buffer) for buffer in input_buffers]

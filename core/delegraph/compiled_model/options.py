@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class HardwareAccelerator(IntFlag):
     """Kinds of hardware that may compute a model; ``CPU | NPU`` names several.
 
-    ``CPU`` means Delegraph's kernels and all delegates. ``NPU`` alone demands that the given
-    ``delegates`` compute the whole model. There is no GPU.
+    ``CPU`` means Delegraph's kernels and all delegates. ``NPU`` alone means that the given
+    ``delegates`` must compute the whole model. A GPU is not supported.
     """
 
     CPU = 1
@@ -107,7 +107,7 @@ class GpuOptions:
         """Raise an error if an option has the wrong type.
 
         Raises:
-            ArgumentTypeError: a flag that is neither True nor False.
+            ArgumentTypeError: a flag is neither True nor False.
         """
         for field in fields(self):
             checked_flag(field.name, getattr(self, field.name))
@@ -117,7 +117,7 @@ class GpuOptions:
 class Options:
     """Options of one compiled model.
 
-    An options group that is not given is created at the first access.
+    A group of options that is not given is created at the first access.
 
     Args:
         hardware_accelerators: kinds of hardware that may compute the model.
@@ -199,11 +199,11 @@ class Options:
 
 
 def checked_accelerators(bits: int) -> HardwareAccelerator:
-    """Return the accelerators that the integer *bits* stands for, after checking it.
+    """Return *bits*, an integer, as accelerators, after checking that these exist.
 
     Raises:
-        ArgumentTypeError: more than a C ``int`` holds.
-        CompiledModelError: *bits* has no accelerator, an unknown one, or a GPU.
+        ArgumentTypeError: *bits* does not fit a C ``int``.
+        CompiledModelError: *bits* has no accelerator, an unknown accelerator, or a GPU.
     """
     checked_c_int("hardware_accelerators", bits)
     if bits == 0:
@@ -225,7 +225,7 @@ def resolved_options(
     """Return *options*, or the options for *hardware_accel*; by default the CPU with one thread.
 
     Raises:
-        ArgumentError: both are given.
+        ArgumentError: both arguments are given.
     """
     if options is not None:
         if hardware_accel is not None:

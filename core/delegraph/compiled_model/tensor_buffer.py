@@ -29,10 +29,10 @@ class TensorBuffer:
     closed, and may be given to other models.
 
     Buffers are written and read as float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int32,
-    int8, uint8 or bool; values of other types as uint8 bytes. Bytes are copied, and no value is
-    converted. Unlike in the official class, buffers of string tensors accept arrays of ``str`` or
-    ``bytes``, and return ``bytes``. If the run decides the size of an output, its buffer gets that
-    size.
+    int8, uint8 or bool; values of other types are written and read as bytes, uint8. Bytes are
+    copied, and no value is converted. Unlike in the official class, buffers of string tensors
+    accept arrays of ``str`` or ``bytes``, and return ``bytes``. If the size of an output is known
+    only after the run, its buffer gets that size.
 
     Args:
         capsule: the ``capsule`` of another buffer, whose memory the new buffer shares.
@@ -53,7 +53,8 @@ class TensorBuffer:
         An array that is not aligned to 64 bytes is copied.
 
         Raises:
-            ArgumentError: the value is no array, has gaps between its elements, or the wrong dtype.
+            ArgumentError: the value is no array, has gaps between its elements, or has the wrong
+                dtype.
         """
         array = _checked_array(data_array)
         supported_dtype(array.dtype)
@@ -69,8 +70,8 @@ class TensorBuffer:
 
         Raises:
             ArgumentError: the value is no array, or has the wrong dtype.
-            CompiledModelError: more bytes than the buffer has, read-only memory, or a destroyed
-                buffer.
+            CompiledModelError: the array has more bytes than the buffer, or the buffer is read-only
+                or destroyed.
         """
         memory = self._capsule
         if type(memory) is HostMemory and memory.put_again(data_array):
@@ -91,7 +92,8 @@ class TensorBuffer:
 
         Raises:
             ArgumentError: the dtype is wrong.
-            CompiledModelError: more bytes than the buffer has, or a destroyed buffer.
+            CompiledModelError: the result would have more bytes than the buffer, or the buffer was
+                destroyed.
         """
         memory = self._capsule
         if type(memory) is HostMemory:

@@ -14,7 +14,7 @@ from delegraph.compiled_model.failures import checked_c_int, checked_text
 
 
 class QualcommLogLevel(IntEnum):
-    """How much Qualcomm's libraries log; an accepted option, without effect here."""
+    """Amount of logging in Qualcomm's libraries; without effect here."""
 
     OFF = 0
     ERROR = 1
@@ -92,7 +92,7 @@ class QualcommBackend(IntEnum):
 
 
 class QualcommGraphIOTensorMemType(IntEnum):
-    """Memory of a graph's inputs and outputs."""
+    """Memory of a graph's inputs and outputs; without effect here."""
 
     RAW = 0
     MEM_HANDLE = 1
@@ -135,7 +135,7 @@ class QualcommOptions:
 
         Raises:
             ArgumentTypeError: a value has the wrong type.
-            ValueError: text where a choice belongs.
+            ValueError: an enumeration has the wrong value.
         """
         for choice in (
             self.log_level,
@@ -191,7 +191,7 @@ class IntelOpenVinoOptions:
 
         Raises:
             ArgumentTypeError: a value has the wrong type.
-            ValueError: text where a choice belongs.
+            ValueError: an enumeration has the wrong value.
         """
         for choice in (self.graph_backend, self.performance_mode):
             if choice is not None:

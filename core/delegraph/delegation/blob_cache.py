@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 LIMIT = 4 << 30
-"""Largest number of bytes of a folder's entries; the least recently used are removed first."""
+"""Default maximal number of bytes of all entries in a cache folder."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _PATIENCE = 600
-"""Seconds to wait for another process that makes the same entry."""
+"""Seconds to wait while another process makes the same entry."""
 
 
 class BlobCache:
@@ -96,8 +96,8 @@ class BlobCache:
             make: function that returns the content; called at most once.
 
         Returns:
-            A complete and undamaged file. Open it at once, since the cache may remove it for newer
-            entries, and never write to it.
+            A complete and undamaged file. Open it at once, since the cache may remove it to make
+            room, and never write to it.
 
         Raises:
             Exception: an error of *make*.
@@ -112,8 +112,8 @@ class BlobCache:
     def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
         """Return the content for *key*; if there is none, store and return the result of *make*.
 
-        For content that is read as a whole. If no file can be written, the content is returned
-        nevertheless, and the log says that it is not stored.
+        Use this method for content that is read as a whole. If no file can be written, the content
+        is returned nevertheless, and the log says that it is not stored.
 
         Args:
             key: as for :meth:`get_or_make`.
@@ -181,11 +181,11 @@ class BlobCache:
         return Path(folder.place(), name)
 
     def map(self, key: str) -> memoryview | None:
-        """Return the content for *key* as read-only memory shared by processes; None if missing.
+        """Return the content for *key* as read-only memory, which processes share, or None.
 
-        For large content that is used without a copy. The content is not read here, so its digest
-        is not checked. The caller must check it, and call :meth:`keep` with new content if it is
-        damaged.
+        Use this method for large content that is not to be copied. The content is not read here, so
+        its digest is not checked. The caller must check it, and call :meth:`keep` with new content
+        if it is damaged.
         """
         try:
             folder = CacheFolder(self.root or cache_folder())
@@ -210,8 +210,8 @@ class BlobCache:
         Args:
             key: key of the content.
             content: the content, as a whole or in pieces, which need not be joined in memory.
-            digest: 64 hexadecimal digits that stand for the content in the file's name, where only
-                :meth:`map` reads it; None for the content's SHA-256.
+            digest: 64 hexadecimal digits for the file's name, if only :meth:`map` reads the
+                content; None for the content's SHA-256.
 
         Returns:
             Whether the content is stored; if not, the log says why, once.
@@ -248,7 +248,7 @@ class BlobCache:
         """Write *content* to the cache folder, where later processes find it.
 
         Raises:
-            OSError: it cannot be kept; the log says why.
+            OSError: the content cannot be stored; the log says why.
         """
         from delegraph.delegation.cache_entries import trim  # here: most processes only read
 
@@ -270,7 +270,7 @@ class BlobCache:
         return f"{shard}/{key_hash}-{digest or _digest(content)}.blob"
 
     def _shard_and_hash(self, key: str) -> tuple[str, str]:
-        """Return the folder of the files for *key*, and the hash of it that their names contain."""
+        """Return the folder of the files for *key*, and the hash of *key* in their names."""
         key_hash = _digest(f"{self._subfolder}\0{key}".encode())[:32]
         return f"{self._subfolder}/{key_hash[:2]}", key_hash
 
@@ -279,7 +279,7 @@ class BlobCache:
         return f"{self.namespace}/{self.version}"
 
     def _folders(self) -> Iterator[CacheFolder]:
-        """Yield the folders that may hold entries: the cache folder, then its replacement."""
+        """Yield the folders that may have entries: the cache folder, then its replacement."""
         try:
             yield CacheFolder(self.root or cache_folder())
         except OSError as error:  # the cache's folder is unknown
@@ -307,7 +307,7 @@ class BlobCache:
 
 
 def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[str]]:
-    """Return the path of a shard, and its files for a key; there may be several after damage.
+    """Return the path of a shard, and its file names for a key; several if one was damaged.
 
     Args:
         folder: the cache.
@@ -367,7 +367,7 @@ def _mark_as_used(path: str) -> None:
 
 @cache
 def own_folder() -> CacheFolder:
-    """Return a temporary cache folder of this process, which is deleted when the process ends."""
+    """Return this process's temporary cache folder, which is deleted when the process ends."""
     import atexit  # lazy import: few caches cannot be written
     import shutil
     import tempfile
@@ -389,7 +389,7 @@ warned_of: set[str] = set()
 
 
 def _warn(error: OSError) -> None:
-    """Log once per message that the cache, or one of its files, cannot be used."""
+    """Log that the cache or one of its files cannot be used; log each message once."""
     text = f"{error.filename or ''} {error.strerror or error}".strip()
     if text not in warned_of:
         warned_of.add(text)

@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 DAY = 24 * 60 * 60
 
 SIZES = ".sizes"
-"""Name of the file that adds up a cache's entries, so that most writers need not list them.
+"""Name of the file with the sizes of a cache's entries, so that most writers list no folders.
 
-Its lines are numbers: the time at which all entries were counted, in seconds since 1970; their
-bytes; and the bytes of each entry that was written since. It is in the cache's own folder.
+Each of its lines is a number: the time at which all entries were counted, in seconds since 1970;
+the bytes of all these entries; and the bytes of each entry written later. It is in the cache's own
+folder.
 """
 
 _MOST_READ = 4096
-"""Size of that file in bytes from which on the entries are counted again."""
+"""Size of the file ``SIZES`` in bytes from which on all entries are counted again."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 _SHARD = r"[0-9a-f]{2}"
@@ -62,7 +63,7 @@ class CacheEntry:
 
 
 def belongs(namespace: str, name: str) -> bool:
-    """Whether a cache is the one called *name*, or a further one of the delegate *name*."""
+    """Whether *namespace* is a cache of the delegate *name*: that name, perhaps with an ending."""
     return namespace == name or namespace.startswith(f"{name}-")
 
 
@@ -127,7 +128,7 @@ def remove_entry(entry: CacheEntry) -> None:
 
 
 def trim(folder: CacheFolder, limit: int, added: int) -> None:
-    """Remove the least recently used entries until all fit in *limit* bytes; keep the newest.
+    """Remove the least recently used entries, but not the newest, until all fit in *limit* bytes.
 
     The folder is read only if the limit may be exceeded, and once a day; see :data:`SIZES`.
 
@@ -156,7 +157,8 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
 def _sum_of(sizes: str, added: int) -> float:
     """Add the bytes of a new entry to the file *sizes*, and return the bytes of all entries.
 
-    The result is infinite if they have to be counted: the file is missing, old, long or damaged.
+    The result is infinite if the entries have to be counted: the file is missing, old, long or
+    damaged.
     """
     try:
         with open(sizes, "ab+", opener=_open_existing) as file:
@@ -179,7 +181,8 @@ def _open_existing(name: str, flags: int) -> int:
 def _remove_unfinished(place: str) -> None:
     """Remove files in *place* that a process left unfinished more than a day ago.
 
-    Entries outside of shards, as earlier versions wrote them, are removed after a day, too.
+    Entries outside of shards, which earlier versions of Delegraph wrote, are removed after a day,
+    too.
     """
     now = time.time()
     found = [file for _, _, file in _files(place) if re.fullmatch(_LEFT_OVER, file.name)]

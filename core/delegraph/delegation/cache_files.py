@@ -1,9 +1,9 @@
 """Reads and writes cache files safely: only this user or root may have written them.
 
-Files of delegates decide which code runs in this process: they hold compiled code, or permission to
-load native code. A user who can write such a file can run code here. A checksum does not help,
-since that user can compute it. So files and folders are used only if no user but this one and root
-may write them:
+Files of delegates decide which code runs in this process: they contain compiled code, or permission
+to load native code. A user who can write one of these files can run code here. A checksum does not
+help, since that user can compute it. So files and folders are used only if nobody but this user and
+root may write them:
 
 - The file, the cache's own folder and all folders below it belong to this user or to root. Neither
   the group nor others may write them.
@@ -17,7 +17,7 @@ may write them:
 Folders are checked from the top down. No other user can change a folder that was found safe, so the
 checked folder is the one that is opened. A file is checked after it was opened.
 
-On Windows none of this is checked; there the access rights of the user's profile must suffice.
+On Windows none of this is checked; there, the access rights of the user's profile must suffice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNFINISHED = ".unfinished"
 """Ending of the names of half-written files; any process may remove an old one."""
 
 _MAX_LINKS = 40
-"""Largest number of symbolic links in a path, the same as Linux's."""
+"""Largest number of symbolic links that are followed in a path, the same as in Linux."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class CacheFolder:
         """Real path of the folder, after following symbolic links.
 
         Raises:
-            FileNotFoundError: the file does not exist.
+            FileNotFoundError: the folder does not exist.
             OSError: other users may write or replace the folder.
         """
         place = _resolved(os.fspath(self.path))
@@ -79,7 +79,7 @@ class CacheFolder:
 
         Raises:
             FileNotFoundError: the file does not exist.
-            OSError: it cannot be read, or others may have written it.
+            OSError: the file cannot be read, or others may have written it.
         """
         with self._opened(name) as file:
             return file.read()
@@ -87,14 +87,14 @@ class CacheFolder:
     def map(self, name: str) -> memoryview:
         """Return the content of a file as read-only mapped memory, which processes share.
 
-        The memory stays valid if the file is replaced or removed, as the cache does it.
+        The memory stays valid if the cache replaces or removes the file.
 
         Args:
             name: as for :meth:`read`.
 
         Raises:
             FileNotFoundError: the file does not exist.
-            OSError: it cannot be mapped, or others may have written it.
+            OSError: the file cannot be mapped, or others may have written it.
         """
         with self._opened(name) as file:
             if not os.fstat(file.fileno()).st_size:
@@ -103,7 +103,7 @@ class CacheFolder:
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[BinaryIO]:
-        """Yield the open file *name*, after checking that only this user can have written it."""
+        """Yield the opened file *name*, after checking that only this user can have written it."""
         place = self.place()
         *folders, last = name.split("/")
         for folder in folders:
@@ -119,7 +119,7 @@ class CacheFolder:
             yield file
 
     def write(self, name: str, content: bytes | Sequence[memoryview]) -> None:
-        """Write a file atomically, so that no reader sees a part of it; create missing folders.
+        """Write a file atomically, so that no reader gets a part of it; create missing folders.
 
         An existing file is replaced by a new file.
 
@@ -128,7 +128,7 @@ class CacheFolder:
             content: new content of the file, as a whole or in pieces.
 
         Raises:
-            OSError: it cannot be written, or others may write its folder.
+            OSError: the file cannot be written, or others may write to its folder.
         """
         folder, _, last = name.rpartition("/")
         path = os.path.join(self.made(folder), last)
@@ -142,7 +142,7 @@ class CacheFolder:
             name: path of the inner folder, as for :meth:`read`; empty means this folder itself.
 
         Raises:
-            OSError: it cannot be made, or others may write it.
+            OSError: the folder cannot be made, or others may write to it.
         """
         _made(os.fspath(self.path))
         place = self.place()
@@ -157,15 +157,15 @@ class CacheFolder:
 def read_safe(path: AnyPath) -> bytes:
     """Return the content of a file, checking that only this user or root can write it.
 
-    For files written by hand, such as the configuration. The file may be a link, and may be
-    writable by a group without other members, as some umasks allow.
+    Use this function for files written by hand, such as the configuration. The file may be a link,
+    and may be writable by a group without other members, as some umasks allow.
 
     Args:
         path: the file; absolute.
 
     Raises:
         FileNotFoundError: the file does not exist.
-        OSError: it cannot be read, or others may have written it.
+        OSError: the file cannot be read, or others may have written it.
     """
     path = os.fspath(path)
     with open(_resolved(path, "file"), "rb", opener=open_itself) as file:
@@ -211,7 +211,7 @@ def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
 
 
 def _folder_of_linux(kind: str) -> str | None:
-    """Return the user's folder of *kind* on an ordinary Linux, without importing ``platformdirs``.
+    """Return the user's folder of *kind* on Linux, without the import of ``platformdirs``, or None.
 
     Source:
         XDG Base Directory Specification, Environment variables.
@@ -326,10 +326,10 @@ def _require_private(place: str, status: os.stat_result) -> None:
 
 
 def _require_safe(place: str, status: os.stat_result) -> None:
-    """Raise an error if another user could replace an entry of the parent folder *place*.
+    """Raise an error if another user could replace files or folders in the folder *place*.
 
     Args:
-        place: path of the file or folder, for the error message.
+        place: path of the folder.
         status: its owner, group and mode.
     """
     _require_owner(place, status)

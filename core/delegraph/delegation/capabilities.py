@@ -39,7 +39,7 @@ FEATURES = {
     "sparse": "constants stored without their zeros",
     "subgraph": "operators that call other subgraphs",
 }
-"""Features that a claim may name, with meanings; the kit's cases have the features they show."""
+"""Features that a claim may name, with a description of each."""
 
 _DEFAULT_TOLERANCES = {
     TensorType.FLOAT16: Tolerance(1e-2, 1e-3),
@@ -69,15 +69,15 @@ class Claim(JsonRecord):
         features: names of :data:`FEATURES` that nodes may have.
         roles: mapping from a role to the types that its operands may have: ``weights="INT8"``. The
             roles of each operator are in ``delegraph.operators.roles``.
-        versions: first and last version of the operators; None for any.
+        versions: first and last version of the operators; None for all versions.
         activations: activation functions that may be fused, besides ``NONE``. The feature
             ``"activation"`` allows all.
         tolerance: largest error of results of these operators; None for the tolerance of their
             types.
 
     Raises:
-        ArgumentError: a name that does not exist, a role that one of the operators lacks, or
-            versions in the wrong order.
+        ArgumentError: a name does not exist, an operator lacks a role, or versions are in the wrong
+            order.
     """
 
     operators: tuple[str, ...]
@@ -144,7 +144,7 @@ class Claim(JsonRecord):
         return activation in named or "activation" in self.features
 
     def widened(self, by: Widening) -> Claim:
-        """Return a copy of the claim, widened by the additions *by*.
+        """Return a copy of the claim with the additions *by*.
 
         Types are added for all operands, including each role that the claim names.
         """
@@ -165,7 +165,7 @@ class Claim(JsonRecord):
 
     @property
     def form(self) -> str:
-        """The claim without its operators, as text: ``FLOAT32; weights INT8; versions 1-5``."""
+        """Text of the claim, but without its operators: ``FLOAT32; weights INT8; versions 1-5``."""
         types = [", ".join(self.types)] if self.types else []
         roles = [f"{role} {', '.join(types)}" for role, types in self.roles]
         versions = [] if self.versions is None else [f"versions {_range(self.versions)}"]
@@ -205,7 +205,7 @@ class Claim(JsonRecord):
 
 
 def _no_name(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the error text for an unknown *name*: with similar known names, or else with all.
+    """Return the error text for an unknown *name*, with similar known names or else all of them.
 
     Args:
         what: kind of the name, such as ``TensorType``.
@@ -218,7 +218,7 @@ def _no_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 _TENSORFLOW = "Flex"
-"""Start of the names of TensorFlow's operators, many of which are builtin operators, too."""
+"""Prefix of the names of TensorFlow's operators, many of which are builtin operators, too."""
 
 
 @cache
@@ -364,7 +364,7 @@ def _reason(
         what: the thing that was compared, such as ``weights``.
         actual: its value in the model.
         claimed: the values that the delegate claims.
-        tensor: index of the tensor that it is about, if any.
+        tensor: index of the tensor that the rejection is about; None if it is about no tensor.
     """
     is_plural = what.endswith("s") and not what.endswith(("bias", "axis"))
     expected = ", ".join(claimed)

@@ -80,14 +80,15 @@ class CompiledPartition:
 
     @property
     def address(self) -> str:
-        """The delegate with its options, as text in the command line's syntax."""
+        """The delegate's name and options in the syntax of the command line."""
         return f"{self.delegate}:{self.options}" if self.options else self.delegate
 
     def custom_options(self) -> bytes:
         """Return the custom options of the operator.
 
         Raises:
-            DelegraphError: a text that readers would refuse, or the options have too many bytes.
+            DelegraphError: an attribute has a value that the reader rejects, or the options have
+                too many bytes.
         """
         content = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":")).encode()
         try:
@@ -133,7 +134,7 @@ def compiled_partitions(model: Model) -> dict[tuple[int, int], CompiledPartition
     """Return the compiled partitions of a model by index of subgraph and operator.
 
     Raises:
-        MalformedModelError: one of them is damaged; it names the operator.
+        MalformedModelError: a compiled partition is damaged; the error names its operator.
     """
     found = {}
     for subgraph in model.subgraphs:
@@ -173,7 +174,7 @@ def read_custom_options(content: bytes) -> CompiledPartition:
     """Return the compiled partition that an operator's custom options describe.
 
     Raises:
-        MalformedModelError: they are damaged.
+        MalformedModelError: the options are damaged.
     """
     if len(content) > MAX_OPTIONS:
         raise MalformedModelError(f"its options have over {MAX_OPTIONS} bytes")
@@ -258,4 +259,4 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "blob_digest": _text(_DIGEST),
     "blob_bytes": _blob_bytes,
 }
-"""Functions that read the fields; they raise ``ValueError`` or ``TypeError`` for a wrong value."""
+"""Function that reads each field; it raises ``ValueError`` or ``TypeError`` for a wrong value."""

@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
-"""Environment variable with the path of the file; if it is empty, no file is read."""
+"""Name of the environment variable with the file's path; an empty value means no file."""
 
 CACHE_VARIABLE = "DELEGRAPH_CACHE"
-"""Environment variable with the path of the cache folder, in place of the user's folder."""
+"""Name of the environment variable with the path of the cache folder."""
 
 DEFAULT_DELEGATES_VARIABLE = "DELEGRAPH_DEFAULT_DELEGATES"
-"""Environment variable with the default delegates, separated by spaces; if it is empty, there are
-none.
+"""Name of the environment variable with the default delegates, separated by spaces.
+
+An empty value means no default delegates.
 """
 
 FILE_NAME = "delegraph.toml"
@@ -72,21 +73,22 @@ class Configuration:
 
 
 def configuration() -> Configuration:
-    """Configuration of the user's file, which is searched and read once per process.
+    """Return the settings of the user's configuration file, which is read once per process.
 
     Raises:
-        ConfigurationError: it cannot be read or has a mistake, or others may write it.
+        ConfigurationError: the file cannot be read or has a mistake, or others may write it.
     """
     return configuration_of(os.environ.get(CONFIG_VARIABLE))
 
 
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
-    """Return the delegates of interpreters that name none, and the setting that chose them.
+    """Return the delegates of interpreters that name none, and the setting with these delegates.
 
-    The environment variable overrides the configuration file. Delegates are None if both are unset.
+    The environment variable overrides the configuration file. Delegates are None if neither sets
+    them.
 
     Raises:
-        ConfigurationError: as of :func:`configuration`.
+        ConfigurationError: the file cannot be read or has a mistake, or others may write it.
     """
     text = os.environ.get(DEFAULT_DELEGATES_VARIABLE)
     if text is not None:
@@ -111,7 +113,7 @@ def cache_folder() -> str:
 
 @cache
 def configuration_of(given: str | None) -> Configuration:
-    """Configuration of the file that the environment names in *given*; read once per process."""
+    """Settings of the configuration file *given* by the environment; read once per process."""
     path = configuration_path(given)
     if path is None or (given is None and not os.path.lexists(path)):
         return Configuration()
@@ -142,7 +144,7 @@ def byte_count(text: str) -> int:
     1536
 
     Raises:
-        ValueError: the text is none of these.
+        ValueError: the text has another form.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", text.upper())
     if match is None:
@@ -237,4 +239,4 @@ _SETTINGS: dict[str, tuple[str, str, Callable[[object], Any]]] = {
     "cache.folder": ("cache_folder", "a whole path, such as '/var/cache/me' or '~/cache'", _folder),
     "cache.size": ("cache_size", "bytes above 0, such as 4096, '512M' or '2G'", _size),
 }
-"""For each key: the attribute of ``Configuration``, its kind of value in words, and its reader."""
+"""For each key: attribute of ``Configuration``, kind of value in words, and reader function."""

@@ -1,8 +1,8 @@
 """SHA-256 digests of model files, remembered while the files do not change.
 
-Hashing a large model takes most of the time of a start with a warm cache. So a digest is stored
-under the file's identity, see ``settled_identity``. A file changed in the last few seconds is
-always hashed.
+If all else is cached, hashing a large model takes most of an interpreter's start. So a digest is
+stored under the file's identity, see ``settled_identity``. A file changed in the last few seconds
+is always hashed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST = 1 << 20
 
 
 def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of a model and its external constants, without its entries.
+    """Return the SHA-256 of a model and its external constants, but not of its entries.
 
     Args:
         model: the model.
@@ -43,7 +43,7 @@ def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
 
 
 def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of *content* in hexadecimal digits; that of a mapped file is cached.
+    """Return the SHA-256 of *content* in hexadecimal digits; a mapped file's digest is cached.
 
     Args:
         content: ``[bytes], uint8``; a mapped file, a part of one, or any other memory.

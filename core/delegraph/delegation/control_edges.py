@@ -23,8 +23,9 @@ def parse_control_edges(
 ) -> list[Edges] | None:
     """Return, for each subgraph, pairs of operator indices: the first must run before the second.
 
-    None if the model lacks this metadata, or if it does not fit the model and is ignored, as in
-    TFLite. An empty list for a subgraph means that its side effects need no order.
+    The result is None if the model lacks this metadata. It is also None if the metadata does not
+    fit the model; then it is ignored, as in TFLite. An empty list for a subgraph means that its
+    side effects need no order.
     """
     raw = metadata.get(CONTROL_EDGES)
     if raw is None:
@@ -43,7 +44,7 @@ def parse_control_edges(
 
 
 def moved_control_edges(edges: Sequence[Edges], moved: Sequence[Mapping[int, int]]) -> bytes:
-    """Encode control edges after operators were renumbered, possibly several to one number.
+    """Encode control edges after operators got new numbers, possibly several the same number.
 
     Args:
         edges: edges of each subgraph, as :func:`parse_control_edges` returns them.

@@ -1,7 +1,7 @@
 """The delegate contract: the context that a delegate receives, and the low-level interface.
 
 Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDelegateInterface`;
-:class:`Delegate` is for those that do their own partitioning.
+:class:`Delegate` is for delegates that do their own partitioning.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class DelegateFlags(IntFlag):
             inside a partition get their new shapes before the kernel's ``prepare`` is called.
         PER_OPERATOR_PROFILING: the kernel records a profile event for each node it computes, so the
             profile omits the delegate node.
-        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: the delegate claims every node, or applying it
-            fails; nodes are not prepared beforehand.
+        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: the delegate must claim every node, else applying
+            it fails. Nodes are not prepared beforehand.
     """
 
     NONE = 0
@@ -59,8 +59,8 @@ class DelegateFlags(IntFlag):
 class DelegateOptions:
     """Limits on the partitions that a delegate gets.
 
-    Partitions of supported nodes are sorted by their number of nodes, largest first, and equally
-    large ones by their order in the plan. A limit of 0 or less means no limit.
+    Partitions of supported nodes are sorted by their number of nodes, largest first. Partitions of
+    the same size keep the order of the plan. A limit of 0 or less means no limit.
 
     Source:
         SimpleDelegateInterface::Options, tflite/delegates/utils/simple_delegate.h.
@@ -99,8 +99,8 @@ class DelegateParams:
         """Return the partition as a ``.tflite`` file, with the graph's tensor and node indices.
 
         Raises:
-            DelegateError: a node is another delegate's, reads a resource that is made outside, or
-                calls a subgraph that the host does not show.
+            DelegateError: a node belongs to another delegate, reads a resource that is created
+                outside of the partition, or calls a subgraph that the host does not show.
         """
         from delegraph.delegation.partition_model import partition_model
 
@@ -166,8 +166,8 @@ class DelegateContext(OpContext, Protocol):
     def model_digest(self) -> str | None:
         """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        Delegates use it in the keys of files that they store. Entries of delegates in the file do
-        not change it. It is also None once a constant has been changed.
+        Delegates use this digest in the keys of files that they store. It does not depend on
+        delegates' entries in the model file. It is also None once a constant has been changed.
         """
 
     @property
@@ -219,12 +219,12 @@ class DelegateContext(OpContext, Protocol):
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
         """Return a rejection of the partition *params*, or raise *error*, by the failure policy.
 
-        With ``on_failure="fallback"`` or ``"shadow"`` the delegate loses this partition only, and
+        With ``on_failure="fallback"`` or ``"shadow"``, the delegate loses only this partition, and
         the failure is recorded as an incident.
 
         Raises:
-            DelegateError: *error* itself, if the policy does not allow it, or no other kernel can
-                compute the nodes.
+            DelegateError: *error* itself, if the policy demands it or no other kernel can compute
+                the nodes.
         """
 
     def add_tensors(self, count: int) -> int:
@@ -236,7 +236,7 @@ class DelegateContext(OpContext, Protocol):
     def acquire_subgraph_context(self, index: int) -> DelegateContext:
         """Return the context of another subgraph, which a node of this subgraph calls.
 
-        Valid while a delegate is being applied, and in the delegate's kernels.
+        The method may be called while a delegate is being applied, and in the delegate's kernels.
 
         Raises:
             ArgumentError: the model has no such subgraph.
@@ -267,7 +267,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def is_profiling(self) -> bool:
-        """Whether a profile is recorded, so that a kernel may run slower to time its nodes."""
+        """Whether a profile is recorded; if so, a kernel may run slower to time its nodes."""
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
@@ -279,7 +279,7 @@ class DelegateContext(OpContext, Protocol):
             node_index: index of the model's node that the operator computes.
             start: ``time.perf_counter_ns()`` at the beginning of the run.
             duration: nanoseconds of the run.
-            fused: indices of the model's other nodes that it computes.
+            fused: indices of the model's other nodes that the operator computes.
         """
 
     def cache(self, namespace: str, version: str) -> BlobCache:
@@ -330,26 +330,26 @@ def raise_if_requested(context: DelegateContext) -> None:
 
 
 class Delegate(ABC):
-    """A delegate that partitions the graph itself. Source: TfLiteDelegate, tflite/core/c/common.h.
+    """Delegate that partitions the graph itself. Source: TfLiteDelegate, tflite/core/c/common.h.
 
     The same object may be applied to several interpreters.
     """
 
     is_isolated = False
-    """Whether the delegate runs in a separate process, which may end before this one."""
+    """Whether the delegate runs in a separate process, which may end before this process."""
 
     @property
     def flags(self) -> DelegateFlags:
-        """Abilities of the delegate; by default none: it cannot be used with dynamic tensors."""
+        """Abilities of the delegate; by default none, so it rejects graphs with dynamic tensors."""
         return DelegateFlags.NONE
 
     @property
     def partition_policy(self) -> PartitionPolicy:
-        """How the runtime selects among the partitions that :meth:`prepare` has chosen."""
+        """Way in which the runtime selects among the partitions that :meth:`prepare` has chosen."""
         return "largest"
 
     def capabilities(self) -> Capabilities:
-        """Operators that the delegate claims to compute, and how exactly; none by default."""
+        """Operators that the delegate claims to compute, with tolerances; none by default."""
         from delegraph.delegation.capabilities import Capabilities
 
         return Capabilities()
@@ -382,7 +382,7 @@ class Delegate(ABC):
         """Copy the delegate's own buffer ``tensor.buffer_handle`` to ``tensor.data``.
 
         Raises:
-            DelegateError: by default: the delegate keeps no buffers.
+            DelegateError: always, unless a subclass overrides the method.
         """
         raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} from")
 
@@ -390,7 +390,7 @@ class Delegate(ABC):
         """Copy ``tensor.data`` to the delegate's own buffer ``tensor.buffer_handle``.
 
         Raises:
-            DelegateError: by default: the delegate keeps no buffers.
+            DelegateError: always, unless a subclass overrides the method.
         """
         raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} to")
 

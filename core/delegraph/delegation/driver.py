@@ -46,7 +46,7 @@ logger = Logger(__name__)
 
 
 class SimpleDelegate(Delegate):
-    """Makes a full :class:`Delegate` of an object that only says which nodes it supports."""
+    """Makes a full :class:`Delegate` from an object that only tells which nodes it supports."""
 
     def __init__(self, simple: SimpleDelegateInterface) -> None:
         self.simple = simple
@@ -57,7 +57,7 @@ class SimpleDelegate(Delegate):
         """Flags of the wrapped delegate.
 
         Raises:
-            DelegateError: the wrapped delegate returned something else.
+            DelegateError: the wrapped delegate returned no ``DelegateFlags``.
         """
         flags: object = self.simple.flags()
         if not isinstance(flags, DelegateFlags):
@@ -169,7 +169,7 @@ class SimpleDelegate(Delegate):
         return kernel
 
     def init_error(self, message: str, params: DelegateParams) -> DelegateError:
-        """Return the error of a partition whose kernel could not be made."""
+        """Return the error for a partition whose kernel could not be made."""
         nodes = params.nodes_to_replace
         return self._error("init", f"its kernel for nodes {list(nodes)}: {message}", nodes[0])
 
@@ -260,7 +260,7 @@ class _Partitions:
         )
 
     def _initialized(self, params: DelegateParams) -> Rejection | None:
-        """Create the kernel of the partition *params*, or return why the kernel rejects it."""
+        """Create the kernel of the partition *params*; return the kernel's rejection, or None."""
         try:
             kernel = self._delegate.new_kernel(self._context, params)
         except PartitionRejected as error:
@@ -323,7 +323,7 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
 
 
 class _MemoryWatch:
-    """Tells a kernel when inputs or outputs of its node have got other memory."""
+    """Notifies a kernel when inputs or outputs of its node have been moved to other memory."""
 
     def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
         self._kernel = kernel
@@ -342,7 +342,7 @@ class _MemoryWatch:
 
 
 def close_kernel(kernel: SimpleDelegateKernelInterface) -> None:
-    """Close a kernel; an error is logged, since the caller cannot handle it any more."""
+    """Close a kernel, and log an error that it raises, since the caller could not handle it."""
     try:
         kernel.close()
     except Exception as error:  # noqa: BLE001 - a plugin's code, and others wait to be closed

@@ -43,7 +43,8 @@ class EngineProgram(Protocol):
         """Set the arrays that each later run reads and writes.
 
         The arrays are the host's memory of the tensors ``PartitionModel.inputs`` and ``outputs``,
-        in that order. Called before the first run, and again when the host has moved the memory.
+        in that order. The method is called before the first run, and again when the host has moved
+        the memory.
         """
 
     def run(self) -> None:
@@ -114,8 +115,8 @@ class EngineDelegate(SimpleDelegateInterface):
 
     A program is for fixed shapes. After a resize the delegate stays, and its partitions are
     compiled for the new shapes. If the claims name the feature ``dynamic-shapes``, partitions whose
-    shapes are known only while invoking are compiled while invoking. For shapes that the delegate
-    does not claim or the engine rejects, Delegraph's kernels compute the partition.
+    shapes are known only while invoking are compiled while invoking. If the delegate does not claim
+    some shapes, or the engine rejects them, Delegraph's kernels compute the partition.
 
     Args:
         options: options of the delegate; equal ``repr`` must mean equal compiled programs.
@@ -145,8 +146,8 @@ class EngineDelegate(SimpleDelegateInterface):
     def compile(self, model: PartitionModel) -> bytes:
         """Return a partition in the engine's own binary form, for :meth:`load`.
 
-        Called when the cache has no compiled form of the partition, and when compiling ahead of
-        time. The shapes are those in *model*.
+        The method is called when the cache has no compiled form of the partition, and when
+        compiling ahead of time. The shapes are those in *model*.
 
         Raises:
             PartitionRejected: the engine cannot compute the partition; its nodes go to other
@@ -157,8 +158,8 @@ class EngineDelegate(SimpleDelegateInterface):
     def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram | EngineFunction:
         """Load a partition that :meth:`compile` has compiled, and return its program.
 
-        A function of the input arrays that returns the output arrays is a program, too. Its results
-        are copied to the host's memory; a program with ``bind`` copies nothing.
+        A function that returns the output arrays for the input arrays is a program, too. Its
+        results are copied to the host's memory; results of a program with ``bind`` are not copied.
         """
 
     @contextmanager
@@ -227,7 +228,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._programs: dict[Shapes, Any] = {}  # the least recently used first
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Load the partition from the cache or compile it; if shapes are unknown, do so later.
+        """Load the partition from the cache or compile it; if shapes are unknown, do nothing yet.
 
         Raises:
             PartitionRejected: the engine cannot compute the partition.

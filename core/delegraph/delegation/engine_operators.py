@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from delegraph.graph.model import OperatorSpec, SubgraphSpec
 
 Layout = Literal["NHWC", "NCHW"]
-"""Order of the axes of images: TFLite's, or channels before height and width."""
+"""Order of the axes of images: NHWC as in TFLite, or channels before height and width."""
 
 WEIGHTS = {"CONV_2D": (0, 3, 1, 2), "DEPTHWISE_CONV_2D": (3, 0, 1, 2)}
-"""Convolutions, and the axes of their weights that become output, input, height and width."""
+"""For each convolution: axes of its weights that are output, input, height and width."""
 
 POOLS = frozenset({"AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"})
 
@@ -34,10 +34,10 @@ _FUSING = frozenset({
     *WEIGHTS, *POOLS, "ADD", "CONCATENATION", "CONV_3D", "CONV_3D_TRANSPOSE", "DIV",
     "FULLY_CONNECTED", "MUL", "SUB", "TRANSPOSE_CONV",
 })  # fmt: skip
-"""Operators that apply their fused activation last, so that it can be an operator after them."""
+"""Operators whose fused activation can become a separate operator after them."""
 
 _ACTIVATIONS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1", "TANH"})
-"""Fused activations for which there is an operator of the same name."""
+"""Fused activations with the same name as a builtin operator."""
 
 _UNARY = frozenset({
     "ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG",
@@ -50,7 +50,7 @@ _IN_ANY_LAYOUT = (_UNARY | ELEMENT_WISE) - {"PRELU", "SELECT"}
 _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 ABSENT = TensorSpec(-1, "", TensorType.FLOAT32, (), ())
-"""Stands for an optional input that is absent before one that is there."""
+"""Stands for an absent optional input that other inputs follow."""
 
 
 class EngineOperator(NamedTuple):
@@ -58,16 +58,16 @@ class EngineOperator(NamedTuple):
 
     Attributes:
         name: name of the operator, such as ``CONV_2D``; for a custom operator its custom code.
-        inputs: its inputs, without absent ones at the end. An absent one before others has the
-            index -1 and an empty name. Names are unique, and ``inputs[1].array()`` are the values
-            of a constant. Tensors that the partition's file lacks have the index -1, too.
+        inputs: its inputs, without absent inputs at the end. An absent input before others has the
+            index -1 and an empty name. Names are unique, and ``inputs[1].array()`` returns the
+            values of a constant. Tensors that the partition's file lacks have the index -1, too.
         outputs: its outputs.
         options: typed options; the schema's defaults if the file has none; None for operators
             without options.
-        windows: windows along height and width of a convolution or pool, with the zeros before and
-            after the input; empty for other operators.
-        groups: number of groups of a convolution: the channels of its input by those of its
-            weights; 1 for other operators.
+        windows: window of a convolution or pool along height, then along width, with the numbers of
+            zeros before and after the input; empty for other operators.
+        groups: number of groups of a convolution: the input's channels divided by the input
+            channels of the weights; 1 for other operators.
         custom_options: raw bytes of a custom operator, ``[bytes], uint8``; None if absent.
     """
 
@@ -99,7 +99,7 @@ class _SimpleOperators:
     """Collects the operators of a partition in simple form.
 
     Attributes:
-        made: the operators so far.
+        made: the operators collected so far.
     """
 
     def __init__(self, graph: SubgraphSpec, channels_first: bool) -> None:
@@ -194,7 +194,7 @@ class _SimpleOperators:
             self._add(operator)
 
     def _has_planes(self, operator: EngineOperator) -> bool:
-        """Whether all inputs of *operator* exist in NCHW, and none is repeated in any axis."""
+        """Whether all inputs of *operator* exist in NCHW, and none is broadcast."""
         shape = operator.outputs[0].shape
         return all(t.name in self._planes and t.shape == shape for t in operator.inputs)
 
@@ -231,7 +231,7 @@ class _SimpleOperators:
         self.made.append(EngineOperator("TRANSPOSE", (x, order), (y,), options))
 
     def _transposed(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return a tensor with other order of axes; a constant one if *tensor* is constant."""
+        """Return a tensor with its axes in another order; a constant if *tensor* is one."""
         moved = self._moved(tensor, axes, suffix)
         if tensor.data is not None and bits_of(tensor.type) >= 8:
             return moved._replace(data=_stored(tensor.array().transpose(axes)), sparsity=None)
@@ -240,7 +240,7 @@ class _SimpleOperators:
         return moved
 
     def _moved(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return *tensor* as a computed one with other order of axes."""
+        """Return a computed tensor: *tensor* with its axes in another order."""
         shape = tuple(tensor.shape[axis] for axis in axes)
         found = self._like(tensor, suffix)._replace(shape=shape, shape_signature=shape)
         per_channel = tensor.quantization
@@ -250,7 +250,7 @@ class _SimpleOperators:
         return found._replace(quantization=per_channel._replace(quantized_dimension=axis))
 
     def _as_shape(self, tensor: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-        """Return *tensor* if it has this shape, else a new tensor that has it."""
+        """Return *tensor* if it has this shape, else a new tensor of this shape."""
         if tensor.shape == shape:
             return tensor
         return self._like(tensor, "matrix")._replace(shape=shape, shape_signature=shape)

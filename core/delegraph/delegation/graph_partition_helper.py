@@ -29,8 +29,8 @@ It is called once for each node, in plan order.
 class GraphPartitionHelper:
     """Finds the partitions of the supported nodes, and selects the largest ones.
 
-    For delegates that do their own partitioning. A ``SimpleDelegateInterface`` gets the same result
-    by its ``delegate_options()``::
+    Delegates that do their own partitioning use this class. A ``SimpleDelegateInterface`` gets the
+    same result by its ``delegate_options()``::
 
         def prepare(self, context):
             helper = GraphPartitionHelper(context, self.supports)
@@ -107,7 +107,7 @@ class GraphPartitionHelper:
         """Return the *n* partitions with the most nodes, largest first; None returns all.
 
         Partitions with fewer than *min_nodes_per_partition* nodes are omitted. If *n* is 0, the
-        result is empty; unlike this, 0 in ``DelegateOptions`` means no limit.
+        result is empty, whereas 0 in ``DelegateOptions`` means no limit.
 
         Raises:
             PartitionError: the graph cannot be partitioned.
@@ -182,10 +182,10 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
     """Skips DEQUANTIZE nodes, for delegates that compute with float16 constants themselves.
 
     In a float16 model every weight is a float16 constant that a DEQUANTIZE node turns into float32.
-    The predicate sees nodes as if they read the float16 constants. The chosen nodes then really
-    read them, until the delegate is removed. The DEQUANTIZE nodes themselves are not chosen, unless
-    all other nodes of the subgraph are supported. Then the whole plan is chosen, without limits on
-    partitions, and the kernel gets the DEQUANTIZE nodes as well.
+    The predicate receives nodes that read the float16 constants directly. The chosen nodes keep
+    these inputs until the delegate is removed. The DEQUANTIZE nodes themselves are not chosen,
+    unless all other nodes of the subgraph are supported. Then the whole plan is chosen, without
+    limits on partitions, and the kernel gets the DEQUANTIZE nodes as well.
 
     A predicate for this class must check the types of weights: a kernel for float32 weights may not
     work with float16 weights.
@@ -203,9 +203,10 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         self._dequantize: list[int] = []
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Find the partitions as the base class does, with nodes that read float16 constants.
+        """Find the partitions as the base class does, but with nodes that read float16 constants.
 
-        The predicate sees the float16 constant in place of its DEQUANTIZE node's output.
+        The predicate receives nodes whose input is the float16 constant, in place of the DEQUANTIZE
+        node's output.
         """
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)
@@ -213,9 +214,9 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
     def get_nodes_of_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
     ) -> list[int]:
-        """Return the nodes of the largest partitions, which then read float16 constants.
+        """Return the nodes of the largest partitions, and let them read float16 constants.
 
-        Call it once, and replace the nodes returned.
+        Call this method once, and replace the returned nodes.
         """
         nodes = self._whole_plan()
         if nodes is None:

@@ -1,8 +1,8 @@
 """SHA-256 of short content, and text that identifies the state of a package's code.
 
-Both go into the keys of cached files. ``hashlib`` loads OpenSSL, which takes longer than the
-few hashes of a start with kept programs, so it is not imported. The standard library's ``random``
-avoids the import in the same way.
+Both are used in the keys of cached files. ``hashlib`` loads OpenSSL, which takes longer than the
+few hashes of a start with kept programs. So this module does not import it, as the standard
+library's ``random`` does not.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ else:
 
 
 SHORT = 1 << 20
-"""Number of bytes from which on ``hashlib`` is faster, including its import."""
+"""Number of bytes from which on ``hashlib`` is faster, even with the time of its import."""
 
 
 def sha256(content: Buffer = b"") -> _Hash:
-    """Return the SHA-256 hash object of *content*, with the methods of ``hashlib``'s.
+    """Return a hash object for the SHA-256 of *content*, with the methods of ``hashlib``'s objects.
 
     >>> sha256(b"abc").hexdigest()[:16]
     'ba7816bf8f01cfea'
@@ -58,9 +58,9 @@ def hex_digest(*pieces: memoryview | bytes) -> str:
 
 @cache
 def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool = False) -> str:
-    """Return text that changes when the code of a package may have changed, for cache keys.
+    """Return text for cache keys that changes when the code of a package may have changed.
 
-    It is computed once per process.
+    The text is computed once per process.
 
     Args:
         package: folder of the package.
@@ -68,7 +68,7 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
         is_edited: whether to look at the files even of an installed package.
 
     Raises:
-        OSError: the package is no folder, as in an archive.
+        OSError: the package is in an archive, not in a folder.
     """
     installed = None if is_edited else installation(package)
     if installed is not None:
@@ -77,10 +77,10 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
 
 
 def edited_state(kind: type) -> str:
-    """Text that changes when the source files of a class's package are edited, for cache keys.
+    """Text for cache keys that changes when source files of a class's package are edited.
 
-    It is empty for a package installed from a wheel, which its version identifies. It is also empty
-    for a class without a file, as in a notebook.
+    The text is empty for a package installed from a wheel, because the version identifies its code.
+    It is also empty for a class without a file, as in a notebook.
     """
     names = kind.__module__.partition(".")[0], kind.__module__  # delegate files have dotted names
     path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)
@@ -95,7 +95,7 @@ def edited_state(kind: type) -> str:
 
 @cache
 def package_state(package: str) -> str:
-    """State of a package's files when first called; edits later in the process do not count."""
+    """State of a package's files at the first call; later edits do not count in this process."""
     is_installed = _holds_wheels(os.path.dirname(package)) or installation(package) is not None
     return "" if is_installed else files_state([package])
 
@@ -114,7 +114,8 @@ def _holds_wheels(folder: str) -> bool:
 def installation(package: str) -> tuple[str, int, int] | None:
     """Return name, size and time of the file in which the installer lists a package's files.
 
-    Each installation writes a new list, even of the same version. None for a folder of sources.
+    Each installation writes a new list, even of the same version. The result is None for a folder
+    of sources, which has no list.
     """
     place, name = os.path.split(package)
     for described in sorted(os.listdir(place)):
@@ -126,9 +127,9 @@ def installation(package: str) -> tuple[str, int, int] | None:
 
 
 def files_state(roots: Iterable[str]) -> str:
-    """Return a hash of path, size and time of all Python files in folders.
+    """Return a hash of path, size and time of all Python files in *roots*.
 
-    It is quick to compute, and differs for other contents unless file times were set back.
+    The hash is quick to compute, and differs for other contents unless file times were set back.
     """
     found, folders = [], list(roots)
     while folders:

@@ -22,7 +22,7 @@ class MatchedRules:
     Subgraphs to which no delegate is ever applied (``VALIDATION:``) are left out.
 
     Raises:
-        ArgumentError: a rule that no node matches, or two rules that contradict each other.
+        ArgumentError: no node matches a rule, or two rules contradict each other.
     """
 
     def __init__(self, rules: PlacementRules, model: Model) -> None:
@@ -175,13 +175,13 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the indices of a signature's subgraph and all it calls; empty if unknown."""
+    """Return the indices of a signature's subgraph and of all subgraphs it calls, or none."""
     roots = [s.subgraph_index for s in model.signatures if s.key == signature]
     return reachable_subgraphs(model, roots)
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:
-    """Text that says why a rule matches no node: the first condition that none meets.
+    """Text that says why a rule matches no node: the first condition that no node meets.
 
     The text also lists the model's values for that condition.
 

@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class ModelEntries:
-    """Data that one delegate keeps in a model file, after the model, by version and key.
+    """Data that one delegate stores at the end of a model file, by version and key.
 
     Args:
         model: the model.
@@ -60,8 +60,9 @@ class ModelEntries:
     def map(self, version: str, key: str) -> memoryview | None:
         """Return the content for *key* as read-only memory aligned to 64 bytes; None if missing.
 
-        If possible it is the mapped file, so it is read only when it is used. It may hold anything,
-        so check it completely. While a model is compiled, the result is None.
+        If possible, the memory is the mapped file, which is read when it is used. The caller must
+        check the content completely, since anybody may have written it. While a model is compiled,
+        the result is None.
 
         Args:
             version: see :meth:`keep`.
@@ -81,9 +82,9 @@ class ModelEntries:
         return content.data
 
     def read(self, version: str, key: str) -> bytes | None:
-        """Return the content for *key*, or None if there is none or it is damaged.
+        """Return the content for *key*; None if it is missing or damaged.
 
-        The check finds damage but not malice, since an attacker can write a matching digest.
+        The check finds damage but no attack, since an attacker can write a matching digest.
 
         Args:
             version: see :meth:`keep`.
@@ -109,7 +110,7 @@ class ModelEntries:
         return True
 
     def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
-        """Return name and bytes of the entry of *version* and *key*; bytes are None if missing."""
+        """Return name and bytes of the entry for *version* and *key*; bytes are None if missing."""
         start = self._start(version, key)
         if self.is_writing or start not in self._places:
             return "", None

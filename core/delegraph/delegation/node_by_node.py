@@ -65,7 +65,7 @@ class NodeCall:
         """Return the tensor of input number *i*.
 
         Raises:
-            OperatorError: the node has fewer, or this one is absent.
+            OperatorError: the node has fewer inputs, or this input is absent.
         """
         found = self.inputs[i] if i < len(self.inputs) else None
         if found is None:
@@ -76,14 +76,14 @@ class NodeCall:
         """Return the tensor of output number *i*.
 
         Raises:
-            OperatorError: the node has fewer.
+            OperatorError: the node has fewer outputs.
         """
         if i >= len(self.outputs):
             raise OperatorError(f"output {i} is required; there are {len(self.outputs)}")
         return self.outputs[i]
 
     def resize(self, shape: Sequence[int], output: int = 0) -> None:
-        """Set the shape of an output during prepare; otherwise it keeps its declared shape."""
+        """Set the shape of an output during prepare; by default it has its declared shape."""
         tensor = self.output(output)
         if tensor.index in self._inner:
             tensor.shape = tuple(map(int, shape))
@@ -123,7 +123,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
     def prepare_node(self, call: NodeCall) -> Eval:
         """Return the function that computes one node.
 
-        Called in execution order, at each (re)allocation.
+        The method is called for the nodes in execution order, at each (re)allocation.
 
         Input shapes are known. An implementation decides everything that depends on shapes and
         options here, and resizes outputs whose shape differs from the declared one. The returned

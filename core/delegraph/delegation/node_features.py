@@ -35,13 +35,13 @@ PARAMETERS = frozenset({
     "weights", "weights_feature", "weights_time", "window_dilations", "window_shape",
     "window_strides",
 })  # fmt: skip
-"""Roles of weights, axes, sizes and the like: constants in most models."""
+"""Roles of weights, axes, sizes and similar inputs, which are constants in most models."""
 
 
 def node_features(operator: str, node: Node, tensors: Sequence[Tensor]) -> frozenset[str]:
     """Return the names of a node's features, found from its options and tensors.
 
-    The features ``subgraph`` and ``extreme-values`` are never among them; only a run shows them.
+    The result never has the features ``subgraph`` and ``extreme-values``; only a run shows them.
 
     Args:
         operator: operator name of the node.

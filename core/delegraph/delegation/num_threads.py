@@ -16,7 +16,7 @@ More threads than processors gain nothing, but a model's author may have meant a
 
 
 def limited_num_threads(count: int) -> int:
-    """Return *count*, reduced with a warning to eight threads for each usable processor.
+    """Return *count*, but at most eight threads per usable processor; log it if reduced.
 
     Thousands of threads would exhaust the memory and block everything else on the machine.
     """

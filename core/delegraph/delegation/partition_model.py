@@ -37,12 +37,12 @@ class PartitionModel:
     The same partition gives the same bytes in every process and in both hosts.
 
     Attributes:
-        content: the file. Its first subgraph is the partition. Tensors have their present shapes,
-            types, quantization and sparsity. A number is added to a name that is empty or not
-            unique. Operators have their versions, options and custom options.
-            Variables have a separate state in the file. Subgraphs that the operators call follow,
-            with declared shapes, in which -1 becomes 1. They have the model's own operators, even
-            if delegates replaced nodes there.
+        content: bytes of the file. Its first subgraph is the partition. Tensors have their present
+            shapes, types, quantization and sparsity. A number is added to a name that is empty or
+            not unique. Operators have their versions, options and custom options. Variables have a
+            separate state in the file. Subgraphs that the operators call follow, with declared
+            shapes, in which -1 becomes 1. They have the model's own operators, even if delegates
+            replaced nodes there.
         inputs: graph's tensor index for each input of the file: the partition's ``input_tensors``
             that are neither constant nor variable, in the same order.
         outputs: graph's tensor index for each output of the file: the ``output_tensors``.
@@ -97,8 +97,9 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
     """Return the partition as a ``.tflite`` file, with the graph's index of each tensor and node.
 
     Raises:
-        DelegateError: a node cannot be in a file of its own. A delegate has replaced it, it reads a
-            resource that is made outside, or it calls a subgraph that the host does not show.
+        DelegateError: a node cannot be in a separate file: a delegate has replaced it, it reads a
+            resource that is created outside of the partition, or it calls a subgraph that the host
+            does not show.
     """
     from delegraph.schema.writer import write_model  # lazy import: few partitions become a file
 
@@ -141,7 +142,7 @@ class _FileRecords:
 
     @property
     def called(self) -> tuple[int, ...]:
-        """Model's indices of the file's subgraphs after the first one."""
+        """Indices in the model of the file's subgraphs after the first."""
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:
@@ -167,11 +168,11 @@ class _FileRecords:
         return records.subgraph(graph.inputs, graph.outputs, _model_nodes(graph), name)
 
     def subgraph_number(self, index: int) -> int:
-        """Return the file's index of the model's subgraph *index*; add the subgraph if missing."""
+        """Return the index in the file of the model's subgraph *index*; add it if missing."""
         return self._numbers.setdefault(index, len(self._numbers) + 1)
 
     def code(self, code: tables.OperatorCode) -> int:
-        """Return the file's index of an operator code; add the code if missing."""
+        """Return the index in the file of an operator code; add the code if missing."""
         return self._codes.setdefault(code, len(self._codes))
 
     def buffer(self, content: NDArray[np.uint8]) -> int:
@@ -189,7 +190,7 @@ class _SubgraphRecords:
     Args:
         graph: the model's subgraph to which the nodes belong.
         file: records that all subgraphs of the file share.
-        has_declared_shapes: whether tensors get the shapes that the model declares; otherwise their
+        has_declared_shapes: whether tensors get their declared shapes; otherwise they get their
             present shapes.
     """
 
@@ -247,7 +248,7 @@ class _SubgraphRecords:
         )
 
     def _moved(self, indices: Sequence[int]) -> tuple[int, ...]:
-        """Convert *indices*, tensor indices of the graph, to those of the new file."""
+        """Convert *indices* of tensors in the graph to indices in the new file."""
         for index in indices:
             if index not in self._index:
                 record = self._tensor(self._graph.tensors[index])
@@ -320,7 +321,7 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the model's own nodes of a subgraph, also those that delegates have replaced.
+    """Return the indices of a subgraph's own nodes, including nodes that delegates have replaced.
 
     Args:
         graph: the subgraph.

@@ -1,4 +1,4 @@
-"""Placements with only some partitions, or with partitions in another order."""
+"""Selects or reorders the partitions of a placement."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ STEPS = frozenset({
     "NON_MAX_SUPPRESSION_V5", "NOT_EQUAL", "ONE_HOT", "ROUND", "SIGN", "TOPK_V2", "UNIQUE",
     "WHERE",
 })  # fmt: skip
-"""Operators that turn a small difference into a large one."""
+"""Operators for which a small difference of inputs can give a large difference of outputs."""
 
 SLACK = 4
 """Factor by which results of several nodes may exceed the sum of errors."""
 
 _STEPS_OF = {"INT4": 8, "UINT4": 8, "INT8": 128, "UINT8": 128, "INT16": 32768}
 HUGE = 1e18
-"""Number from which on values stand for infinity, such as those that masks add."""
+"""Values from this number on stand for infinity, for example where masks add them."""
 
 _FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
 
@@ -98,7 +98,7 @@ class ComputedNode:
     Attributes:
         form: operator, types and options of the node.
         inputs: tensor indices.
-        outputs: tensors that the node wrote, including variables among its inputs.
+        outputs: tensors that the node wrote, including variables that are its inputs.
     """
 
     form: NodeTraits
@@ -123,7 +123,7 @@ class ComputedNode:
 def partition_tolerances(
     nodes: Iterable[ComputedNode], capabilities: Capabilities
 ) -> dict[int, Tolerance | None]:
-    """Return, by tensor index, the error that a delegate may make in each computed tensor.
+    """Return the tolerance that a delegate has for each computed tensor, by tensor index.
 
     A tolerance of None means that only the shape can be compared, after a node whose result jumps.
 

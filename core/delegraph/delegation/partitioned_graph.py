@@ -10,7 +10,7 @@ from delegraph.operators.tensor import Tensor
 
 
 class PartitionedGraph(Protocol):
-    """Interface of the subgraph that contains a partition; a ``DelegateContext`` has it."""
+    """Interface of the subgraph that contains a partition; ``DelegateContext`` implements it."""
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -35,11 +35,11 @@ class PartitionedGraph(Protocol):
         """Return the node with an index, and its registration."""
 
     def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
-        """Return subgraph *index* of the model."""
+        """Return the subgraph *index* of the model."""
 
 
 class Partition(Protocol):
-    """Interface of a partition: nodes with inputs and outputs; ``DelegateParams`` has it."""
+    """Interface of a partition: nodes, inputs and outputs; ``DelegateParams`` implements it."""
 
     @property
     def nodes_to_replace(self) -> Sequence[int]:

@@ -20,7 +20,7 @@ ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""
 
 Kind: TypeAlias = Literal["kTfPartition", "kTfNonPartition"]
-"""Kind of a subset: for the delegate, or for other kernels."""
+"""Kind of a subset: nodes for the delegate, or nodes for other kernels."""
 
 _ABSENT = -1  # index of an absent optional tensor
 _TAKEN = -1  # replaces the count of missing conditions of a node that has its epoch
@@ -32,7 +32,8 @@ class NodeInfo(NamedTuple):
     Attributes:
         inputs: tensor indices; -1 for an absent input.
         outputs: tensor indices; -1 for an absent output.
-        might_have_side_effect: whether the node must keep its order among all such nodes.
+        might_have_side_effect: whether the node must keep its order among all nodes with side
+            effects.
     """
 
     inputs: Sequence[int]
@@ -48,8 +49,8 @@ class GraphInfo:
         nodes: operands and side effects of the node at each plan position.
         execution_plan: the node index at each plan position.
         num_total_nodes: nodes of the subgraph, including nodes that are not in the plan.
-        inputs: tensor indices of the subgraph's inputs. Neither they nor ``variables`` affect the
-            partitioning: every tensor that no node of the plan writes is ready from the start.
+        inputs: tensor indices of the subgraph's inputs. Neither ``inputs`` nor ``variables`` affect
+            the partitioning: every tensor that no node of the plan writes is ready from the start.
         outputs: tensor indices of the subgraph's outputs.
         variables: tensor indices of the subgraph's variables.
     """
@@ -64,7 +65,7 @@ class GraphInfo:
 
 @dataclass(slots=True)
 class NodeSubset:
-    """Nodes that run one after the other; either all of them are delegated, or none is.
+    """Nodes that run one after the other, and of which all or none are delegated.
 
     Source:
         NodeSubset, tflite/graph_info.h.
@@ -101,16 +102,17 @@ def partition_graph_into_independent_node_subsets(
         graph: the nodes in plan order.
         nodes_to_partition: *node indices* that the delegate claims. Repeated nodes and nodes that
             are not in the plan are ignored.
-        greedily: let a subset skip nodes that do not fit and take later nodes. Otherwise a subset
-            ends at the first node that does not fit, after it has taken one in the current sweep.
+        greedily: whether a subset skips nodes that do not fit and takes later nodes. Otherwise a
+            subset ends at the first node that does not fit, if it has already taken a node in the
+            current sweep.
         control_edges: pairs of *plan positions*, (before, after). If None and *greedily*, nodes
             that might have side effects are chained in plan order. An empty list means no edges.
-        disable_node_fusion: put every node into a separate subset.
+        disable_node_fusion: whether every node gets a separate subset.
 
     Raises:
         PartitionError: a node, edge or tensor index is out of range, or nodes wait for each other.
 
-    Nodes 0, 1 and 2 are a chain, node 3 reads from node 0 as well; the delegate takes 0 and 3:
+    Nodes 0, 1 and 2 are a chain, and node 3 also reads from node 0. The delegate takes 0 and 3:
 
     >>> nodes = [NodeInfo([0], [1]), NodeInfo([1], [2]), NodeInfo([2], [3]), NodeInfo([1], [4])]
     >>> graph = GraphInfo(nodes, [0, 1, 2, 3], 4, inputs=[0], outputs=[3, 4])
@@ -179,11 +181,11 @@ def _edges(
 
 
 class _Partitioner:
-    """State while a plan is cut into node subsets: the ready nodes, and readers of tensors.
+    """State while a plan is cut into node subsets: the ready nodes, and the readers of tensors.
 
-    The readers of a tensor are a linked list: ``_newest[tensor]`` is an entry, ``_reader[entry]``
-    the plan position that reads, ``_older[entry]`` the next entry or -1. One list per tensor would
-    be simpler, but slower to create.
+    The readers of a tensor are a linked list: ``_newest[tensor]`` is its first entry,
+    ``_reader[entry]`` the plan position that reads the tensor, ``_older[entry]`` the next entry or
+    -1. A Python list for each tensor would be simpler, but slower to create.
     """
 
     def __init__(self, graph: GraphInfo, kinds: list[bool], edges: list[ControlEdge]) -> None:
@@ -205,7 +207,7 @@ class _Partitioner:
             self._missing[after] += 1
 
     def _unmade_tensors(self) -> dict[int, int]:
-        """Return a mapping from each tensor that the plan writes to -1: no reader so far."""
+        """Return a mapping from each tensor that the plan writes to -1, which means no reader."""
         newest = {tensor: -1 for node in self._nodes for tensor in node.outputs}
         newest.pop(_ABSENT, None)
         if min(newest, default=0) < 0:
@@ -258,7 +260,7 @@ class _Partitioner:
                         heappush(queue, sweep + count + freed)
 
     def _is_one_subset(self) -> bool:
-        """Whether the delegate claims all nodes, and each is ready after those before it."""
+        """Whether the delegate claims all nodes, and none waits for a later node's output."""
         if (
             not self._kinds
             or not all(self._kinds)
@@ -311,7 +313,7 @@ class _Partitioner:
                 heappush(queue, freed)
 
     def _ready_by_kind(self) -> tuple[list[int], list[int]]:
-        """Return two heaps of ready plan positions: nodes not delegated, nodes for the delegate."""
+        """Return two heaps of ready plan positions: nodes for other kernels, for the delegate."""
         queues: tuple[list[int], list[int]] = ([], [])
         for position, missing in enumerate(self._missing):
             if not missing:

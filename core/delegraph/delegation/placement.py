@@ -1,4 +1,4 @@
-"""The delegate of each node, the reasons of other delegates, and tensors that cross boundaries.
+"""Placement of a model's nodes: their delegates, rejections, and tensors between partitions.
 
 ``Interpreter.placement`` returns a placement; tools and the command line print it.
 """
@@ -19,7 +19,7 @@ from delegraph.json_records import to_json
 from delegraph.lazy_dataclass import dataclass, field
 
 BY_DEFAULT = "by default"
-"""Remark on a delegate that was applied without being named."""
+"""Remark on a delegate that was applied although the user did not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class NodePlacement:
         subgraph: index of the node's subgraph.
         index: index of the node.
         op: operator name.
-        delegate: name of the delegate that runs the node; None for Delegraph's kernels or nothing.
-        partition: position in ``Placement.partitions``; None without a delegate. It is in another
-            subgraph if a delegate computes the calling node together with this subgraph.
+        delegate: name of the delegate that runs the node; None if no delegate does.
+        partition: position in ``Placement.partitions``; None if no delegate runs the node. It is in
+            another subgraph if a delegate computes the calling node together with this subgraph.
         rejections: mapping from a delegate's name to its reason for rejecting the node.
         name: name of its first output tensor; may be empty.
-        is_unresolved: whether nothing runs the node: no kernel or delegate has its operator.
+        is_unresolved: whether the node cannot run, since no kernel or delegate has its operator.
         is_by_default: whether the default delegate runs the node, after all others rejected it.
-        is_constant: whether the host computes the node once, in preparation, because it widens a
-            constant. Such nodes are left out of counts and reasons.
+        is_constant: whether the host computes the node once, in preparation, because the node
+            widens a constant. Constant nodes are left out of counts and reasons.
         plugin: name of the plugin whose custom operator runs the node; empty if none does.
     """
 
@@ -90,10 +90,10 @@ class PartitionPlacement:
         input_bytes: number of bytes of all inputs except constants; None if any size is unknown.
         output_bytes: number of bytes of all outputs; None if any size is unknown.
         constant_bytes: number of bytes of the constants among the inputs, as stored in the file.
-        is_asynchronous: whether its kernel has ``eval_async``, so others can run meanwhile.
+        is_asynchronous: whether its kernel has ``eval_async``, so other nodes can run meanwhile.
         overlaps: positions of the partitions that may run at the same time as this one; known once
             tensors are allocated.
-        is_by_default: whether it belongs to the default delegate, which is applied unnamed.
+        is_by_default: whether it belongs to the default delegate, which the user did not name.
     """
 
     subgraph: int
@@ -121,7 +121,7 @@ class Crossing:
         name: name of the tensor; may be empty.
         bytes: bytes for the present shape; None if the shape is known only while invoking.
         source: partition that computes the tensor; None for kernels, graph inputs and variables.
-        target: partition that reads the tensor; None for Delegraph's kernels or a graph output.
+        target: partition that reads the tensor; None for Delegraph's kernels and graph outputs.
         is_copied: whether the data is copied here from or to a delegate's own buffer; known after
             ``invoke``, False before.
     """
@@ -141,8 +141,8 @@ class Placement:
 
     Attributes:
         nodes: every node of every subgraph, in the model's order.
-        partitions: every delegate node, by subgraph and execution order; the default delegate's
-            come last.
+        partitions: every delegate node, by subgraph and execution order; nodes of the default
+            delegate come last.
         delegates: names of the applied delegates, in order, including delegates without nodes.
         crossings: every tensor, except constants, that enters or leaves a partition, once for each
             pair of source and target; sorted by subgraph and by the readers' execution order.
@@ -178,7 +178,7 @@ class Placement:
         return "; ".join([text + once, *failures])
 
     def _shares(self, nodes: Sequence[NodePlacement]) -> list[str]:
-        """Texts with the numbers of *nodes* of each delegate, of the host, and of none."""
+        """Texts with the numbers of *nodes* that each delegate, the host, and nothing runs."""
         taken = Counter(node.delegate for node in nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
         default, names = self.default_delegate, self.requested_delegates
@@ -195,7 +195,7 @@ class Placement:
         return [*told, f"{unresolved} that nothing can run"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Text about the nodes without a requested delegate: how many the *default* one runs."""
+        """Text with the number of nodes that only the *default* delegate or the host runs."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         both = f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
         return both if stay else f"{default}, {remarks}"
@@ -230,7 +230,7 @@ class Placement:
         return [*remarks, *([self.notes[delegate]] if delegate in self.notes else [])]
 
     def computed_nodes(self) -> list[NodePlacement]:
-        """Return the nodes that are computed at each ``invoke``: all except constant nodes."""
+        """Return the nodes that are computed at each ``invoke``: all nodes except constant ones."""
         return [node for node in self.nodes if not node.is_constant]
 
     def unresolved(self) -> list[NodePlacement]:
@@ -238,7 +238,7 @@ class Placement:
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the computed nodes that delegates may claim; not ``VALIDATION:`` subgraphs."""
+        """Yield the computed nodes, except those in subgraphs that are never delegated."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
         return (node for node in self.computed_nodes() if node.subgraph not in barred)
 
@@ -258,7 +258,7 @@ class Placement:
 
     @property
     def shown_crossings(self) -> tuple[Crossing, ...]:
-        """The crossings of requested delegates; all crossings if no delegate was requested."""
+        """The crossings of requested delegates, or all crossings if no delegate was requested."""
         return self.requested_crossings if self.requested_delegates else self.crossings
 
     @property
@@ -311,7 +311,7 @@ class Placement:
         """Return the placement as JSON-ready dictionaries and lists.
 
         ``totals`` counts partitions and crossings of requested delegates, ``default_totals`` all
-        others. ``nodes`` counts nodes computed at each invoke, ``constants`` all others.
+        others. ``nodes`` counts nodes computed at each invoke, ``constants`` all other nodes.
         """
         computed = self.computed_nodes()
         others = [crossing for crossing in self.crossings if not self._is_requested(crossing)]
@@ -365,7 +365,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 
 
 def is_never_delegated(subgraph_name: str) -> bool:
-    """Whether a subgraph's name marks it for validation, so that no delegate is applied to it."""
+    """Whether a subgraph is for validation, by its name, so that no delegate is applied to it."""
     return subgraph_name.startswith(VALIDATION)
 
 
@@ -388,7 +388,7 @@ def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
 
 
 def node_numbers(indices: Iterable[int]) -> str:
-    """Text of node indices, in ascending order, in which runs are abbreviated.
+    """Text of node indices in ascending order; runs of indices are abbreviated.
 
     >>> node_numbers([5, 0, 1, 2])
     '0-2, 5'

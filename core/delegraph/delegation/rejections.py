@@ -35,7 +35,7 @@ class Rejection(JsonRecord):
         message: one sentence for people; if empty, ``str()`` builds one from the other fields.
         actual: value that the node has.
         expected: value that the delegate needs.
-        tensor: index of the tensor at fault; None if the whole node is.
+        tensor: index of the tensor that causes the rejection; None if the whole node does.
     """
 
     json_properties: ClassVar = {"message": "__str__"}
@@ -73,7 +73,7 @@ def collect_rejections(
     first: int,
     last: int | None,
 ) -> dict[int, Rejection]:
-    """Return the rejection of each rejected node, by node index; accepted nodes are absent.
+    """Return the rejections of a plan's nodes, by node index; accepted nodes are absent.
 
     Args:
         nodes: nodes of a plan, in execution order.
@@ -84,7 +84,7 @@ def collect_rejections(
             such node, the delegate is not asked any more.
 
     Raises:
-        DelegateError: *ask* raised, or its answer is none; it names the node.
+        DelegateError: *ask* raised an error or returned no valid answer; the error names the node.
     """
     rejections: dict[int, Rejection] = {}
     is_over = False
@@ -133,7 +133,7 @@ def answered(
         node_index: index of the node, for errors.
 
     Raises:
-        DelegateError: *ask* raised, or its answer is none.
+        DelegateError: *ask* raised an error or returned no valid answer.
     """
     try:
         answer = ask()

@@ -1,4 +1,4 @@
-"""A user's rules for the placement of nodes, for any delegate, and ``require="full"``.
+"""A user's placement rules, which hold for any delegate, and ``require="full"``.
 
 A rule forbids nodes to delegates, or pins nodes to one delegate.
 :mod:`delegraph.delegation.rules_file` reads rules from a TOML file;
@@ -31,9 +31,10 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
-    """Nodes that delegates must not claim, or nodes that one delegate must claim.
+    """Rule that delegates must not claim some nodes, or that one delegate must claim them.
 
-    All given conditions must hold for a node; a list holds if any of its entries does.
+    The rule applies to nodes for which all given conditions hold. A list holds if any of its
+    entries holds.
 
     >>> print(PlacementRule("exclude", operators=["SOFTMAX", "Flex*"]))
     exclude operators SOFTMAX, Flex* from every delegate
@@ -41,8 +42,8 @@ class PlacementRule:
     pin nodes 3, 10-12 in subgraph 0 to numba_cpu
 
     Attributes:
-        action: ``"exclude"`` forbids the nodes to ``delegate``. ``"pin"`` forbids them to all other
-            delegates; if ``delegate`` is applied, it must claim them.
+        action: ``"exclude"`` forbids the nodes to ``delegate``. ``"pin"`` forbids the nodes to all
+            other delegates; if ``delegate`` is applied, it must claim them.
         delegate: result of the delegate's ``name()``; None means every delegate, only for
             ``"exclude"``.
         nodes: node indices, counted in each subgraph; ranges include both ends.
@@ -52,7 +53,8 @@ class PlacementRule:
         signature: key of a signature, which stands for its subgraph and the subgraphs it calls.
 
     Raises:
-        ArgumentError: a value of the wrong kind, no condition at all, or a pin without delegate.
+        ArgumentError: a value is of the wrong kind, there is no condition, or a pin has no
+            delegate.
     """
 
     action: RuleAction
@@ -150,8 +152,8 @@ def require_full(placement: Placement) -> None:
     """Raise an error unless requested delegates run all nodes.
 
     Raises:
-        PlacementError: some nodes have none, or the default one only; they are listed by operator
-            and reason.
+        PlacementError: some nodes have no delegate or only the default delegate; the error lists
+            them by operator and reason.
     """
     nodes = placement.nodes_to_delegate()
     behind = [node for node in nodes if node.delegate is None or node.is_by_default]

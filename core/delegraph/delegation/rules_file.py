@@ -35,7 +35,8 @@ def placement_rules(rules: Rules | None) -> PlacementRules:
     """Return the rules of a TOML file, given by its path, or rules made in code.
 
     Raises:
-        ArgumentError: the file cannot be read or has a mistake, or something is not a rule.
+        ArgumentError: the file cannot be read or has a mistake, or *rules* has something else than
+            rules.
     """
     if rules is None:
         return PlacementRules()
@@ -56,8 +57,8 @@ def read_rules(path: str) -> PlacementRules:
     """Return the rules in the TOML file *path*.
 
     Raises:
-        ArgumentError: it cannot be read, is not TOML, or does not hold rules; the message
-            names the file and the rule.
+        ArgumentError: the file cannot be read, is not TOML, or has other content than rules; the
+            message names the file and the rule.
     """
     tables = _tables(path)
     rules = tuple(_rule(table, f"{path}, rule {i + 1}") for i, table in enumerate(tables))

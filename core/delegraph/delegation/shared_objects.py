@@ -28,7 +28,7 @@ _lock = Lock()
 def shared_object(
     kept: MutableMapping[Any, Any], key: Hashable, make: Callable[[], Shared]
 ) -> Shared:
-    """Return the object that all interpreters of this process have under *key*.
+    """Return the object with the key *key*, which all interpreters of this process share.
 
     The object is released when the last interpreter that requested it closes.
 

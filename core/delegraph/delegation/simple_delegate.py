@@ -1,4 +1,4 @@
-"""The interface that most delegates implement: which nodes they support, and their kernels.
+"""Interface that most delegates implement: it tells the supported nodes, and makes kernels.
 
 Source:
     tflite/delegates/utils/simple_delegate.h.
@@ -31,8 +31,8 @@ class SimpleDelegateKernelInterface(ABC):
 
     Attributes:
         start_module: module that runs kept programs for a process that has not read the model; None
-            if the delegate has none. It has the functions ``made_for``, ``key_of`` and ``run_of``
-            of ``delegraph_numba_cpu.kept.start``, and counts for the default delegate only.
+            if the delegate has none. It has the functions ``made_for``, ``key_of`` and ``run_of``,
+            as ``delegraph_numba_cpu.kept.start`` has, and is used only for the default delegate.
     """
 
     start_module: ClassVar[str | None] = None
@@ -63,12 +63,12 @@ class SimpleDelegateKernelInterface(ABC):
     def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
         """Start the work of :meth:`eval`; return an event that marks the end of the work.
 
-        Optional. A kernel with this method can run at the same time as other nodes, including nodes
-        of the same delegate. If other nodes can run meanwhile, the host calls it in place of
-        :meth:`eval`, in the same thread. The host waits for the event before it calls the method
-        again. Until then it neither moves nor writes the node's inputs, outputs and
-        ``context.scratch`` memory. The host also waits if the invoke fails or is stopped, so a slow
-        kernel should check ``context.cancellation``.
+        This method is optional. A kernel that has it can run at the same time as other nodes,
+        including nodes of the same delegate. If other nodes can run meanwhile, the host calls this
+        method in place of :meth:`eval`, in the same thread. The host waits for the event before it
+        calls the method again. Until then the host neither moves nor writes the node's inputs,
+        outputs and ``context.scratch`` memory. The host also waits if the invoke fails or is
+        stopped, so a slow kernel should check ``context.cancellation``.
 
         Returns:
             An object with ``wait()``, or a ``concurrent.futures.Future``. An error raised by the
@@ -79,10 +79,10 @@ class SimpleDelegateKernelInterface(ABC):
     def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
         """Return a native function that replaces :meth:`eval` until the next :meth:`prepare`.
 
-        Optional, for kernels that take microseconds; its arguments can be bound in advance. A host
-        in Python calls the function in place of :meth:`eval`. The function must not compute by
-        NumPy, since the host does not suppress float errors for it. Called after each
-        :meth:`prepare`.
+        This method is optional, for kernels that take microseconds: the function's arguments can be
+        bound in advance. A host in Python calls the function in place of :meth:`eval`. The function
+        must not compute with NumPy, since the host does not suppress float errors for it. The
+        method is called after each :meth:`prepare`.
 
         Returns:
             The function; None, the default, means that :meth:`eval` is called.
@@ -92,19 +92,19 @@ class SimpleDelegateKernelInterface(ABC):
     def memory_changed(self, context: DelegateContext, node: Node) -> None:  # noqa: B027 - optional
         """React to new memory of the node's inputs and outputs.
 
-        Called before the first :meth:`eval` after each :meth:`prepare`, and before each later
-        :meth:`eval` for which the memory of an input or output has changed. Until the next call,
-        their ``tensor.data`` is the same array, so ``eval`` need not check it. Tensors whose shape
-        is known only while invoking get other memory each time.
+        The method is called before the first :meth:`eval` after each :meth:`prepare`, and before
+        each later :meth:`eval` for which the memory of an input or output has changed. Until the
+        next call, ``tensor.data`` of all inputs and outputs stays the same array, so ``eval`` need
+        not check it. Tensors whose shape is known only while invoking get other memory each time.
         """
 
     def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
         """Whether the output *made* may be in the memory of the input *given*.
 
-        Optional. The host calls this method after :meth:`prepare`, for a state that the user keeps
-        in one buffer, such as a KV cache. No other node reads the input. True promises that the
-        kernel reads each input element before overwriting it. It also promises that a run may fail
-        at any point and be repeated on the memory's content.
+        This method is optional. The host calls it after :meth:`prepare`, for a state that the user
+        keeps in one buffer, such as a KV cache. No other node reads the input. True promises that
+        the kernel reads each input element before overwriting it. It also promises that a run that
+        failed at any point can be repeated on the memory's content.
 
         Args:
             context: the host's view of the subgraph.
@@ -119,9 +119,9 @@ class SimpleDelegateKernelInterface(ABC):
     def may_fail_halfway(self) -> bool:
         """Whether an :meth:`eval` that raises an error may have changed variables or resources.
 
-        Optional. A host that repeats a failed run with other kernels asks after each
-        :meth:`prepare`. If the answer is False, it need not copy variables before each run, which
-        takes as long as a small recurrent layer.
+        This method is optional. A host that repeats a failed run with other kernels calls it after
+        each :meth:`prepare`. If the result is False, the host need not copy variables before each
+        run, which takes as long as a small recurrent layer.
 
         Returns:
             True, the default, means that variables may have any value after an error.
@@ -131,8 +131,8 @@ class SimpleDelegateKernelInterface(ABC):
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Release the kernel's resources; called once, as the last method.
 
-        Called when the delegate is removed, also for a resize; when the interpreter is closed or
-        deleted; and when applying the delegate failed after :meth:`init`.
+        The method is called when the delegate is removed, also for a resize; when the interpreter
+        is closed or deleted; and when applying the delegate failed after :meth:`init`.
         """
 
 
@@ -152,9 +152,10 @@ class SimpleDelegateInterface(ABC):
     ) -> bool | Rejection:
         """Return True if the delegate supports *node*, else False or a rejection with the reason.
 
-        Called once for every well-formed node of the plan, in order. A node is well-formed if
-        Delegraph's kernel accepts it, or if no kernel exists, as for custom operators. A rejection
-        is a :class:`Rejection`; a bare ``False`` is recorded as "no reason given".
+        The method is called once for every well-formed node of the plan, in order. A node is
+        well-formed if Delegraph's kernel accepts it, or if no kernel exists, as for custom
+        operators. A rejection is a :class:`Rejection`; a bare ``False`` is recorded as "no reason
+        given".
         """
 
     @abstractmethod
@@ -164,15 +165,15 @@ class SimpleDelegateInterface(ABC):
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
         """Return True if the delegate accepts a whole partition, else False or a rejection.
 
-        The default is True. Called for each partition of supported nodes, before any node is
-        replaced. Nodes of a rejected partition go to the next delegate or to the host's kernels,
-        and the placement shows the :class:`Rejection`. A kernel's ``init`` can reject its
+        The default is True. The method is called for each partition of supported nodes, before any
+        node is replaced. Nodes of a rejected partition go to the next delegate or to the host's
+        kernels, and the placement shows the :class:`Rejection`. A kernel's ``init`` can reject its
         partition, too, by raising :class:`~delegraph.errors.PartitionRejected`.
         """
         return True
 
     def delegate_options(self) -> DelegateOptions:
-        """Return the limits on partitions; none by default."""
+        """Return the limits on partitions; by default, there are none."""
         return DelegateOptions()
 
     def flags(self) -> DelegateFlags:
@@ -180,7 +181,7 @@ class SimpleDelegateInterface(ABC):
         return DelegateFlags.NONE
 
     def capabilities(self) -> Capabilities:
-        """Operators that the delegate claims to compute, and how exactly; none by default."""
+        """Operators that the delegate claims to compute, with tolerances; none by default."""
         from delegraph.delegation.capabilities import Capabilities
 
         return Capabilities()
@@ -190,7 +191,7 @@ class SimpleDelegateInterface(ABC):
         return ""
 
     def most_threads(self, requested: int | None) -> int | None:
-        """Largest number of threads of a run, for benchmarks; None, the default, if unknown.
+        """Largest number of threads of a run, for benchmarks; None, the default, means unknown.
 
         Args:
             requested: number of threads that the user allows the interpreter; None if not set.

@@ -14,7 +14,7 @@ from delegraph.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Greatest difference between a result and the result of Delegraph's kernels.
+    """Largest allowed difference between a result and the result of Delegraph's kernels.
 
     A result a and the right result b must satisfy |a - b| <= absolute + relative |b|.
 
@@ -56,7 +56,7 @@ class Tolerance:
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
         """Return by how much each element's difference exceeds the tolerance.
 
-        It is infinite if only one of both is NaN.
+        The difference is infinite if only one of both values is NaN.
 
         Args:
             found: result of a delegate, as floats.

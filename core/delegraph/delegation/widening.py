@@ -1,4 +1,4 @@
-"""Hypothetical additions to all claims, to find the nodes that wider claims would cover."""
+"""Hypothetical additions to all claims, which show the nodes that wider claims would cover."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Widening:
         )
 
     def joined(self, other: Widening) -> Widening:
-        """Return these additions together with *other* ones."""
+        """Return these additions together with the additions *other*."""
         return Widening(
             self.operators + other.operators,
             self.types + other.types,

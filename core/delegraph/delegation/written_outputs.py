@@ -1,4 +1,4 @@
-"""Checks at a kernel's first run that results are in its outputs, and warns its author if not."""
+"""Checks at a kernel's first run that its results are in its outputs; if not, warns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ They are all different: many outputs have equal elements, but hardly any has the
 """
 
 _LEAST = 4
-"""Bytes of the shortest output that is marked; a shorter result may equal the mark by chance."""
+"""Smallest number of bytes of a marked output; a shorter result may equal the mark by chance."""
 
 
 def run_first(
@@ -42,16 +42,16 @@ def run_first(
 ) -> None:
     """Call *compute*, the first run of a kernel, and check that it writes its outputs.
 
-    A warning is logged if it wrote nothing to an output, or put another array in its place.
+    A warning is logged if the kernel wrote nothing to an output, or replaced the output's array.
 
     Args:
-        compute: the code; it returns None, unless its author made a mistake.
-        inputs: tensors that it reads.
-        outputs: tensors that it should write.
+        compute: the kernel's code; it returns None, unless its author made a mistake.
+        inputs: tensors that the kernel reads.
+        outputs: tensors that the kernel should write.
         what: subject of the sentence of an error or a warning.
 
     Raises:
-        OperatorError: it returned arrays in place of writing them.
+        OperatorError: *compute* returned arrays instead of writing them to the outputs.
         Exception: any error of *compute*.
     """
     marks, before = Marks(outputs, inputs), [tensor.data for tensor in outputs]
@@ -94,7 +94,7 @@ class Marks:
 
     Args:
         outputs: tensors that the kernel writes.
-        inputs: tensors that it reads.
+        inputs: tensors that the kernel reads.
         is_whole: whether the whole of each output is filled; otherwise only its start is.
     """
 
@@ -146,7 +146,7 @@ class Marks:
 
 
 def _marked(content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Fill the bytes *content* with a pattern, unless they have it already; return a copy.
+    """Fill the bytes *content* with the mark, unless they already have it; return a copy.
 
     The mark depends on the first byte of *content*. A kernel that relies on earlier contents of
     memory then gives other results in other memory, which checks can find.

@@ -1,7 +1,7 @@
-"""The immutable, typed view of a model.
+"""The immutable, typed content of a model file.
 
 Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and ``TensorSpec``;
-``loader.py`` for how they are created from a file; ``model_files.py`` for where the file is, and
+``loader.py`` for how these are created from a file; ``model_files.py`` for mapping the file, and
 ``external_buffers.py`` for constants in other files; ``dtypes.py`` for element types in NumPy;
 ``macs.py`` for numbers of multiply-accumulates; ``metadata.py`` for the author's description of
 inputs and outputs, including labels.

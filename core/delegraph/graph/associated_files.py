@@ -23,12 +23,10 @@ from delegraph.errors import MalformedModelError
 from delegraph.graph.model_entries import PREFIX
 
 MAX_BYTES = 1 << 20
-"""Largest size of a file, and of the zip's list of files; the 21,000 names of ImageNet take 0.4 of
-it.
-"""
+"""Largest number of bytes of a file, and of the zip's list of files."""
 
 MAX_READ = 4 * MAX_BYTES
-"""Largest number of bytes that are read of all files of a zip together."""
+"""Largest number of bytes that are read from all files of a zip together."""
 
 MAX_ZIP = 64 << 20
 """Number of bytes at the end of the model in which a zip is searched."""
@@ -124,7 +122,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
-    """Return the zip archive at the end of *content*, or None, and the byte at which it starts."""
+    """Return the zip archive at the end of *content*, or None, and the offset where it starts."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:

@@ -10,10 +10,10 @@ from delegraph.graph.model import Model
 from delegraph.schema.table import Table
 
 DEPTH_LIMIT = 50
-"""Largest depth of nested subgraph calls, unless the user allows more."""
+"""Default of the largest depth of nested subgraph calls."""
 
 _FRAMES = 24
-"""Largest number of Python's stack frames for one nested call, with delegates applied."""
+"""Largest number of Python stack frames for one nested call, if delegates are applied."""
 
 
 def called_subgraphs(options: Table | None) -> Iterator[int]:
@@ -31,7 +31,7 @@ def called_subgraphs(options: Table | None) -> Iterator[int]:
 
 
 def with_calls(options: Table, number: Callable[[int], int]) -> Table:
-    """Return *options* of an operator with each subgraph index replaced by ``number(index)``.
+    """Return an operator's *options* with each subgraph index replaced by ``number(index)``.
 
     >>> from delegraph.schema.options import WhileOptions
     >>> with_calls(WhileOptions(cond_subgraph_index=4, body_subgraph_index=6), lambda i: i // 2)
@@ -99,7 +99,7 @@ def require_depth(model: Model, limit: int | None) -> None:
         limit: maximal depth of nested calls; None means :data:`DEPTH_LIMIT`.
 
     Raises:
-        UnsupportedModelError: the calls go deeper.
+        UnsupportedModelError: the depth exceeds the limit.
     """
     granted = DEPTH_LIMIT if limit is None else limit
     if len(model.subgraphs) <= min(granted, DEPTH_LIMIT):

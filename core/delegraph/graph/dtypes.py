@@ -19,7 +19,7 @@ _OF_ML_DTYPES = {
     TensorType.FLOAT8_E4M3FN: "float8_e4m3fn",
     TensorType.FLOAT8_E5M2: "float8_e5m2",
 }
-"""Types that NumPy lacks; ``ml_dtypes`` is imported for the first tensor that has one."""
+"""Element types that NumPy lacks, with their names in ``ml_dtypes``."""
 
 
 class _Dtypes(Mapping[TensorType, "np.dtype[Any]"]):
@@ -65,10 +65,10 @@ NUMPY_DTYPES: Mapping[TensorType, np.dtype[Any]] = _Dtypes(
         TensorType.UINT4: np.uint8,
     }
 )
-"""Mapping from an element type to its dtype for users; 2- and 4-bit integers appear as 8-bit."""
+"""Mapping from an element type to its dtype for users; int8 or uint8 for 2- and 4-bit integers."""
 
 BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
-"""Number of bits of an element, for types that store several elements in a byte."""
+"""Number of bits of an element, for types with several elements in a byte."""
 
 OBJECT_TYPES = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})
 """Types whose elements are Python objects, which cannot be in the arena."""

@@ -2,7 +2,7 @@
 
 Source:
     ``ExternalBuffer`` and ``ExternalBufferGroup``, tflite/converter/schema/schema.fbs; the weight
-    loader of LiteRT, which also takes absolute names and files anywhere.
+    loader of LiteRT, which also accepts absolute names and files in any folder.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Weights = Callable[[str], "NDArray[np.uint8]"]
 """Function that returns the bytes of a group, by its name."""
 
 PACKINGS = (None, "", "unpacked")
-"""Known values of ``ExternalBuffer.packing``: the bytes are stored unpacked."""
+"""Known values of ``ExternalBuffer.packing``, all of which mean unpacked bytes."""
 
 MOST_TIMES = 4
-"""Largest ratio of the bytes of all external buffers to those of the files, which may overlap."""
+"""Largest ratio of the bytes of external buffers, which may overlap, to those of the files."""
 
 
 def load_external_buffers(record: tables.Model, weights: Weights | None) -> ExternalBuffers:
@@ -43,8 +43,8 @@ def load_external_buffers(record: tables.Model, weights: Weights | None) -> Exte
 
     Raises:
         ExternalBufferError: a group's file is missing or not allowed, too short, or packed.
-        MalformedModelError: two buffers have one id, a buffer has no group, or overlapping buffers
-            have together more bytes than their files.
+        MalformedModelError: two buffers have the same id, a buffer has no group, or overlapping
+            buffers have together too many bytes in comparison with their files.
     """
     buffers: dict[int, tables.ExternalBuffer] = {}
     for buffer in record.external_buffers or ():
@@ -100,15 +100,16 @@ def _slice(
 def file_beside(
     model: str, name: str, weights_dir: str | os.PathLike[str] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the mapped file *name*, from the model's folder or from the folder *weights_dir*.
+    """Return the mapped file *name* from the model's folder or from *weights_dir*.
 
     Args:
         model: path of the model's file.
         name: name of the group: a relative path without ``..``.
-        weights_dir: another folder that may hold the file, or the target if the file is a link.
+        weights_dir: another folder that may contain the file, or the file's target if the file is a
+            link.
 
     Raises:
-        ExternalBufferError: there is no such file, it is empty, or it lies outside of the folders.
+        ExternalBufferError: the file does not exist, is empty, or lies outside of the folders.
     """
     what = f"external buffer group {name!r}"
     parts = re.split(r"[/\\]", name)
@@ -155,8 +156,8 @@ def self_contained(model: Model, record: tables.Model | None = None) -> NDArray[
 
     Args:
         model: the model.
-        record: changed records of the model, to be written with its associated files; None means
-            that nothing is changed.
+        record: changed records of the model, which are written with the model's associated files;
+            None means no changes.
 
     Raises:
         MalformedModelError: the zip of associated files is damaged or too large.
@@ -172,9 +173,10 @@ def self_contained(model: Model, record: tables.Model | None = None) -> NDArray[
 def official_source(
     model: Model, path: str | os.PathLike[str] | None, content: bytes | None
 ) -> tuple[str | None, bytes | None]:
-    """Return path or bytes of a model as official runtimes can read it.
+    """Return the path or the bytes of a model, in a form that official runtimes can read.
 
-    They read only complete files, so a model with external buffers, or in a bundle, becomes bytes.
+    Official runtimes read only complete files, so a model with external buffers or in a bundle is
+    returned as bytes.
 
     Args:
         model: the loaded model.

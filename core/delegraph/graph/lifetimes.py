@@ -1,4 +1,4 @@
-"""When each tensor of a plan is first written and last read."""
+"""Lifetimes of tensors: when each tensor of a plan is first written and last read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Lifetime(NamedTuple):
 def tensor_lifetimes(
     steps: Sequence[Step], inputs: Iterable[int], outputs: Iterable[int]
 ) -> dict[int, Lifetime]:
-    """Return the lifetime of every tensor that *steps*, *inputs* or *outputs* mention.
+    """Return the lifetime of every tensor in *steps*, *inputs* and *outputs*.
 
     A tensor that is read but never written (a constant, a variable) has a value from the start.
 
@@ -63,9 +63,10 @@ def tensor_lifetimes(
 
 
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
-    """Return a number for each tensor by which tensors can be sorted by their first use.
+    """Return a number for each tensor, to sort tensors by their first use.
 
-    For a first use by the step at position p, the number is 2 p for a read, 2 p + 1 for a write.
+    If the step at position p uses the tensor first, the number is 2 p for a read, 2 p + 1 for a
+    write.
 
     Args:
         steps: steps in execution order.

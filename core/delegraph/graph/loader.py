@@ -51,12 +51,12 @@ SCHEMA_VERSION = 3
 
 _SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
 _BYTES_PER_OBJECT = 50
-"""Number of bytes of a file without constants for each Python object made from it."""
+"""Number of bytes of a file, without constants, for each Python object made from the file."""
 
 _OPERAND_BYTES = 200
-"""Bytes that each input or output of an operator takes in memory until the model is prepared.
+"""Number of bytes of memory for each operand of an operator until the model is prepared.
 
-In the file it takes 4 bytes, or less if operators share a list.
+In the file an operand takes 4 bytes, or less if operators share a list.
 """
 
 
@@ -72,11 +72,12 @@ def load_model(
         path: path of the file; ``FILE#SECTION`` is a model in a bundle.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
         memory_limit: see :func:`parse_model`; decompressed bytes count, too.
-        weights_dir: a folder that may hold external buffers, in addition to the folder of the file.
+        weights_dir: a folder that may contain external buffers, in addition to the folder of the
+            file.
 
     Raises:
         ArgumentError: the file cannot be opened.
-        MalformedModelError: the file is not a valid model, or a damaged bundle.
+        MalformedModelError: the file is not a valid model, or is a damaged bundle.
         SectionError: the bundle does not have the section, or has several models.
         ExternalBufferError: constants in another file cannot be used.
     """
@@ -102,7 +103,7 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Function that maps the file with a group of external buffers of the model in *file*."""
+    """Return a function that maps the file of a group of external buffers of the model *file*."""
 
     def weights(group: str) -> NDArray[np.uint8]:
         from delegraph.graph.external_buffers import file_beside  # lazy import: few models have any
@@ -126,7 +127,7 @@ def parse_model(
             None means 64 times the file's size. One megabyte is always allowed.
 
     Raises:
-        MalformedModelError: the bytes are not a sound model.
+        MalformedModelError: the bytes are not a valid model.
         ExternalBufferError: the model keeps constants in another file.
     """
     data = np.frombuffer(content, np.uint8)
@@ -163,7 +164,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return the records of the file *content*; the error names the format if it is not TFLite."""
+    """Return the records of the file *content*; if it is another format, the error names it."""
     try:
         return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:
@@ -218,7 +219,7 @@ _OperatorType = tuple[str, BuiltinOperator, int]
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
-    """Return name, code and version of the operators with operator code *index*.
+    """Return name, builtin code and version of operators with operator code number *index*.
 
     *record* is that operator code.
     """
@@ -275,7 +276,7 @@ def _subgraph(
 def _require_operators(
     records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
-    """Check that operators name existing tensors and codes; return the number of all operands.
+    """Check that operators refer to existing tensors and codes; return the number of operands.
 
     Args:
         records: operators of the subgraph.

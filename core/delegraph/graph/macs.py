@@ -1,7 +1,7 @@
 """Number of multiply-accumulate operations, the measure of a model's arithmetic.
 
 Operators that multiply by weights or multiply matrices are counted. Sparse weights count like dense
-ones, and unknown dimensions as 1.
+weights, and unknown dimensions as 1.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from delegraph.graph.model import OperatorSpec, TensorSpec
 
 Tensors = Sequence[TensorSpec | None]
-"""Inputs of an operator, followed by its outputs; None for absent ones."""
+"""Inputs of an operator, followed by its outputs; None for absent operands."""
 
 
 def macs_of(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
-    """Return the number of multiply-accumulates of an operator; 0 for operators without any.
+    """Return the number of multiply-accumulates of an operator, which may be 0.
 
     Args:
         operator: the operator.
@@ -41,8 +41,8 @@ def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
 
     Args:
         operator: the operator.
-        inputs: its input tensors; None for an omitted one.
-        output: its first output.
+        inputs: input tensors of the operator; None for an absent input.
+        output: first output of the operator.
     """
     return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:])
 
@@ -60,8 +60,8 @@ def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> 
 
     Args:
         operator: the operator.
-        inputs: its input tensors; None for an omitted one.
-        output: its first output.
+        inputs: input tensors of the operator; None for an absent input.
+        output: first output of the operator.
     """
     return math.prod(_shape(inputs, 2)) * math.prod(_shape(inputs, 1)[:-1])
 
@@ -79,8 +79,8 @@ def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> i
 
     Args:
         operator: the operator.
-        inputs: its input tensors; None for an omitted one.
-        output: its first output.
+        inputs: input tensors of the operator; None for an absent input.
+        output: first output of the operator.
     """
     x = _shape(inputs, 0)
     weights = inputs[2:3] if operator.name == "LSTM" and len(inputs) == _BASIC_LSTM else inputs[1:]

@@ -22,7 +22,7 @@ from delegraph.schema.reader import read_root
 from delegraph.schema.table import Table
 
 METADATA_ENTRY = "TFLITE_METADATA"
-"""Name of the metadata entry that holds the flatbuffer."""
+"""Name of the metadata entry that contains the flatbuffer."""
 
 _CONTENTS: dict[type[Table], str] = {
     tables.FeatureProperties: "features",
@@ -45,9 +45,9 @@ class BoxLayout:
     Attributes:
         type: ``boundaries`` (left, top, right, bottom); or ``upper left`` or ``center``: a point
             (x, y), then width and height.
-        index: position of each of these numbers in a box; ``(0, 1, 2, 3)`` is the order above.
-        is_pixels: whether the numbers are pixels of the model's input; otherwise fractions of its
-            size.
+        index: position of each of these numbers in a box; ``(0, 1, 2, 3)`` is the order of *type*.
+        is_pixels: whether the numbers are pixels of the model's input; otherwise they are fractions
+            of the input's width and height.
     """
 
     type: str
@@ -57,7 +57,7 @@ class BoxLayout:
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """How text is converted to the numbers of an input.
+    """Way of converting text to the numbers of an input.
 
     Attributes:
         kind: ``regex``, ``bert`` or ``sentencepiece``.
@@ -75,19 +75,19 @@ class TensorMetadata:
     """Description of one input or output of the model.
 
     Attributes:
-        index: index of the tensor; -1 without a description.
-        name: name in the description; may be empty and differ from the tensor's.
+        index: index of the tensor; -1 if there is no description.
+        name: name in the description; may be empty, or differ from the tensor's name.
         description: text for people.
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
-        mean: numbers that are subtracted from an input: one, or one per channel; may be empty.
-        std: numbers by which the difference is divided, as many as in ``mean``.
+        mean: number that is subtracted from an input, or a number for each channel; may be empty.
+        std: numbers by which the differences are divided, as many as in ``mean``.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.
         boxes: layout of bounding boxes; None for other tensors.
         score_threshold: lowest score that counts as a result; None if unknown.
         axis_labels: names of the classes, one for each index along the last axis.
-        value_labels: names of the classes that the tensor's values number, from value 0 on.
+        value_labels: names of the classes whose numbers are the tensor's values, from class 0 on.
         files: names of the associated files, each with its type in lower case.
         tokenizer: how text is converted to numbers of this input; None if unknown.
     """
@@ -126,7 +126,7 @@ class ModelMetadata:
         inputs: descriptions of the first subgraph's inputs, in its order; empty if there are none.
         outputs: descriptions of the first subgraph's outputs.
         files: bytes of each file in the zip after the model, by name.
-        faults: faults of the metadata; the faulty parts are left out.
+        faults: texts about faults in the metadata; the faulty parts are left out.
     """
 
     name: str = ""
@@ -149,7 +149,7 @@ class ModelMetadata:
 
 
 def read_metadata(model: Model) -> ModelMetadata | None:
-    """Return the author's metadata of *model*; None if there is neither metadata nor a zip."""
+    """Return the author's metadata of *model*; None if it has neither metadata nor a zip."""
     faults: list[str] = []
     files = _files(model, faults)
     root = _root(model, faults)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 CONTROL_EDGES = "model_control_dependencies"
-"""Name of the metadata entry with an order of operators that tensors do not imply."""
+"""Name of the metadata entry with the control edges of operators."""
 
 VALIDATION = "VALIDATION:"
-"""Start of the names of subgraphs that check a model; delegates cannot claim their nodes."""
+"""Prefix of the names of subgraphs that check a model; delegates cannot claim their nodes."""
 
 
 _Record = TypeVar("_Record", bound=type)
@@ -45,8 +45,7 @@ _Record = TypeVar("_Record", bound=type)
 def _compared_by_identity(record: _Record) -> _Record:
     """Class decorator: two records are equal only if they are the same object.
 
-    Records that hold arrays cannot be compared by value, because a comparison of arrays is an
-    array.
+    Records with arrays cannot be compared by value, because a comparison of arrays is an array.
     """
     for name in ("__eq__", "__ne__", "__hash__"):
         setattr(record, name, getattr(object, name))
@@ -55,14 +54,15 @@ def _compared_by_identity(record: _Record) -> _Record:
 
 @_compared_by_identity
 class Quantization(NamedTuple):
-    """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
+    """Quantization of a tensor: ``real = scale * (q - zero_point)`` for stored integers q.
 
     Attributes:
-        scales: ``[K], float32`` (float16 for blockwise); K is 1 per tensor, or the number of
+        scales: ``[K], float32`` (float16 for blockwise quantization); K is 1, or the number of
             channels.
         zero_points: ``[K], int32``; empty for blockwise quantization.
-        quantized_dimension: axis of the channels; 0 when per tensor.
-        block_size: elements that share a scale along the last axis; 0 when not blockwise.
+        quantized_dimension: axis of the channels; 0 if there is one scale for the tensor.
+        block_size: number of elements along the last axis that share a scale; 0 if the quantization
+            is not blockwise.
     """
 
     scales: NDArray[np.floating]
@@ -72,12 +72,12 @@ class Quantization(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale, or the first scale when the quantization is per channel."""
+        """The per-tensor scale, or the first channel's if the quantization is per channel."""
         return float(self.scales[0])
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point, or the first one when the quantization is per channel."""
+        """The per-tensor zero point, or the first channel's if the quantization is per channel."""
         return int(self.zero_points[0]) if len(self.zero_points) else 0
 
 
@@ -99,7 +99,7 @@ class TensorSpec(NamedTuple):
         sparsity: storage order of a sparse constant; None for dense tensors.
         has_rank: whether the rank is known; if not, ``shape`` is empty.
         buffer: index in the model's buffer list.
-        external_buffer: id of the external buffer that holds ``data``; 0 for none.
+        external_buffer: id of the external buffer with ``data``; 0 for none.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed here
@@ -128,7 +128,7 @@ class TensorSpec(NamedTuple):
         dequantized.
 
         Raises:
-            ArgumentError: the tensor is computed, or its type has no values in a file.
+            ArgumentError: the tensor is no constant, or its type has no values in a file.
             MalformedModelError: the bytes of a sparse constant or of strings are inconsistent.
         """
         if self.data is None:
@@ -170,8 +170,8 @@ class OperatorSpec(NamedTuple):
         version: operator version, from 1.
         inputs: tensor indices; -1 for an optional input that is absent.
         outputs: tensor indices.
-        intermediates: indices of tensors that only give the quantization of inner values (LSTM).
-        options: typed options named as in the schema (``Conv2DOptions``), None without any.
+        intermediates: indices of tensors that only have the quantization of inner values (LSTM).
+        options: typed options named as in the schema (``Conv2DOptions``); None if there are none.
         custom_options: raw bytes of a custom operator, ``[bytes], uint8``, a view; None if absent.
     """
 
@@ -198,7 +198,7 @@ class Specs(Sequence[Spec]):
     """Declarations of a subgraph's tensors or operators, by index, created at the first access.
 
     A large model has tens of thousands of specs, and creating them takes as long as reading the
-    file. Running a model needs their fields only; delegates and tools need the objects.
+    file. Running a model only needs the fields of specs; delegates and tools need the objects.
 
     Args:
         kind: the class of the objects; its first field is the index.
@@ -276,7 +276,7 @@ class SubgraphSpec:
 
     @property
     def is_validation(self) -> bool:
-        """Whether the subgraph's name marks it for validation, so that no delegate is applied."""
+        """Whether the subgraph is for validation, by its name, so that no delegate is applied."""
         return self.name.startswith(VALIDATION)
 
 

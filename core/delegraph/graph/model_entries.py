@@ -1,8 +1,8 @@
 """Entries that delegates store in a model file: files in a zip archive after the model.
 
 Each entry is named ``delegraph/...`` and begins at a multiple of 64 bytes, so that a delegate can
-use it in the mapped file. The model before the zip is unchanged, so every runtime can run it. Its
-digest tells whether the entries belong to it.
+use it in the mapped file. The model before the zip is unchanged, so every runtime can run it. Keys
+of entries contain the model's digest, so entries of another model are not found.
 
 The zip is untrusted. If it is damaged or has another form, its entries count as missing.
 """
@@ -27,16 +27,16 @@ PREFIX = "delegraph/"
 """Start of the names of entries."""
 
 ALIGNMENT = 64
-"""Number of bytes at whose multiples entries begin."""
+"""Alignment of entries in a model file, in bytes."""
 
 MAX_LIST = 1 << 20
 """Largest number of bytes of the zip's list of files."""
 
 MAX_FILE = (1 << 32) - 1
-"""Largest number of bytes of a file with entries, as a zip has no larger offsets."""
+"""Largest number of bytes of a file with entries, since a zip has 32-bit offsets."""
 
 _ALIGNMENT_FIELD = 0xD935
-"""Extra field of zip files that aligns the data after it, as Android's zipalign writes it."""
+"""Number of the extra field of zip files that aligns data, as Android's zipalign writes it."""
 
 _END = struct.Struct("<4s8xII2x")  # bytes of the list, its offset; without a comment
 _LISTED = struct.Struct("<4s6xH8xIIHHH8xI")  # method, sizes, lengths, offset of the header

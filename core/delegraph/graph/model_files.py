@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 SETTLED = 3.0
-"""Seconds without a change after which a later change alters a file's times for sure."""
+"""Seconds without a change after which a later change is certain to alter a file's times."""
 
 
 class MappedFile(mmap.mmap):
@@ -39,7 +39,7 @@ def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 
     Raises:
         OSError: the file cannot be opened.
-        MalformedModelError: it is empty.
+        MalformedModelError: the file is empty.
     """
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
@@ -51,7 +51,7 @@ def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 
 
 def mapped_file(content: NDArray[Any]) -> MappedFile | None:
-    """Return the mapped file that *content* is a view of; None for other memory."""
+    """Return the mapped file of which *content* is a view; None for other memory."""
     base: Any = content
     while isinstance(base, np.ndarray):
         base = base.base
@@ -60,10 +60,11 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def settled_identity(status: os.stat_result) -> tuple[int, ...] | None:
-    """Numbers that differ for any other content of a file; None if the file was just changed.
+    """Return numbers that identify a file's content; None if the file was just changed.
 
-    They are device, inode number, size and times. Every change updates the change time (ctime),
-    which no program can set back. The times are too coarse to show two changes within moments.
+    The numbers are device, inode number, size and times. Every change updates the change time
+    (ctime), which no program can set back. The times are too coarse to distinguish two changes
+    within a moment.
     """
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
@@ -88,10 +89,10 @@ def is_unchanged(content: NDArray[np.uint8]) -> bool:
 
 
 def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
-    """Return the bundle at *path*, which may end in ``#SECTION``; None for other files.
+    """Return the bundle at *path*, with or without ``#SECTION``; None if it is no bundle.
 
     Raises:
-        ModelError: as of :func:`~delegraph.graph.loader.load_model`.
+        ModelError: as in :func:`~delegraph.graph.loader.load_model`.
     """
     from delegraph.bundles.opening import find_bundle  # lazy import: most files are models
 
@@ -103,14 +104,14 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
 
 
 def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) -> Chain:
-    """Return the nested bundles that hold the model at *path*; empty if the file is a model.
+    """Return the nested bundles that contain the model at *path*; empty if the file is a model.
 
     Args:
         path: path of a file, or ``FILE#SECTION``.
         memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
-        ModelError: as of :func:`~delegraph.graph.loader.load_model`.
+        ModelError: as in :func:`~delegraph.graph.loader.load_model`.
     """
     from delegraph.bundles.opening import find_model  # lazy import: most files are models
 
@@ -126,7 +127,7 @@ def mapped_address(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], str
 
     Raises:
         ArgumentError: the file cannot be opened.
-        MalformedModelError: it is empty.
+        MalformedModelError: the file is empty.
     """
     file, sections = os.fspath(path), None
     if "#" in file:

@@ -1,4 +1,4 @@
-"""Recognises files that are not TFLite models, so that errors say how to convert them.
+"""Recognises files that are not TFLite models, to tell in errors how to convert them.
 
 Only the first and last bytes of a file are compared.
 """
@@ -63,7 +63,7 @@ _FORMATS: tuple[tuple[bytes, str, str], ...] = (
         "give the .tflite file",
     ),
 )
-"""Pattern of the first bytes, format of the file, and advice; the first match counts."""
+"""For each format: pattern of a file's first bytes, description, advice. The first match counts."""
 
 _ZIPS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\.tflite", "a zip with a .tflite file in it", _SECTION),
@@ -73,7 +73,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\.npy", "NumPy arrays (.npz)", "arrays are inputs: delegraph run MODEL --input FILE.npz"),
     (rb"", "a zip", _UNPACK),
 )
-"""Pattern of the names of files in a zip, format of the zip, and advice; the first match counts."""
+"""For each kind of zip: pattern of names in it, description, advice. The first match counts."""
 
 
 def other_format(content: NDArray[np.uint8]) -> str:
@@ -97,7 +97,7 @@ def other_format(content: NDArray[np.uint8]) -> str:
 
 
 def other_folder(path: str | os.PathLike[str]) -> str:
-    """Text with the kind of the folder *path*, and advice how to get a model from it."""
+    """Text with the kind of the folder *path*, and advice on getting a model from it."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)

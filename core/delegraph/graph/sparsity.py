@@ -34,7 +34,7 @@ class Sparsity:
     """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema.
 
     Attributes:
-        traversal_order: dimensions in storage order; block dimensions come last.
+        traversal_order: dimensions in the order of storage; block dimensions come last.
         block_map: dimension that each block dimension divides; None if the file has no block map.
         dim_metadata: storage format of each dimension, in traversal order.
     """
@@ -69,10 +69,10 @@ def expanded(
         values: ``[N]``, of any dtype.
         sparsity: description of the storage.
         shape: dimensions of the result.
-        spare: number of values at the end that may be surplus, as in packed bytes.
+        spare: number of values that may be unused at the end, as in packed bytes.
 
     Raises:
-        OperatorError: as of :func:`expand`, or memory cannot hold an array of the shape.
+        OperatorError: as in :func:`expand`, or there is not enough memory.
     """
     described = (level.array_segments for level in sparsity.dim_metadata)
     limit = values.size + sum(len(segments) for segments in described if segments is not None)
@@ -96,8 +96,8 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
     Args:
         sparsity: description of the storage.
         shape: dimensions of the dense array.
-        limit: maximal number of positions of a valid description at any level; None means the
-            number of elements of *shape*.
+        limit: largest number of positions at any level, above which the description is invalid;
+            None means the number of elements of *shape*.
 
     Raises:
         OperatorError: the metadata are inconsistent, or do not fit the shape.
@@ -125,9 +125,9 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return, for each child of a level of the tree, number of its parent and its coordinate.
+    """Return the parent's number and the coordinate of each child of a level of the tree.
 
-    *level* describes the children's dimension; *limit* is the largest number of children allowed.
+    *level* describes the children's dimension; *limit* is the largest allowed number of children.
     """
     if level.array_segments is None or level.array_indices is None:
         count = nodes * level.dense_size

@@ -1,8 +1,8 @@
 """Encoding of STRING tensors in the model file: count, offsets, bytes of the strings.
 
 The buffer begins with little-endian ``int32`` numbers: the number of strings N, and N + 1 offsets
-from the start of the buffer. The last offset is the end of the buffer. Then follow the bytes of all
-strings.
+from the start of the buffer. The last offset is the end of the buffer. The bytes of all strings
+follow the numbers.
 
 Source:
     tflite/string_util.h; ``VerifyStringTensorBuffer``, tflite/core/tools/verifier_internal.cc.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from delegraph.graph.sparsity import DimensionMetadata, Sparsity
 
 _MAX_BYTES = 2**63 - 1
-"""Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""
+"""Largest number of bytes of a tensor that the official runtime can represent."""
 
 MAX_RANK = 32
 """Largest number of dimensions of an array in every supported NumPy."""
@@ -47,10 +47,10 @@ class Copies:
         self._dimensions: dict[tuple[int, int], DimensionMetadata] = {}
 
     def int32(self, values: NDArray[Any], what: str) -> NDArray[np.int32]:
-        """Return an array of the file's records as ``int32``; *what* names it in errors.
+        """Return an array of the file's records as ``int32``; *what* names the array in errors.
 
         Raises:
-            MalformedModelError: the file has had its share of memory.
+            MalformedModelError: the file's memory limit is exceeded.
         """
         known = self._int32.get(id(values))
         if known is None:  # the key is valid as long as the array is stored
@@ -64,7 +64,7 @@ class Copies:
         """Return a compressed dimension, or None if its segments or indices are invalid.
 
         Raises:
-            MalformedModelError: as of :meth:`int32`.
+            MalformedModelError: the file's memory limit is exceeded.
         """
         known = self._dimensions.get((id(segments), id(indices)))
         if known is None:
@@ -101,7 +101,7 @@ class TensorLoader:
         """Return the specs of the subgraph's tensors, in file order.
 
         Raises:
-            MalformedModelError: a tensor cannot be used; the error names the first one.
+            MalformedModelError: a tensor is invalid; the error names the first of these.
         """
         (shapes, kinds, buffers, names, quantizations, are_variable, _, signatures, have_rank,
          _, external_buffers) = self._records.columns  # fmt: skip
@@ -264,8 +264,9 @@ class TensorLoader:
     def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
         """Return the axis of a tensor's channels.
 
-        For a 1-D tensor it is always 0, whatever the file says: converters of 2020 gave biases the
-        axis of their weights. Current official runtimes reject such files; Delegraph runs them.
+        For a 1-D tensor the axis is always 0, whatever the file says: converters of 2020 gave
+        biases the axis of their weights. Current official runtimes reject files with another axis;
+        Delegraph accepts them.
         """
         if len(shape) == 1 and axis >= 0:
             return 0
@@ -276,7 +277,7 @@ class TensorLoader:
         return axis
 
     def _blockwise(self, index: int, record: Table, axis: int) -> Quantization:
-        """Return blockwise quantization, whose scales are the constant of another tensor.
+        """Return a blockwise quantization, whose scales are the constant of another tensor.
 
         Args:
             index: index of the tensor in its subgraph.

@@ -7,6 +7,6 @@
 ``lookup/`` (hash tables, embeddings), ``recurrent/`` (LSTM, RNN, SVDF), ``stablehlo/``, ``signal/``
 (TFLM's operators on sound) and ``custom/`` (other custom operators). The module
 ``delegraph/operators/checks.py`` has the kernels' checks of nodes, ``delegraph/arithmetic/`` their
-arithmetic. A kernel's ``prepare`` checks a node and returns the function that computes it at each
-invoke, called its evaluation.
+arithmetic. A kernel's ``prepare`` checks a node and returns the node's evaluation: the function
+that computes it at each invoke.
 """

@@ -1,4 +1,4 @@
-"""Kernels of ARG_MAX and ARG_MIN: the position of the largest or smallest element along an axis."""
+"""Kernels of ARG_MAX and ARG_MIN: positions of the largest or smallest elements along an axis."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX")
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Prepare ARG_MAX: the position of the largest element along an axis; the first wins a tie.
+    """Prepare ARG_MAX: positions of the largest elements along an axis; of equals, the first.
 
     NaN is never the result; if all elements are NaN, the result is 0.
 
     Source:
-        tflite/kernels/arg_min_max.cc. With several consecutive NaN, it may return the position of a
-        NaN.
+        tflite/kernels/arg_min_max.cc. If several consecutive elements are NaN, the official kernel
+        may return the position of a NaN.
     """
     return _prepare(context, node, _Search(np.argmax, np.greater, np.maximum, np.fmax))
 
 
 @kernel("ARG_MIN")
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
-    """Prepare ARG_MIN: the position of the smallest element; ties and NaN are as in ARG_MAX."""
+    """Prepare ARG_MIN: positions of the smallest elements; equal elements and NaN as in ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 
@@ -105,7 +105,7 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Whether *x* has NaN along *axis*; *positions* then point to NaN."""
+    """Whether *x* has NaN; if so, some *positions*, found along *axis*, are those of NaN."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:
@@ -120,9 +120,9 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the function for many short rows of *x*: it compares column after column of all rows.
+    """Return the evaluation for many short rows of *x*, which compares whole columns.
 
-    ``argmax`` goes row by row, which would cost more for each row than for each element.
+    ``argmax`` takes more time for starting each row than for the elements of a short row.
     """
     length = x.shape[-1]
     size = max(_MANY, _BLOCK_BYTES // (length * x.dtype.itemsize))

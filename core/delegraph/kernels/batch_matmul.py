@@ -101,7 +101,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function without arguments that returns the matrices of *tensor*.
+    """Return a function that returns the matrices of *tensor*.
 
     Args:
         tensor: the operand.
@@ -135,11 +135,11 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the function for float inputs and int8 weights; it quantizes input rows first.
+    """Return the evaluation for float inputs and int8 weights; it quantizes input rows first.
 
     Args:
-        left: returns the left matrices.
-        right: returns the right matrices.
+        left: function that returns the left matrices.
+        right: function that returns the right matrices.
         w: the tensor of weights: the right matrices.
         y: the output.
         asymmetric: whether the quantized rows have zero points.
@@ -178,10 +178,10 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
 
 
 def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
-    """Return the values for the rows of each matrix of a stack, ``[*stack, rows]``.
+    """Return *values* for the rows of each matrix, ``[*stack, rows]``, as the official kernel.
 
     If the stack has several axes, the official kernel uses the values of matrix ``i + j`` for
-    matrix ``[i, j]``. So matrices share values, and float results are inexact; this function does
+    matrix ``[i, j]``. So matrices share values, and float results are inexact; the results here are
     the same.
 
     Args:
@@ -194,11 +194,11 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the function that multiplies int8 matrices to int32 results, ignoring zero points.
+    """Return the evaluation that multiplies int8 matrices to int32 results, ignoring zero points.
 
     Args:
-        left: returns the left matrices.
-        right: returns the right matrices.
+        left: function that returns the left matrices.
+        right: function that returns the right matrices.
         x: tensor of the left matrices.
         w: tensor of the right matrices.
         y: the output.
@@ -216,7 +216,7 @@ def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) 
 def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
-    """Return the function for quantized inputs and results: all int8, or all int16.
+    """Return the evaluation for quantized inputs and results: all int8, or all int16.
 
     Raises:
         OperatorError: the output has another type, or an int16 tensor has a zero point.
@@ -252,7 +252,7 @@ def _requantized_eval(
 
 
 def _depth(x: Tensor, y: Tensor) -> int:
-    """Return the number of products in the sum of each result of *x* times *y*."""
+    """Return the number of products that are summed for each result of *x* times *y*."""
     rows = y.shape[-2]
     return math.prod(x.shape[-2:]) // rows if rows else 0
 
@@ -260,7 +260,7 @@ def _depth(x: Tensor, y: Tensor) -> int:
 def _scale_and_zero_point(tensor: Tensor) -> tuple[np.float32, int]:
     """Return a tensor's scale and zero point; both are 0 unless it has exactly one scale.
 
-    So per-channel scales make every product 0, as in the official kernel.
+    So scales per channel make every product 0, as in the official kernel.
 
     Source:
         GetLegacyQuantization, tflite/core/subgraph.cc.

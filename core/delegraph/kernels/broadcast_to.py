@@ -50,7 +50,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     """Prepare BROADCAST_ARGS: the common shape to which two shapes broadcast.
 
     Source:
-        tflite/kernels/broadcast_args.cc. It uses the lower 32 bits of int64.
+        tflite/kernels/broadcast_args.cc. The official kernel uses the lower 32 bits of int64.
     """
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)

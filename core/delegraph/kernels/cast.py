@@ -29,8 +29,8 @@ def prepare_cast(context: OpContext, node: Node) -> Eval:
     """Prepare CAST: elements in another type, among bools, integers, floats and complex64.
 
     Floats outside of an integer's range saturate, and NaN becomes the largest integer. Integers
-    wrap. Complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to
-    float32.
+    wrap. Complex numbers lose their imaginary part. 2- and 4-bit integers can be converted from and
+    to float32.
 
     Source:
         tflite/kernels/cast.cc.

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 
 def callee(context: OpContext, index: int) -> Callee:
-    """Return the subgraph with number *index* of the model, ready to be called by the node.
+    """Return the model's subgraph number *index*, ready to be called by the node.
 
     Raises:
         OperatorError: the subgraph does not exist, or is the node's own.
@@ -31,7 +31,7 @@ def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
 def size_outputs_like(
     context: OpContext, outputs: Sequence[Tensor | None], results: Sequence[Tensor], dynamic: bool
 ) -> None:
-    """Give a node's *outputs* the shapes of *results*, a called subgraph's outputs.
+    """Set the shapes of a node's *outputs* to those of *results*, outputs of a called subgraph.
 
     If *dynamic*, the outputs become dynamic instead.
     """
@@ -47,7 +47,7 @@ def size_outputs_like(
 
 @kernel("IF")
 def prepare_if(context: OpContext, node: Node) -> Eval:
-    """Prepare IF: it runs one of two subgraphs, chosen by the condition in input 0.
+    """Prepare IF: runs one of two subgraphs, chosen by the condition in input 0.
 
     Source:
         tflite/kernels/if.cc.
@@ -69,7 +69,7 @@ def prepare_if(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CASE")
 def prepare_case(context: OpContext, node: Node) -> Eval:
-    """Prepare STABLEHLO_CASE: it runs the subgraph with the number in input 0.
+    """Prepare STABLEHLO_CASE: runs the subgraph with the number in input 0.
 
     A number out of range means the last subgraph.
 
@@ -122,9 +122,9 @@ def prepare_branches(
 @kernel("STABLEHLO_WHILE")
 @kernel("WHILE")
 def prepare_while(context: OpContext, node: Node) -> Eval:
-    """Prepare WHILE: it runs the body subgraph as long as the condition subgraph returns true.
+    """Prepare WHILE: runs the body subgraph as long as the condition subgraph returns true.
 
-    The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
+    The outputs are dynamic if the body changes a shape, or if a shape is known only while invoking.
 
     Source:
         tflite/kernels/while.cc.
@@ -176,7 +176,7 @@ def _check_condition(condition: Callee) -> None:
 
 @kernel("CALL_ONCE")
 def prepare_call_once(context: OpContext, node: Node) -> Eval:
-    """Prepare CALL_ONCE: it runs a subgraph only at the interpreter's first invoke.
+    """Prepare CALL_ONCE: runs a subgraph only at the interpreter's first invoke.
 
     Source:
         tflite/kernels/call_once.cc.

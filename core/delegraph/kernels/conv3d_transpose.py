@@ -1,4 +1,4 @@
-"""CONV_3D_TRANSPOSE: one matrix product for each tap, added to the output at the tap's place.
+"""CONV_3D_TRANSPOSE: one matrix product for each tap, added to the output at the tap's position.
 
 Source:
     tflite/kernels/conv3d_transpose.cc.
@@ -126,7 +126,7 @@ def _scatter(
         image: ``[d, h, w, C]``.
         weight: ``[KD, KH, KW, O, C]``.
         windows: one for each axis.
-        result: changed in place.
+        result: output volume, changed in place.
     """
     for taps in product(*(range(w.kernel) for w in windows)):
         sources, targets = zip(

@@ -32,8 +32,8 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     """Prepare DEQUANTIZE: ``scale * (q - zero_point)`` of integers, or float16 as float32.
 
     Supported are 2-, 4- and 8-bit integers with scales per tensor, channel or block, and int16
-    without zero point. The official kernel returns zeros for scales per block. Results that depend
-    on constants only are computed once, in prepare.
+    without zero point. For scales per block, the official kernel returns zeros. Results that depend
+    only on constants are computed once, in prepare.
 
     Source:
         tflite/kernels/dequantize.{cc,h}.
@@ -50,7 +50,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
 
 
 def dequantization(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that stores the real values of *x* in *y*, float32."""
+    """Return the evaluation that stores the real values of *x* in *y*, float32."""
     if x.type is TensorType.FLOAT16:
         return _widen(x, y)
     has_blocks = x.quantization is not None and x.quantization.block_size > 0

@@ -14,9 +14,9 @@ from delegraph.operators.tensor import Shape
 
 @kernel("DILATE")
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Prepare DILATE: the elements of the input, spread apart.
+    """Prepare DILATE: the elements of the input, with a padding value between them.
 
-    Input 1 has the distances of the elements, input 2 the value between them.
+    Input 1 has the distance of the elements along each axis; input 2 is the padding value.
 
     Types with whole bytes are supported.
 

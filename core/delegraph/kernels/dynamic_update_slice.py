@@ -24,7 +24,7 @@ from delegraph.schema.enums import TensorType
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     """Prepare DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
 
-    Input 2 has the start of the block; the start is moved so that the block lies inside.
+    Input 2 has the start of the block, which is moved so that the block lies inside the tensor.
 
     Source:
         tflite/kernels/dynamic_update_slice.cc.

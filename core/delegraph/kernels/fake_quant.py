@@ -20,8 +20,8 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     NaN becomes the smallest value.
 
     Raises:
-        OperatorError: the option for a narrow range is set. Or the number of bits is not 0 to 31;
-            the official kernel's shift is not defined for others.
+        OperatorError: the option for a narrow range is set, or the number of bits is not 0 to 31.
+            The official kernel's shift is not defined for other numbers of bits.
 
     Source:
         tflite/kernels/fake_quant.cc; NudgeQuantizationRange and FakeQuantizeArray,

@@ -66,7 +66,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
 
 @kernel("ZEROS_LIKE")
 def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
-    """Prepare ZEROS_LIKE: zeros of the input's shape; float32, int32, int64, in TFLM int8 too.
+    """Prepare ZEROS_LIKE: zeros in the input's shape; float32, int32, int64, in TFLM also int8.
 
     Source:
         tflite/kernels/zeros_like.cc.

@@ -92,8 +92,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare FULLY_CONNECTED: rows of input times weights, plus bias.
 
     Supported are float nodes; quantized nodes (uint8; int8 and int16 with weights of 8, 4, 2 or 16
-    bits, per tensor or channel); and hybrid nodes, also with scales per block.
-    Weights may be sparse, or uint8 that the converter shuffled for one processor.
+    bits, per tensor or channel); and hybrid nodes, also with scales per block. Weights may be
+    sparse, or uint8 in the order into which the converter shuffled them.
 
     Raises:
         OperatorError: the official kernel rejects the types, shapes or quantization as well.
@@ -162,11 +162,11 @@ def _is_shuffled(node: Node) -> bool:
 
 
 def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
-    """Return the function for weights stored as consecutive blocks of 4 rows and 16 columns.
+    """Return the evaluation for weights stored as consecutive blocks of 4 rows and 16 columns.
 
-    Zero points are always 128; those in the file are ignored. The second output is a workspace for
-    the reordered input, as in the official kernel; if it is too small, it gets the input's size.
-    The builtin kernel ignores the fused activation.
+    Zero points are always 128; zero points in the file are ignored. The second output is a
+    workspace for the reordered input, as in the official kernel; if the workspace is too small, it
+    gets the input's size. The builtin kernel ignores the fused activation.
 
     Source:
         EvalShuffledQuantized, tflite/kernels/fully_connected.cc; ShuffledFullyConnected,
@@ -294,7 +294,7 @@ def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
 
 
 def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
-    """Return the function for weights with one scale per block of a row.
+    """Return the evaluation for weights with one scale per block of a row.
 
     Scales differ within a sum, so integers must be scaled before they are added. The official
     kernel ignores the fused activation.

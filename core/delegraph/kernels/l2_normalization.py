@@ -64,10 +64,11 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit L2_NORMALIZATION of *x* into *y*.
+    """Return the evaluation that computes 8-bit L2_NORMALIZATION of *x* into *y*.
 
-    Products and sums are exact in float64, so the two roundings of the official kernels are one, as
-    in :mod:`delegraph.arithmetic.requantize`. The second one takes halves away from zero.
+    Products and sums are exact in float64. So one rounding replaces the two roundings of the
+    official kernels, as in :mod:`delegraph.arithmetic.requantize`. Of these, the second rounds
+    halves away from zero.
 
     Source:
         L2Normalization, tflite/kernels/internal/optimized/optimized_ops.h (uint8) and

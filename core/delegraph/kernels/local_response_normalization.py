@@ -16,8 +16,9 @@ from delegraph.schema.enums import TensorType
 def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval:
     """Prepare LOCAL_RESPONSE_NORMALIZATION on ``[N, H, W, C], float32``.
 
-    Every element is divided by (bias + alpha * the sum of squares of the channels up to ``radius``
-    away) ** beta. The reference kernel omits the last of these channels.
+    Every element is divided by ``(bias + alpha * s) ** beta``. Here *s* is the sum of the squares
+    of all channels that are at most ``radius`` away. The reference kernel omits the last of these
+    channels.
 
     Source:
         tflite/kernels/local_response_norm.cc; LocalResponseNormalization,

@@ -67,7 +67,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit LOG_SOFTMAX of *x* into *y*.
+    """Return the evaluation that computes 8-bit LOG_SOFTMAX of *x* into *y*.
 
     Source:
         LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.
@@ -101,9 +101,10 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _sums_in_order(columns: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the sum of each column of ``[L, N], float32``, from top to bottom as official loops.
+    """Return the sum of each column of ``[L, N], float32``, added from top to bottom.
 
-    NumPy adds whole rows in their order, but in pairs if a row has a single element.
+    The official loops add in this order. NumPy does so for whole rows, but adds in pairs if a row
+    has a single element.
     """
     if columns.shape[1] == 1:
         last: NDArray[np.float32] = np.add.accumulate(columns, 0)[-1]

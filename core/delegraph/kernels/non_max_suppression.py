@@ -23,9 +23,9 @@ def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
     """Prepare NON_MAX_SUPPRESSION_V4 or _V5: the indices and the number of selected boxes.
 
     Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the number of boxes to keep, the overlap
-    above which a box is dropped, and the score below which it is dropped. A sixth input is sigma,
-    by which scores of overlapping boxes are lowered instead; then the kept scores are an output,
-    too. Outputs have the length of the number of boxes to keep, and are padded with zeros.
+    above which a box is dropped, and the score below which it is dropped. With a sixth input,
+    sigma, scores of overlapping boxes are lowered instead; then the kept scores are an output, too.
+    Outputs have the length of the number of boxes to keep, and are padded with zeros.
 
     Source:
         tflite/kernels/non_max_suppression.cc.
@@ -60,7 +60,7 @@ _OUTPUTS = {
     2: (TensorType.INT32, TensorType.INT32),
     3: (TensorType.INT32, TensorType.FLOAT32, TensorType.INT32),
 }
-"""Types of the outputs (rows, maybe scores, number), by the number of outputs."""
+"""Types of the outputs (rows, perhaps scores, number), by the number of outputs."""
 
 
 def _check(inputs: list[Tensor]) -> None:
@@ -116,15 +116,15 @@ def kept_boxes(
     threshold: np.float32,
     sigma: np.float32,
 ) -> tuple[list[int], list[np.float32]]:
-    """Return the rows of at most *limit* boxes that survive, best first, and their scores.
+    """Return the rows of the selected boxes, at most *limit*, best first, and their scores.
 
     Args:
         boxes: ``[N, 4]``.
         scores: ``[N]``.
         limit: largest number of boxes.
-        overlap: overlap with a kept box from which a box is dropped.
+        overlap: overlap with a kept box from which on a box is dropped.
         threshold: only boxes with scores above it are kept.
-        sigma: how strongly overlaps lower scores; 0 leaves scores unchanged.
+        sigma: strength by which overlaps lower scores; 0 leaves scores unchanged.
 
     Source:
         tflite/kernels/internal/reference/non_max_suppression.h.
@@ -153,7 +153,7 @@ def kept_boxes(
 def _lowered(
     score: np.float32, shares: Floats, overlap: np.float32, threshold: np.float32, sigma: np.float32
 ) -> np.float32 | None:
-    """Return *score*, lowered for the overlaps in *shares*; None if one reaches *overlap*.
+    """Return *score*, lowered for the overlaps *shares*; None if a share reaches *overlap*.
 
     With a *sigma* of 0, the score is unchanged. A score at or below *threshold* is not lowered
     further.

@@ -1,4 +1,4 @@
-"""Kernel of ONE_HOT."""
+"""Kernel of ONE_HOT: converts indices to vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64 BOOL")
 def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     """Prepare ONE_HOT: each index becomes a vector along a new axis.
 
-    The axis has the on value at the index and the off value elsewhere.
+    The vector has the on value at the index and the off value elsewhere.
 
     Inputs: indices, depth, on value, off value. An index outside ``[0, depth)`` gives off values.
 

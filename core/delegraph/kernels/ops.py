@@ -140,7 +140,7 @@ KERNELS = {
 """Mapping from a module under ``delegraph.kernels`` to the operators that it registers.
 
 ``:8`` after an operator means that versions 1 to 8 are implemented, ``:2-4`` versions 2 to 4, and
-nothing version 1. ``register.cc`` of TFLite gives the same.
+no suffix version 1. The versions are those in ``register.cc`` of TFLite.
 """
 
 OP_TABLE.declare(__package__, KERNELS)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 Pads = list[tuple[int, int]]
-"""Number of elements before and after, for each dimension."""
+"""Numbers of elements added before and after, for each dimension."""
 
 _PADDINGS = (TensorType.INT8, TensorType.INT16, *WIDE_INDEX)
 _TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 BOOL")
@@ -106,7 +106,7 @@ def _read(paddings: Tensor, rank: int) -> Pads:
 
 
 def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[tuple[slice, ...]]]:
-    """Return the block of the output for the input of *shape*, and the blocks of the border."""
+    """Return the index of the input's block in the output, and indices of the border's blocks."""
     interior = tuple(
         slice(before, before + size) for size, (before, _) in zip(shape, pads, strict=True)
     )

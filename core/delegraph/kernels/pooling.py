@@ -56,7 +56,7 @@ class _Pool:
         return quantized_activation_range(self.activation, self.y)
 
     def counts(self) -> NDArray[np.float32]:
-        """Return the number of inputs in each window, without the zeros around the image.
+        """Return the number of inputs in each window; zeros around the image do not count.
 
         Returns:
             ``[OH, OW, 1], float32``.

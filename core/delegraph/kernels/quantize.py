@@ -53,9 +53,9 @@ _REQUANTIZE_LANES = 16
 _BLOCK = 1 << 14  # floats handled at a time
 
 _MOST_TABLES = 128
-"""Number of tables of integers' new values that are kept.
+"""Largest number of look-up tables with requantized integers that are kept.
 
-That of one node is needed several times: when it is checked, claimed and lowered.
+The table of a node is needed several times: when the node is checked, claimed and lowered.
 """
 
 
@@ -73,8 +73,8 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
     Source:
         tflite/kernels/quantize.cc. Values beyond int32 saturate here, but wrap in the official
-        kernel. NaN, which C leaves undefined, becomes the least integer. Integers without a scale
-        all become the output's zero point.
+        kernel. NaN, for which C has no defined result, becomes the smallest integer. Integers
+        without a scale all become the output's zero point.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
@@ -89,7 +89,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes ``round(x / scale) + zero_point``.
+    """Return the evaluation that computes ``round(x / scale) + zero_point``.
 
     The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even.
     Elements after the loop, elements with scales per channel, and all elements in the reference
@@ -132,9 +132,9 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the function that quantizes the elements of *x* before *end* into *y*.
+    """Return the evaluation that quantizes the elements of *x* before *end* into *y*.
 
-    It works in blocks that fit the cache, for speed.
+    For speed, it computes in blocks that fit the processor's cache.
     """
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
@@ -175,7 +175,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that divides *x* by the scales of *y* and rounds halves away from zero.
+    """Return the evaluation that divides *x* by *y*'s scales and rounds halves away from zero.
 
     The output *y* has a scale per channel, or packed integers.
     """
@@ -193,7 +193,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the function that requantizes the stored integers of *x* to stored integers of *y*.
+    """Return the evaluation that requantizes stored integers of *x* to stored integers of *y*.
 
     Between 8-bit types, the builtin kernel's vector loop rounds twice with halves up. Elements
     after the loop, other types, and all elements in the reference kernel are rounded the second
@@ -253,7 +253,7 @@ def _table(
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the function that rounds as in a vector loop before *vector_end*, then otherwise."""
+    """Return the evaluation that rounds as the vector loop before *vector_end*, then otherwise."""
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run

@@ -48,7 +48,8 @@ class _Stream:
 
         Args:
             count: number of words.
-            used: number of groups of four words that count as used; None means the returned groups.
+            used: number of groups of four words that the generator skips; None means the returned
+                groups.
         """
         groups = -(-count // 4)
         words = philox4x32(self._key, counters(self._position, groups), self._high)
@@ -75,7 +76,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANDOM_STANDARD_NORMAL")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Prepare RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
+    """Prepare RANDOM_STANDARD_NORMAL: normally distributed float32, of the shape in input 0.
 
     Source:
         GenerateRandomStandardNormalNumbers, tflite/kernels/random_ops.cc.

@@ -21,7 +21,7 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
     With constant inputs, the output is computed in prepare.
 
     Raises:
-        OperatorError: the inputs are no scalars of one type, or steps of delta never reach the
+        OperatorError: the inputs are not scalars of one type, or adding delta never leads to the
             limit.
 
     Source:

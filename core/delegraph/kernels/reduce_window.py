@@ -36,7 +36,7 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Accumulate = Callable[[Array, Array], object]
-"""Function that updates its first argument by its second, in place."""
+"""Function that updates its first argument in place, by combining it with its second."""
 
 _MAX_RANK = 6
 _TYPES = tensor_types("BOOL INT8 INT16 INT32 INT64 UINT8 FLOAT32 FLOAT64")
@@ -60,7 +60,7 @@ _BODIES = {
 def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
     """Prepare REDUCE_WINDOW: each window of input 0, reduced to one element.
 
-    Reductions start from the value in input 1.
+    Each reduction starts from the value in input 1.
 
     Inputs 2, 3 and 4 are the windows' size, strides and dilations.
 
@@ -88,7 +88,7 @@ def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
 def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_REDUCE_WINDOW: each window, reduced to one element.
 
-    Reductions start from input 1.
+    Each reduction starts from the value in input 1.
 
     Input 0 is dilated and padded with input 1. A subgraph with one operator is the reduction.
 

@@ -93,7 +93,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MAX")
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
-    """Prepare REDUCE_MAX: the largest over axes, on float32 and integers of 8 to 64 bits.
+    """Prepare REDUCE_MAX: the largest element over axes, on float32 and 8- to 64-bit integers.
 
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
@@ -104,7 +104,7 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MIN")
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
-    """Prepare REDUCE_MIN: the smallest over axes; types as REDUCE_MAX."""
+    """Prepare REDUCE_MIN: the smallest element over axes; types as in REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
     return _prepare(context, node, _REDUCED, smallest.build)
 
@@ -172,7 +172,7 @@ def _moved(r: Reduction) -> Eval:
     A single bool is copied unchanged.
 
     Raises:
-        OperatorError: there are several bools to reduce, which only the reference kernels accept.
+        OperatorError: there are several bools, which only the reference kernels accept.
     """
     if r.count != 1:
         raise OperatorError(f"{r.count} elements of BOOL to reduce, expected numbers")
@@ -185,7 +185,7 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
     Args:
         operation: the NumPy function, such as ``np.sum``.
         r: the node: input, output and axes.
-        initial: keyword arguments of that function.
+        initial: keyword arguments of *operation*.
     """
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
@@ -200,14 +200,14 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
 class _Extreme:
     """Parameters of a reduction to the maximum or the minimum.
 
-    Comparisons with NaN are false. The builtin kernels then continue with the new element, so that
-    only elements after the last NaN count. The reference kernels continue with the old element, so
-    they skip NaN, except for a NaN that they start with when all axes are reduced.
+    Comparisons with NaN are false. The builtin kernels then continue with the new element, so only
+    elements after the last NaN count. The reference kernels continue with the old element, so they
+    skip NaN, except for a NaN in the first element if all axes are reduced.
 
     Attributes:
         operation: the NumPy function that keeps NaN.
         skipping: the NumPy function that skips NaN.
-        worst: result for no elements: a limit of the type.
+        worst: result if there are no elements: a limit of the type.
         numerics: official kernels whose treatment of NaN is reproduced.
     """
 
@@ -217,7 +217,7 @@ class _Extreme:
     numerics: Numerics
 
     def build(self, r: Reduction) -> Eval:
-        """Return the function that computes the reduction *r*: a maximum or minimum."""
+        """Return the evaluation of the reduction *r*, a maximum or minimum."""
         quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
         if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
             raise OperatorError(
@@ -273,7 +273,7 @@ def _float_mean(r: Reduction) -> Eval:
 
 
 def _integer_mean(r: Reduction) -> Eval:
-    """Return the function that computes an integer mean, truncated towards zero."""
+    """Return the evaluation of an integer mean, which is truncated towards zero."""
     x, y, axes, keep_dims, count = r.x, r.y, r.axes, r.keep_dims, r.count
 
     def run() -> None:

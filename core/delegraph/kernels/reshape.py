@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS, BITCAST: the same bytes under a new shape or type."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS and BITCAST: the same bytes with another shape or type."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
     """Prepare RESHAPE: the same elements with another shape.
 
-    The shape comes from input 1 if that is an int32 vector, otherwise from the options.
+    The shape is the value of input 1 if this is an int32 vector; otherwise the options have it.
 
     Source:
         tflite/kernels/reshape.cc, Prepare and GetOutputShape.

@@ -36,13 +36,13 @@ Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 @kernel("RESIZE_BILINEAR")
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
-    """Prepare RESIZE_BILINEAR: mixed pixels; input 1 is the new height and width.
+    """Prepare RESIZE_BILINEAR: interpolated pixels; input 1 is the new height and width.
 
     Types are float32, uint8, int8 and int16.
 
     Raises:
         OperatorError: both options are set and the size is known in prepare. If the size is
-            computed, the official kernel accepts both.
+            computed, the official kernel accepts both options.
 
     Source:
         tflite/kernels/resize_bilinear.cc.
@@ -57,7 +57,7 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
 
 @kernel("RESIZE_NEAREST_NEIGHBOR")
 def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
-    """Prepare RESIZE_NEAREST_NEIGHBOR: copied pixels; inputs as for RESIZE_BILINEAR.
+    """Prepare RESIZE_NEAREST_NEIGHBOR: copied pixels; inputs as in RESIZE_BILINEAR.
 
     Types are numbers of up to 4 bytes; both options may be set.
 

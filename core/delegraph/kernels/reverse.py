@@ -64,12 +64,13 @@ def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
 
 @kernel("REVERSE_SEQUENCE")
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
-    """Prepare REVERSE_SEQUENCE: it reverses the first elements of batch entries.
+    """Prepare REVERSE_SEQUENCE: reverses the first elements of each batch entry.
 
-    Axes count from the front. Entries with a length below 1 stay unchanged.
+    Input 1 has the number of reversed elements for each entry; entries with a number below 1 stay
+    unchanged. Negative axes are not allowed.
 
     Source:
-        tflite/kernels/reverse_sequence.cc, which only checks the first length.
+        tflite/kernels/reverse_sequence.cc. The official kernel only checks the first number.
     """
     require_counts(node, 2)
     x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)

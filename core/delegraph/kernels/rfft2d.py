@@ -21,7 +21,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _TAKES_OUT = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
-"""Whether transforms can be written to memory that is there already, which takes less time."""
+"""Whether NumPy can write transforms to existing memory, which takes less time."""
 
 
 @kernel("RFFT2D")

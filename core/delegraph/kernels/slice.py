@@ -1,4 +1,4 @@
-"""Kernel of SLICE."""
+"""Kernel of SLICE: a block of a tensor."""
 
 from __future__ import annotations
 

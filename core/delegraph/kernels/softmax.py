@@ -40,7 +40,8 @@ _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
     """Prepare SOFTMAX: exp(beta * x), divided by the sum along the last axis.
 
-    Types are float32, float16 and int16; uint8 or int8 gives the same type or int16.
+    Types are float32, float16, int16, and uint8 or int8, for which the output has the same type or
+    int16.
 
     Raises:
         OperatorError: the input is a scalar, the types are not supported, or the output's scale is
@@ -106,7 +107,7 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function for 8-bit SOFTMAX of *x*: float32 exponentials from a table.
+    """Return the evaluation of 8-bit SOFTMAX of *x*: float32 exponentials from a table.
 
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
@@ -146,7 +147,7 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that computes int16 SOFTMAX of *x* into *y*."""
+    """Return the evaluation that computes int16 SOFTMAX of *x* into *y*."""
     from delegraph.arithmetic.int16_softmax import int16_softmax
 
     require_zero_points(x, y)

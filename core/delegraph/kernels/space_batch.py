@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SPACE_TO_BATCH_ND")
 def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
-    """Prepare SPACE_TO_BATCH_ND: it distributes padded pixels over images.
+    """Prepare SPACE_TO_BATCH_ND: distributes the pixels of a padded image over several images.
 
     The number of images is multiplied by the product of the block sizes.
 

@@ -17,10 +17,10 @@ _VALUES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 
 @kernel("SPARSE_TO_DENSE")
 def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
-    """Prepare SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
+    """Prepare SPARSE_TO_DENSE: values at index tuples, and a default value elsewhere.
 
     Inputs: indices ``[]``, ``[N]`` or ``[N, rank]``; the output's shape; values ``[]`` or ``[N]``;
-    the default. A later value replaces an earlier one at the same place. Values are float32,
+    the default. A later value replaces an earlier value at the same position. Values are float32,
     uint8, int8, int32 or int64.
 
     Source:

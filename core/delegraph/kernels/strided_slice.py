@@ -1,4 +1,4 @@
-"""STRIDED_SLICE: slicing with begin, end and step, as Python does, plus bit masks."""
+"""STRIDED_SLICE: slicing with begin, end and step, as in Python, plus bit masks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MAX_INDICES = 31  # bits of a mask
 
 @kernel("STRIDED_SLICE")
 def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
-    """Prepare STRIDED_SLICE: elements from begin to end by steps, on each axis.
+    """Prepare STRIDED_SLICE: elements from begin to before end by step, on each axis.
 
     Source:
-        tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. An
-        index outside of a dimension that it removes is an error here; the official kernel's output
-        is undefined.
+        tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. If
+        an index removes a dimension but is outside of it, there is an error here; the official
+        kernel's output is undefined.
     """
     require_counts(node, 4)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -24,7 +24,7 @@ _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, Tens
 
 @kernel("TOPK_V2")
 def prepare_topk(context: OpContext, node: Node) -> Eval:
-    """Prepare TOPK_V2: the k largest of each row, and their positions.
+    """Prepare TOPK_V2: the k largest values of each row, and their positions.
 
     Equal values are in the order of their positions, NaN last. Types are float32, uint8, int8,
     int16, int32 and int64. k and positions are int16 or int32; a negative k counts as 0.

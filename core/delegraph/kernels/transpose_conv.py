@@ -59,7 +59,7 @@ _BIAS_TYPES = {
 _VECTOR = 16
 """Number of values that the builtin uint8 kernel requantises at once.
 
-The remaining values are rounded differently.
+The values that remain are rounded differently.
 """
 
 
@@ -91,7 +91,7 @@ class _TransposeConv:
         return self.x.type == TensorType.INT16 and not is_short
 
     def resize_output(self, context: OpContext) -> None:
-        """Set the output's shape to the value of the shape tensor."""
+        """Set the output's shape to the value of the shape input."""
         sizes = tuple(int(size) for size in self.shape.data.reshape(-1))
         if len(sizes) != 4 or sizes[0] != self.x.shape[0] or sizes[3] != self.outputs:
             raise OperatorError(

@@ -53,10 +53,10 @@ def prepare_min(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
-    """Return the function that applies *join* to the parts of input 0 with equal segment ids.
+    """Return the evaluation that joins parts of input 0 with equal segment ids by *join*.
 
-    Input 2 is the number of segments. Parts with negative ids are ignored; a segment without parts
-    gets the neutral element. Maximum and minimum ignore NaN.
+    Input 1 has the ids, input 2 the number of segments. Parts with negative ids are ignored; a
+    segment without parts gets the neutral element. Maximum and minimum ignore NaN.
 
     Source:
         tflite/kernels/unsorted_segment.cc.

@@ -1,6 +1,6 @@
 """VAR_HANDLE, ASSIGN_VARIABLE and READ_VARIABLE: values that are kept between invokes.
 
-A handle is a RESOURCE tensor whose one element is the variable's key, ``(container, name)``. The
+A handle is a RESOURCE tensor with one element: the variable's key, ``(container, name)``. The
 variable itself is an array in ``context.resources`` under that key.
 """
 
@@ -30,7 +30,7 @@ def prepare_var_handle(context: OpContext, node: Node) -> Eval:
 
 @kernel("ASSIGN_VARIABLE")
 def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
-    """Prepare ASSIGN_VARIABLE: it copies input 1 to the variable of input 0.
+    """Prepare ASSIGN_VARIABLE: copies input 1 to the variable of input 0.
 
     Source:
         tflite/kernels/assign_variable.cc.

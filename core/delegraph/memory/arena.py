@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 MOST_TIGHTENED = 1000
-"""Largest number of blocks in a plan that hill climbing improves; more would take too long."""
+"""Largest number of blocks of a plan that hill climbing improves."""
 
 TOLERATED = 1.01
-"""Largest size of a good plan, as a multiple of the bytes that any plan needs."""
+"""Largest size of a good plan, as a multiple of the bytes that every plan needs."""
 
 _MOST_BYTES = 2**62  # larger sizes have no address, and would overflow int64 offsets
 
@@ -35,8 +35,8 @@ class Allocation(NamedTuple):
 
     Attributes:
         tensor: tensor index.
-        first_node: plan position from which the block is in use.
-        last_node: plan position up to which it is in use, itself included.
+        first_node: first plan position at which the block is in use.
+        last_node: last plan position at which the block is in use.
         offset: byte offset in the arena.
         size: number of bytes.
     """
@@ -51,8 +51,8 @@ class Allocation(NamedTuple):
 class SimpleMemoryArena:
     """Plans blocks by offset; :meth:`commit` then allocates a buffer for all blocks.
 
-    A buffer never shrinks, and its content survives growth. Memory is not touched before a tensor
-    is written, so a large plan only costs address space.
+    The buffer never shrinks, and keeps its content when it grows. Memory is not used before a
+    tensor is written, so a large plan only takes address space.
 
     Args:
         alignment: number of bytes, 1 to 64, of which every offset is a multiple.
@@ -85,7 +85,7 @@ class SimpleMemoryArena:
     def allocate(self, size: int, tensor: int, first_node: int, last_node: int) -> Allocation:
         """Return a block of *size* bytes for *tensor*, live from *first_node* to *last_node*.
 
-        It does not overlap any active block that is live at one of these nodes.
+        The block does not overlap any active block that is live at one of these nodes.
 
         Raises:
             MemoryError: the block cannot have an address.
@@ -105,7 +105,7 @@ class SimpleMemoryArena:
         """Make the buffer large enough for the plan; return whether the buffer moved.
 
         Raises:
-            MemoryError: there is not that much memory; the old buffer stays.
+            MemoryError: there is not enough memory; the old buffer remains.
         """
         self._committed = False
         moved = self.high_water_mark > self.buffer_size
@@ -143,11 +143,11 @@ class SimpleMemoryArena:
         self._buffer = np.empty(0, np.uint8)
 
     def reset_allocations(self) -> None:
-        """Forget all blocks, but not the high water mark."""
+        """Make all blocks inactive, but keep the high water mark."""
         self._activate([])
 
     def purge_before(self, node: int) -> None:
-        """Forget the blocks that no node from *node* on uses."""
+        """Make the blocks inactive that no node from *node* on uses."""
         self._keep(lambda allocation: allocation.last_node >= node)
 
     def purge_after(self, node: int) -> None:
@@ -177,10 +177,10 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Whether a plan needs hardly more bytes than the blocks live at its busiest node.
+    """Whether a plan needs hardly more bytes than the live blocks of its busiest node.
 
-    This is a quick check: ``bounds.lower_bound`` may find that a node needs more, so that a plan is
-    tight although the result is False.
+    This is a quick check: a plan may be tight although the result is False, if
+    ``bounds.lower_bound`` finds that every plan needs more bytes.
 
     >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 64, 8)], alignment=64)
     True
@@ -199,7 +199,7 @@ def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
 def _busiest(blocks: Sequence[Allocation], alignment: int) -> int:
     """Number of bytes of the blocks that are live at the busiest node.
 
-    Each block counts with its padding to a multiple of *alignment*.
+    Sizes of blocks are padded to multiples of *alignment*.
     """
     changes: dict[int, int] = {}
     for block in blocks:

@@ -3,10 +3,10 @@
 :mod:`delegraph.memory.best_fit` chooses the gap for each tensor.
 
 Source:
-    ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
-    into use at the same node, where TFLite's order is unspecified, the lower index goes first.
-    Tightening is ours; TFLite counts only the readers of the overwritten tensor and of the memory's
-    first tensor. So it may overwrite data that readers of other sharing tensors still need.
+    ArenaPlanner, tflite/arena_planner.cc. Offsets are the same. For tensors of equal size and first
+    use, TFLite's order is unspecified; here the lower index comes first. Tightening is Delegraph's
+    own. TFLite counts only the readers of the overwritten tensor and of the memory's first tensor.
+    So it may overwrite data that readers of other tensors with this memory still need.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ArenaPlanner:
         preserve_all_tensors: whether every tensor gets separate memory.
         alignment: number of bytes, 1 to 64, of which every tensor's address is a multiple.
         tighten: whether to plan like Delegraph's runtime instead of TFLite. Then no node overwrites
-            an input that another node reads later, and a smaller plan is searched if TFLite's is
-            clearly too large.
+            an input that another node reads later, and a smaller plan is searched if TFLite's plan
+            is clearly too large.
 
     Attributes:
-        allocations: block of each tensor that does not share the block of another, by tensor index.
+        allocations: block of each tensor that does not use another tensor's block, by tensor index.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class ArenaPlanner:
     def plan_allocations(self) -> None:
         """Decide the lifetimes of all tensors, and which tensors share memory.
 
-        The decision depends on the execution plan and on the sizes known now. Graph inputs live
-        from the first node to the end. Other tensors live from the node that writes them to the
-        last node that reads them. Graph outputs, variables and unread tensors live to the end.
+        The decision depends on the execution plan and on the sizes known at present. Graph inputs
+        live from the first node to the end. Other tensors live from the node that writes them to
+        the last node that reads them. Graph outputs, variables and unread tensors live to the end.
 
         Raises:
             ArgumentError: a variable is absent.
@@ -139,7 +139,7 @@ class ArenaPlanner:
     ) -> Collection[int]:
         """Place the tensors of nodes *first* to *last*, and allocate the arenas' buffers.
 
-        Tensors that still fit in their block keep it.
+        Tensors that still fit in their blocks keep them.
 
         Args:
             first: plan position.
@@ -147,10 +147,10 @@ class ArenaPlanner:
             limit: maximal number of bytes of all buffers together; None means no limit.
 
         Returns:
-            The tensors whose address may have changed; all of them if a buffer moved.
+            The tensors whose address may have changed; all tensors if a buffer moved.
 
         Raises:
-            MemoryError: more than *limit* bytes are needed, or there is not that much memory.
+            MemoryError: more than *limit* bytes are needed, or there is not enough memory.
         """
         graph = self._graph
         self._admit_temporaries(first, last)
@@ -164,9 +164,9 @@ class ArenaPlanner:
 
     @property
     def roots(self) -> Mapping[int, int]:
-        """For each tensor that shares memory, the tensor (root) whose memory it should use.
+        """For each tensor that shares memory, the root tensor, whose memory it should use.
 
-        A tensor may have been placed elsewhere since; :meth:`shared_root` checks that.
+        A tensor may have got another place later; :meth:`shared_root` checks this.
         """
         return self._root
 
@@ -177,7 +177,7 @@ class ArenaPlanner:
         return root if root == tensor or kind_of(root) is kind_of(tensor) else tensor
 
     def address(self, tensor: int) -> tuple[NDArray[np.uint8], int, int] | None:
-        """Return a tensor's buffer, ``[bytes], uint8``, its offset there and its number of bytes.
+        """Return a tensor's buffer, ``[bytes], uint8``, the tensor's offset and number of bytes.
 
         The result is None for a tensor without memory: not placed yet, grown since, released,
         empty, or outside of the arenas.
@@ -197,8 +197,8 @@ class ArenaPlanner:
     def reset_allocations_after(self, node: int) -> list[int]:
         """Remove the blocks of tensors whose lifetime begins after *node*; return these tensors.
 
-        Called when a shape differs from the expected one while invoking. Persistent tensors keep
-        their blocks.
+        The method is called when a shape differs from the expected shape while invoking. Persistent
+        tensors keep their blocks.
         """
         reset = [
             tensor
@@ -227,11 +227,11 @@ class ArenaPlanner:
         return [*self._graph.variables, *_present(self._graph.inputs)]
 
     def _share_in_place(self, reads: LastReads, kept: Collection[int]) -> None:
-        """Let first outputs use the memory of inputs that their nodes may overwrite.
+        """Let first outputs of nodes use the memory of inputs that the nodes may overwrite.
 
         The input must have the same size, and no other node may read it, unless the node leaves the
         data unchanged. Graph inputs and outputs never share memory, nor do variables, whose values
-        outlive the input. *reads* has the last reads of memory; tensors in *kept* are not
+        outlive the input. *reads* has the last reads of each memory; tensors in *kept* are not
         overwritten.
         """
         graph, root_of, last = self._graph, self._root, reads.of_memory
@@ -330,7 +330,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort by rank: tensors that live for the whole plan, then by size, then by first use."""
+        """Sort tensors: those live during the whole plan first, then by size, then by first use."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:
@@ -340,7 +340,7 @@ class ArenaPlanner:
         return sorted(tensors, key=rank)
 
     def _unshared(self, sizes: Mapping[int, int]) -> list[int]:
-        """Return the tensors of *sizes* that need a block; end sharing that is no longer possible.
+        """Return the tensors of *sizes* that need a block; end sharing that is impossible now.
 
         A tensor uses the memory of its root while both have the same size.
         """

@@ -1,8 +1,8 @@
 """An arena plan as text, for logs and bug reports.
 
 Source:
-    DumpArenaInfo, tflite/simple_memory_arena_debug_dump.cc. The facts are the same; here a life
-    span never goes past the end of the plan.
+    DumpArenaInfo, tflite/simple_memory_arena_debug_dump.cc. The facts are the same, except that a
+    life span never exceeds the plan here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TOP = 5
 def arena_dump(planner: ArenaPlanner) -> str:
     """Return text about each arena of *planner* that contains tensors.
 
-    It lists all tensors with lifetime, size and offset; the largest tensors; the live tensors at
-    each node; and the five nodes with most live bytes. Utilization is the ratio of live bytes to
+    The text lists all tensors with lifetime, size and offset; the largest tensors; the live tensors
+    at each node; and the five nodes with most live bytes. Utilization is the ratio of live bytes to
     bytes of the plan.
 
     >>> from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Best-fit placement: the smallest gap that holds a block, between blocks live at the same time.
+"""Best-fit placement: the smallest gap that is large enough, between blocks live at the same time.
 
 TFLite scans all blocks for each new block. Here blocks are found by the nodes during which they
 live, so planning a chain of n nodes takes O(n log n). If thousands of blocks are live at once,
@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 NEVER = 2**31 - 1
-"""Last node of a block that lives to the end, for any number of nodes."""
+"""Last node of a block that is live to the end, for any number of nodes."""
 
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 
@@ -27,7 +27,7 @@ def align(offset: int, alignment: int) -> int:
 
 
 class BestFit:
-    """The blocks of an arena, searched for the smallest gap that holds a new block.
+    """The blocks of an arena, with a search for the smallest gap that is large enough.
 
     A block is bytes ``[offset, offset + size)`` during nodes ``[first, last]``. Blocks
     that are live at the same node do not overlap, and all offsets are aligned.
@@ -52,8 +52,8 @@ class BestFit:
         """Return the offset for a block of *size* bytes, live during nodes *first* to *last*.
 
         The offset is the aligned start of a gap, or else the end of all blocks. Gaps are compared
-        by size as in TFLite: a new gap is measured without the padding at its start, the best gap
-        so far with it.
+        by size as in TFLite: the size of a new gap is without the padding at its start, the size of
+        the best gap so far with the padding.
 
         Source:
             SimpleMemoryArena::Allocate, tflite/simple_memory_arena.cc.
@@ -79,7 +79,7 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return the parts of the sorted lists of blocks that hold all blocks used in a time span.
+        """Return the parts of the sorted lists that contain all blocks used in a time span.
 
         Args:
             first: first node of the span.
@@ -154,8 +154,8 @@ class _Crowd:
     def offset_if_solid(self, size: int, first: int, last: int) -> int | None:
         """Return the end of the blocks if every gap is smaller than *size* bytes, else None.
 
-        A gap is free at every node of ``[first, last]``, so no gap is larger than the free space at
-        the fullest of these nodes.
+        The bytes of a gap are free at every node of ``[first, last]``, so no gap is larger than the
+        free space at the fullest of these nodes.
         """
         nodes = self._nodes(first, last)
         top = int(self._top[nodes].max())

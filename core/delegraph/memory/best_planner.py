@@ -1,4 +1,4 @@
-"""Searches for the smallest memory plan, and computes lower bounds for every plan."""
+"""Searches for the smallest memory plan, with lower bounds for every plan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_CONFLICTS = 2_000_000  # largest number of conflicting pairs of tensors to
 
 @dataclass(frozen=True, slots=True)
 class BestPlan(OffsetsAssignment):
-    """A plan, with the number of bytes that every plan needs.
+    """A plan, with a number of bytes that every plan needs.
 
     Attributes:
         lower_bound: proven smallest number of bytes of any plan.
@@ -46,7 +46,7 @@ class BestPlan(OffsetsAssignment):
 
 
 _Search: TypeAlias = Callable[[Packing, int], BestPlan]
-"""Function from a packing and a sufficient number of bytes to a plan; a smaller plan has no use."""
+"""Function that returns a plan of a packing; plans need not be smaller than the given bytes."""
 
 
 def plan_best(
@@ -64,7 +64,7 @@ def plan_best(
             two.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
+        ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.
 
     >>> records = [TensorUsageRecord(100, 0, 1), TensorUsageRecord(80, 1, 2),
     ...            TensorUsageRecord(50, 2, 3)]
@@ -84,19 +84,19 @@ def plan_exactly(
 ) -> BestPlan:
     """Return the smallest possible plan, if the search through all plans ends in time.
 
-    Otherwise ``is_optimal`` is False: the plan is the best one found, and ``lower_bound`` is the
+    Otherwise ``is_optimal`` is False: the plan is the best plan found, and ``lower_bound`` is the
     bound that was proved. Dozens of tensors are usually solved; more tensors may take too long.
 
     Args:
         records: sizes in bytes.
         alignment: number of bytes of which offsets are multiples.
-        steps: placements of a tensor to try; ten thousand take about a second.
+        steps: number of placements of a tensor to try; ten thousand take about a second.
         seconds: time of the constraint solver, which continues the search if ``delegraph[exact]``
             is installed. The time holds for each group of tensors that has no task in common with
             other groups.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
+        ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.
 
     >>> records = [TensorUsageRecord(*record) for record in [(1, 0, 1), (2, 1, 2), (1, 2, 3)]]
     >>> plan_exactly(records).total_size
@@ -245,7 +245,7 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 
 
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
-    """Yield orders in which to place the tensors: by size, lifetime, both, and shared object.
+    """Yield orders for placing the tensors: by size, lifetime, both, and shared object.
 
     The last order places the tensors of each object of an objects plan in turn.
 

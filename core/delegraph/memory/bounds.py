@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
-    """Return the number of bytes in use at the busiest task: no plan can be smaller.
+    """Return the number of bytes in use at the busiest task, so that no plan can be smaller.
 
     With an alignment, tensors count with their padding. At each task, the largest padding is left
-    out, as the tensor at the end of a buffer needs none.
+    out, as the tensor at the end of a buffer needs no padding.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
+        ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.
 
     >>> lower_bound([TensorUsageRecord(100, 0, 1), TensorUsageRecord(80, 1, 2)])
     180
@@ -34,13 +34,13 @@ def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int
 def live_bytes(
     records: Sequence[TensorUsageRecord], alignment: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return tasks, and the number of bytes in use at each of them, both ``[n], int64``.
+    """Return tasks, and the number of bytes in use at each task, both ``[n], int64``.
 
     The tasks are those at which the use of a record begins; at other tasks, no more bytes are in
     use. Sizes are padded to *alignment* as for :func:`lower_bound`.
 
     Raises:
-        ArgumentError: as for :func:`lower_bound`.
+        ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.
     """
     packing = Packing(records, alignment)
     return packing.tasks, packing.live_bytes()

@@ -21,9 +21,9 @@ class OutOfSteps(Exception):
 class BranchAndBound:
     """A search through all plans in which no tensor can be moved to a lower offset.
 
-    Any plan can be turned into such a plan without growing. In order of offset, each tensor is at 0
-    or directly above an earlier tensor. So the search places tensors in that order, each at the
-    lowest offset above the tensors placed before.
+    Any plan can be changed to such a plan of the same size. In the order of offsets, each tensor is
+    at 0 or directly above an earlier tensor. So the search places tensors in this order, each at
+    the lowest offset above the tensors placed before.
 
     Args:
         packing: sizes and lifetimes of the tensors.
@@ -73,7 +73,7 @@ class BranchAndBound:
     def _search(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> bool:
-        """Place the *waiting* tensors at *level* or above; tensors at *level* come in rank order.
+        """Place the *waiting* tensors at *level* or above; tensors at *level* are placed by rank.
 
         Args:
             waiting: whether each tensor must still be placed, ``[n], bool``.

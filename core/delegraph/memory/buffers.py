@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUFFER_ALIGNMENT = 64
-"""Number of bytes of which a buffer's address is a multiple."""
+"""Alignment of a buffer's address in bytes."""
 
 
 def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:
     """Return ``[size], uint8``, uninitialised, at an address that is a multiple of *alignment*.
 
     Raises:
-        MemoryError: there is not that much memory.
+        MemoryError: there is not enough memory.
     """
     try:
         memory = np.empty(size + alignment - 1, np.uint8)

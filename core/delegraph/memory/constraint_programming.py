@@ -19,9 +19,10 @@ def solver_is_installed() -> bool:
 def solved(
     packing: Packing, offsets: Sequence[int], bound: int, seconds: float
 ) -> tuple[list[int], int]:
-    """Improve the plan *offsets*; return offsets in units, and the proven bound in bytes.
+    """Improve the plan *offsets*; return offsets in units of the alignment, and a proven bound.
 
     Each tensor is a rectangle with a fixed time and a variable offset; rectangles must not overlap.
+    The bound is in bytes.
 
     Args:
         packing: sizes and lifetimes of the tensors.

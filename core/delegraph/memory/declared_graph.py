@@ -10,7 +10,7 @@ from delegraph.memory.arena_planner import PlanNode, TensorKind
 
 
 class DeclaredGraph:
-    """A subgraph as the planner reads it, before nodes are prepared, with declared shapes.
+    """A subgraph for the planner, with declared shapes, before nodes are prepared.
 
     Unknown dimensions count as 1. A running subgraph may need other memory: delegates replace
     nodes, inputs are resized, and nodes request temporary tensors.
@@ -42,7 +42,7 @@ class DeclaredGraph:
         return 0 if tensor.type in OBJECT_TYPES else byte_size(tensor.type, tensor.shape)
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return the owner of the memory of tensor *index*."""
+        """Return the owner of tensor *index*'s memory."""
         tensor = self._tensors[index]
         if tensor.data is not None or tensor.external_buffer or tensor.type in OBJECT_TYPES:
             return TensorKind.OTHER

@@ -12,9 +12,9 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
     """Improve a plan by hill climbing; return offsets of a plan that is not larger.
 
     An order defines a plan: each tensor is placed in turn at its lowest free offset. Each round
-    moves one tensor forward in the order. It is one of the tensors at the end of the buffer or
-    below them, since only these can make the plan smaller. A plan no larger than the previous one
-    is kept. Random choices are seeded: the result depends only on the arguments.
+    moves one tensor forward in the order: a tensor at the end of the buffer or below such a tensor,
+    since only these can make the plan smaller. A plan that is not larger than the previous plan is
+    kept. Random choices are seeded: the result depends only on the arguments.
 
     Args:
         packing: sizes and lifetimes of the tensors.
@@ -46,8 +46,8 @@ def _critical(
 ) -> list[int]:
     """Return the tensors that determine the size of the plan.
 
-    These are the tensors at the end of the buffer, and those directly below them, down to the
-    start.
+    These are the tensors at the end of the buffer, the tensors directly below them, and so on down
+    to the start.
 
     Args:
         packing: sizes and lifetimes of the tensors.
@@ -73,8 +73,8 @@ def _moved_ahead(
 ) -> list[int]:
     """Return *order* with the tensor *record* moved forward.
 
-    It comes directly before a random tensor that is in use at the same time and preceded it. If
-    there is none, its new position is random.
+    Its new position is directly before a random tensor that preceded it and is in use at the same
+    time. If there is no such tensor, the new position is random.
 
     Args:
         order: the tensors in the order in which they are placed.

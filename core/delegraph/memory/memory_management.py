@@ -1,4 +1,4 @@
-"""Memory strategies of TFLite's GPU delegate, behind functions that choose one by name.
+"""Memory strategies of TFLite's GPU delegate, with functions that select one by name.
 
 Source:
     tflite/delegates/gpu/common/memory_management.{h,cc}.
@@ -41,7 +41,7 @@ class MemoryStrategy(Enum):
         EQUALITY: a tensor reuses a free object of exactly its size.
         GREEDY_IN_ORDER: a tensor reuses the free object closest in size, which may grow.
         GREEDY_BY_BREADTH: like GREEDY_IN_ORDER, but tasks that use most memory come first.
-        GREEDY_BY_SIZE: the largest tensors come first; with offsets, each gets the smallest gap.
+        GREEDY_BY_SIZE: the largest tensors come first; as offsets, each gets the smallest gap.
         GREEDY_BEST: the smaller result of GREEDY_BY_BREADTH and GREEDY_BY_SIZE, as objects.
         MINCOSTFLOW: a minimum-cost flow decides which tensor reuses which object.
     """
@@ -82,8 +82,9 @@ def assign_objects_to_tensors(
             GREEDY_IN_ORDER with sizes in bytes uses it.
 
     Raises:
-        ArgumentError: a record has a negative size or ends before it begins. Sizes are of different
-            kinds or not the strategy's. Or the order of the records makes the strategy overlap.
+        ArgumentError: a record has a negative size or ends before it begins. Or sizes are of
+            different kinds, or of a kind that the strategy does not support. Or tensors overlap
+            because the records are not in order.
 
     >>> records = [TensorUsageRecord(16, 0, 1), TensorUsageRecord(8, 1, 2),
     ...            TensorUsageRecord(64, 2, 3)]
@@ -137,7 +138,8 @@ def assign_offsets_to_tensors(
         reallocation_graph: see :func:`assign_objects_to_tensors`.
 
     Raises:
-        ArgumentError: a size is not in bytes, the alignment is below 1, or as for objects.
+        ArgumentError: a size is not in bytes, the alignment is below 1, or as in
+            :func:`assign_objects_to_tensors`.
 
     >>> records = [TensorUsageRecord(10, 0, 1), TensorUsageRecord(6, 1, 2),
     ...            TensorUsageRecord(8, 2, 3)]
@@ -153,7 +155,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return tensors' offsets if the objects of *assignment* lie one after another, without gaps.
+    """Return tensors' offsets for objects of *assignment* that follow each other without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.

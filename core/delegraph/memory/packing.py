@@ -1,4 +1,4 @@
-"""The packing problem that planners solve: rectangles in time and memory must not overlap."""
+"""The packing problem of planners: rectangles in time and memory must not overlap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Packing:
-    """Sizes and times of use of tensors, for planners; those in use at once must not overlap.
+    """Sizes and times of use of tensors, for planners; tensors in use at once must not overlap.
 
     Attributes:
         alignment: number of bytes of a unit.
@@ -26,7 +26,7 @@ class Packing:
         ends: index in ``tasks`` after each record's last task, ``[n], int64``.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense; or the alignment is below 1.
+        ArgumentError: a record is not in bytes or is invalid, or the alignment is below 1.
     """
 
     def __init__(self, records: Sequence[TensorUsageRecord], alignment: int) -> None:
@@ -60,8 +60,8 @@ class Packing:
     def live_bytes(self) -> NDArray[np.int64]:
         """Return the bytes that every plan needs at each of ``tasks``, ``[tasks], int64``.
 
-        These are the sizes in use with their padding, except for the largest padding of them: the
-        tensor at the end of a buffer needs none.
+        This is the sum of the sizes in use with their padding, but without the largest padding: the
+        tensor at the end of a buffer needs no padding.
         """
         padded = self.units * self.alignment
         changes = np.zeros(len(self.tasks) + 1, np.int64)
@@ -74,7 +74,7 @@ class Packing:
         """Return the largest padding in use at each of ``tasks``, in bytes, ``[tasks], int64``.
 
         Each record's tasks are covered by two overlapping spans, whose length is a power of two.
-        Maxima of spans are then passed down to spans of half the length.
+        The maximum of each span is then used for both spans of half the length.
         """
         padding = self.units * self.alignment - self.sizes
         count = len(self.tasks)

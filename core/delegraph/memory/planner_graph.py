@@ -1,4 +1,4 @@
-"""The interface through which the arena planner reads a subgraph, and its reads in order."""
+"""The interface by which the arena planner reads a subgraph, and the subgraph's last reads."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class PlanNode:
     Attributes:
         inputs: tensor indices; -1 for an absent input.
         outputs: tensor indices; -1 for an absent output.
-        temporaries: indices of tensors that only this node uses; may be set until memory is
+        temporaries: indices of tensors that only this node uses; these may be set until memory is
             assigned.
-        inplace: which inputs may share memory with output 0: bits 4, 8 and 16 for inputs 0, 1 and
-            2, and bit 1 if the node leaves the data unchanged.
+        inplace: bits for the inputs that may share memory with output 0: 4, 8 and 16 for inputs 0,
+            1 and 2, and 1 if the node leaves the data unchanged.
         held: indices of tensors that earlier, asynchronous nodes may still read while this node
             runs.
     """
@@ -43,7 +43,7 @@ class PlanNode:
 
 
 class PlannerGraph(Protocol):
-    """A subgraph as the planner reads it; it is read at each planning, since shapes change."""
+    """Interface of a subgraph for the planner, which reads it at each planning."""
 
     @property
     def nodes(self) -> Sequence[PlanNode]:
@@ -66,7 +66,7 @@ class PlannerGraph(Protocol):
         """Number of tensors; may grow, never shrinks."""
 
     def tensor_bytes(self, index: int) -> int:
-        """Return the number of bytes that tensor *index* needs now."""
+        """Return the number of bytes that tensor *index* needs at present."""
 
     def tensor_kind(self, index: int) -> TensorKind:
         """Return the present owner of a tensor's memory: one of the two arenas, or another."""
@@ -76,8 +76,8 @@ class LastReads:
     """Tracks the last read of shared memory, to decide whether a node may overwrite an input.
 
     Args:
-        nodes: nodes of the plan, in execution order; while one runs, earlier asynchronous nodes may
-            read the tensors in its ``held``.
+        nodes: nodes of the plan, in execution order; while a node runs, earlier asynchronous nodes
+            may read the tensors in its ``held``.
         num_tensors: number of tensors of the graph.
 
     Attributes:
@@ -100,11 +100,11 @@ class LastReads:
     def forbid(self, position: int, tensor: int, root_of: Mapping[int, int]) -> bool:
         """Whether the node at *position* must not overwrite the memory of *tensor*.
 
-        It must not if later nodes, or other inputs of this node, read the memory.
+        The result is True if later nodes, or other inputs of this node, read the memory.
 
         Args:
             position: plan position of the node.
-            tensor: one of its inputs.
+            tensor: an input of the node.
             root_of: mapping from a tensor that shares memory to the tensor (root) that used it
                 first.
         """

@@ -34,9 +34,9 @@ def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[
 def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return, for each tensor, the tensors that can share its memory in any task order.
 
-    A tensor's memory is free once all tensors computed directly from it exist. So it can be reused
-    by tensors that depend, directly or not, on each of these. The result lists each such pair for
-    both tensors.
+    A tensor's memory is free once all tensors computed directly from it exist. So the memory can be
+    reused by tensors that depend, directly or not, on each of these tensors. The result lists each
+    pair for both of its tensors.
 
     Args:
         dependencies: for each tensor, the tensors that are computed from it; see
@@ -64,7 +64,7 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
 def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
     """Return the tensors that are computed from *start*, directly or through others.
 
-    *dependencies* lists, for each tensor, those that are computed from it.
+    *dependencies* lists, for each tensor, the tensors that are computed from it.
     """
     seen = {start}
     queue = deque(seen)

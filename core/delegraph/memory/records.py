@@ -1,4 +1,4 @@
-"""Inputs and results of planners: when tensors are in use, and where they are placed."""
+"""Inputs and results of planners: sizes and times of use of tensors, and their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.errors import ArgumentError
 from delegraph.lazy_dataclass import dataclass
 
 Size: TypeAlias = int | tuple[int, ...]
-"""Size of a buffer: bytes, or two, three or four (batch, height, width, channels) dimensions."""
+"""Size of a buffer: bytes, or the dimensions of a texture (two or three) or tensor (four)."""
 
 
 class TensorUsageRecord(NamedTuple):

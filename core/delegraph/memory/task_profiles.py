@@ -21,7 +21,7 @@ class TensorUsageWithIndex(NamedTuple):
 
 
 TaskProfile: TypeAlias = list[TensorUsageWithIndex]
-"""Tensors in use at a task, the largest first; among equals, the lower index first."""
+"""Tensors in use at a task, the largest first; of equal tensors, the lower index first."""
 
 
 def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskProfile]:
@@ -33,7 +33,7 @@ def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskPr
         CalculateTaskProfiles, tflite/delegates/gpu/common/memory_management/internal.cc.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense.
+        ArgumentError: a record is not in bytes or is invalid.
 
     >>> a, b = TensorUsageRecord(8, 0, 1), TensorUsageRecord(16, 1, 2)
     >>> [[usage.idx for usage in profile] for profile in calculate_task_profiles([a, b])]
@@ -57,7 +57,7 @@ def calculate_positional_maximums(records: Sequence[TensorUsageRecord]) -> list[
         CalculatePositionalMaximums, tflite/delegates/gpu/common/memory_management/internal.cc.
 
     Raises:
-        ArgumentError: a record is not in bytes, or makes no sense.
+        ArgumentError: a record is not in bytes or is invalid.
 
     >>> records = [(8, 0, 1), (16, 1, 2), (12, 3, 3), (2, 3, 3)]
     >>> calculate_positional_maximums([TensorUsageRecord(*record) for record in records])
@@ -78,15 +78,15 @@ def positional_maximums(records: Sequence[ByteRecord]) -> NDArray[np.int64]:
 
 
 def num_tasks(records: Sequence[ByteRecord]) -> int:
-    """Return the number of tasks up to the last one in which a tensor of *records* is in use."""
+    """Return the number of tasks up to the last task in which a tensor is in use."""
     return max((last_task for _, _, last_task in records), default=-1) + 1
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
     """Yield the sizes of the tensors in use at a task, descending, for some of the tasks.
 
-    Only tasks after which a tensor is no longer used count. The tensors in use at any other task
-    are all in use at one of these tasks.
+    Each of these tasks is the latest first use of a tensor before some tensor's last use. The
+    tensors in use at any other task are all in use at one of these tasks.
 
     Args:
         records: sizes and times of use of the tensors.

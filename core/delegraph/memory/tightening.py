@@ -12,13 +12,13 @@ _EFFORT = 20_000  # number of placements, some hundredths of a second
 
 
 def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] | None:
-    """Return the blocks with the offsets of a smaller plan; None if not needed or not found.
+    """Return the blocks with offsets of a smaller plan; None if not needed or not found.
 
     A plan that exceeds the bytes in use at the busiest node by at most one percent needs no change.
     For other plans there is a short search.
 
     Args:
-        blocks: all blocks of a plan, without empty ones.
+        blocks: all blocks of a plan, except empty blocks.
         alignment: number of bytes of which every offset is a multiple.
 
     >>> blocks = [Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 128, 128),

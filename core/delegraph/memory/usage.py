@@ -1,4 +1,4 @@
-"""Converts a graph's tensor lifetimes to the usage records that planners take."""
+"""Converts the lifetimes of a graph's tensors to usage records, for planners."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def usage_records(
     """Return usage records of all tensors in the shared arena, and the tensors' indices.
 
     A tensor is in use from the node that writes it, or the first node for a graph input. Its use
-    ends at the last node that reads it, or the last node of the plan for a graph output. It ends
-    later if an asynchronous node may still read the tensor. Constants, variables, strings and empty
-    tensors are omitted. Records are sorted by first task, as strategies require.
+    ends at the last node that reads it, or the last node of the plan for a graph output. The use
+    ends later if an asynchronous node may still read the tensor. Constants, variables, strings and
+    empty tensors are omitted. Records are sorted by first task, as strategies require.
 
     Args:
         graph: subgraph of an interpreter, with delegates applied, or a declared subgraph.

@@ -16,10 +16,10 @@ from delegraph.memory.records import (
 
 
 class Violation(NamedTuple):
-    """One fault of a plan: the records at fault and the problem.
+    """One fault of a plan: the records that it concerns, and the problem.
 
     Attributes:
-        records: positions of the one or two records at fault.
+        records: positions of the one or two records that the fault concerns.
         problem: text that describes the fault with its numbers.
     """
 
@@ -39,7 +39,7 @@ def verify_plan(
     every dimension.
 
     Raises:
-        ArgumentError: a plan of offsets for records that are not in bytes, or make no sense.
+        ArgumentError: *plan* has offsets, but records are not in bytes or are invalid.
 
     >>> records = [TensorUsageRecord(8, 0, 1), TensorUsageRecord(8, 1, 2)]
     >>> verify_plan(records, OffsetsAssignment([0, 8], 16))

@@ -1,7 +1,7 @@
-"""Working memory (scratch) that the nodes of a subgraph use in turn.
+"""Working memory (scratch) that the nodes of a subgraph use one after the other.
 
-Temporaries of a node live only while it runs, so all nodes share one buffer. The buffer is as large
-as the largest need of a node. An asynchronous node has separate memory.
+A node's working memory is used only while the node runs, so all nodes share one buffer. The buffer
+is as large as the largest need of a node. An asynchronous node has separate memory.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Block:
 
     Attributes:
         data: the array, of the requested shape and dtype. Each :meth:`Workspace.commit` sets
-            another array. Before the first, it is separate memory, for nodes that run while they
-            are prepared.
+            another array. Before the first call, the array is separate memory, for nodes that run
+            while they are prepared.
     """
 
     __slots__ = ("__weakref__", "_data", "dtype", "offset", "shape")
@@ -88,7 +88,7 @@ class Workspace:
         return max(self._needed, self.size) + sum(block.end for block in self._own)
 
     def begin_node(self) -> None:
-        """Start the reservations of the next node, which may reuse the memory of earlier nodes."""
+        """Begin the reservations of the next node, which may reuse the memory of earlier nodes."""
         self._cursor = 0
         self._needed_before = self._needed
         self._first_new = len(self._new)
@@ -112,10 +112,10 @@ class Workspace:
         """Give memory to the blocks reserved since the last commit.
 
         Blocks of different nodes share the buffer; blocks kept apart get a buffer each. If the
-        buffer is too small, a larger one replaces it, also for its earlier blocks.
+        buffer is too small, a larger buffer replaces it, also for earlier blocks.
 
         Raises:
-            MemoryError: the buffer cannot be had.
+            MemoryError: there is not enough memory.
         """
         if self._needed > len(self._buffer):
             self._buffer = aligned_buffer(self._needed)
@@ -130,7 +130,7 @@ class Workspace:
         self._new.clear()
 
     def release(self) -> None:
-        """Free the buffer and forget all blocks."""
+        """Free the buffer, and remove all blocks."""
         self._needed = 0
         self._buffer = np.empty(0, np.uint8)
         self._bound.clear()

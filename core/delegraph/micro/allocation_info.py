@@ -39,10 +39,10 @@ class AllocationInfo:
 
     Attributes:
         size: size in bytes.
-        first_use: number of the first step that writes it; -1 if no step does.
-        last_use: number of the last step that uses it; -1 if no step does.
-        offline_offset: offset that the model file gives it; -1 if the planner chooses.
-        needs_allocating: whether it needs memory in the head.
+        first_use: number of the first step that writes the buffer; -1 if no step does.
+        last_use: number of the last step that uses the buffer; -1 if no step does.
+        offline_offset: offset of the buffer in the model file; -1 if the planner chooses it.
+        needs_allocating: whether the buffer needs memory in the head.
     """
 
     size: int
@@ -68,9 +68,9 @@ def allocation_infos(
 ) -> list[AllocationInfo]:
     """Return the infos of all tensors, subgraph by subgraph, then of the scratch buffers.
 
-    Steps are counted over a whole run of subgraph 0. Each operator is a step, and so is each call
-    of another subgraph: by IF, WHILE and CALL_ONCE as in TFLM, and by operators that TFLM lacks.
-    Tensors that no step uses keep -1.
+    Steps are counted over a whole run of subgraph 0. Each operator is a step. So is each call of
+    another subgraph, by IF, WHILE and CALL_ONCE as in TFLM, and by operators that TFLM lacks.
+    Tensors that no step uses have -1 as uses.
 
     Args:
         model: the model.
@@ -114,7 +114,7 @@ class _Builder:
         return [self.infos[first + i] for i in indices if i >= 0]
 
     def walk(self, index: int, step: int) -> int:
-        """Record in which steps the tensors of subgraph *index* are written and read.
+        """Record the steps in which the tensors of subgraph *index* are written and read.
 
         A step is the run of one operator; operators of called subgraphs count, too.
 

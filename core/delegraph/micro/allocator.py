@@ -51,7 +51,7 @@ _OPTION_ALIGNMENT = 4  # alignment of structures of integers, floats and enums
 
 
 class Kept(Enum):
-    """Purpose of memory that stays in use with the model, named as in TFLM's report."""
+    """Purpose of memory that a model uses as long as it exists, named as in TFLM's report."""
 
     EVAL_TENSORS = ("TfLiteEvalTensor data", "allocations")
     TENSORS = ("Persistent TfLiteTensor data", "tensors")
@@ -65,7 +65,7 @@ class Kept(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelMemory:
-    """Positions of a model's values in the caller's buffer.
+    """Memory of a model's tensors and scratch buffers in the caller's buffer.
 
     Attributes:
         tensors: memory of each tensor by subgraph and index, ``[bytes], uint8``; None for tensors
@@ -82,8 +82,8 @@ class ModelMemory:
 class MicroAllocator:
     """Allocates one or several models in one arena or in two arenas.
 
-    Several models share the head, which is as large as the largest plan. The tail holds the
-    persistent memory of all of them. Create an allocator by :meth:`create` or :meth:`create_split`.
+    Several models share the head, which is as large as the largest plan. The tail has the
+    persistent memory of all models. Create an allocator by :meth:`create` or :meth:`create_split`.
 
     Attributes:
         target: sizes of the structures that a device would keep in the arena. This memory is
@@ -188,7 +188,7 @@ class MicroAllocator:
         """Reserve the structures of *model*, and memory for the first node's scratch requests.
 
         Raises:
-            StateError: another model was started and is not finished.
+            StateError: the allocation of another model has begun and is not finished.
             ArenaTooSmallError: the arena is too small.
         """
         if self._is_allocating:
@@ -212,10 +212,10 @@ class MicroAllocator:
             self.keep(Kept.NODES, target.node_and_registration * nodes, target.pointer, nodes)
 
     def finish_model_allocation(self, model: Model) -> ModelMemory:
-        """Plan the head, and return the memory of every value.
+        """Plan the head, and return the memory of all tensors and scratch buffers.
 
         Raises:
-            StateError: no model was started, or temporary memory is in use.
+            StateError: no model's allocation has begun, or temporary memory is in use.
             ArenaTooSmallError: the arena is too small.
             MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
         """
@@ -368,7 +368,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of *size* aligned, persistent bytes for *count* items, *what* each."""
+        """Return the address of *size* aligned persistent bytes for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""A subgraph of a micro interpreter as control-flow operators see it."""
+"""A called subgraph of a micro interpreter, in the form that control-flow operators use."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class MicroCallee:
 
     All subgraphs share the head of the arena. So a subgraph's inputs are overwritten while it runs,
     and its outputs when the next subgraph runs. TFLM passes values from call to call in the calling
-    node's outputs. Delegraph's kernels read the called subgraph. So it has copies of its inputs and
-    outputs outside the arena (stand-ins), created before the first run.
+    node's outputs. Delegraph's kernels read the called subgraph's tensors instead. So the subgraph
+    has copies of its inputs and outputs outside the arena (stand-ins), created before the first
+    run.
 
     Args:
         spec: the subgraph, as declared.

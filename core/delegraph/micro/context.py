@@ -33,14 +33,14 @@ KernelScratch = Literal["outside", "arena"]
 
 
 class CalledSubgraph(Protocol):
-    """The functions of a subgraph that a calling node uses; ``MicroSubgraph`` has them."""
+    """The functions of a subgraph that a calling node uses; ``MicroSubgraph`` has these."""
 
     @property
     def callee(self) -> CallableSubgraph:
-        """The subgraph as control-flow operators see it, available after prepare."""
+        """The subgraph in the form that control-flow operators use, available after prepare."""
 
     def prepare(self, layout: Layout) -> None:
-        """Prepare the nodes, unless they are prepared; *layout* makes their allocations."""
+        """Prepare the nodes, unless they are prepared; *layout* reserves memory in the arena."""
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class MicroRun:
         model: the model.
         allocator: allocator of the arena.
         numerics: whether kernels round like the official builtin or reference ones.
-        kernel_scratch: whether the working memory of Delegraph's kernels is in the arena.
-        cancellation: state of requests to stop the running call.
+        kernel_scratch: place of the working memory of Delegraph's kernels.
+        cancellation: stop request for the running call.
         stage: present stage of the interpreter.
         resources: resource variables and hash tables.
         subgraphs: all subgraphs in the model's order.
@@ -137,7 +137,7 @@ class MicroContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Numerics of the kernels: the roundings of the official builtin or reference kernels."""
+        """The official kernels, builtin or reference, whose rounding the kernels reproduce."""
         return self._run.numerics
 
     @property
@@ -154,8 +154,8 @@ class MicroContext(ModelContext):
         """Check that *shape* is the declared shape of *tensor*; no tensor can be resized.
 
         Raises:
-            OperatorError: *shape* does not have as many elements as declared; while invoking, any
-                other shape.
+            OperatorError: *shape* has another number of elements than declared or, while invoking,
+                is another shape.
         """
         dims = tuple(int(dim) for dim in shape)
         if dims == tensor.shape and tensor.data is not None:
@@ -173,7 +173,7 @@ class MicroContext(ModelContext):
         """Do nothing: the declared shape of *tensor* holds, and is checked during invoke."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory for one of Delegraph's kernels; only while preparing."""
+        """Reserve working memory for one of Delegraph's kernels; allowed only while preparing."""
         self._run.stage.require("scratch", MicroState.PREPARE)
         if self._run.kernel_scratch == "outside":
             return self._run.workspace.reserve(shape, dtype)
@@ -207,7 +207,7 @@ class MicroContext(ModelContext):
     def request_scratch_buffer_in_arena(self, size: int) -> int:
         """Reserve *size* bytes as a scratch buffer of the node; return its number.
 
-        Allowed only while preparing.
+        The call is allowed only while preparing.
 
         Raises:
             StateError: the interpreter is in another state.
@@ -223,7 +223,7 @@ class MicroContext(ModelContext):
     def get_scratch_buffer(self, number: int) -> NDArray[np.uint8]:
         """Return scratch buffer *number*, ``[bytes], uint8``, during invoke.
 
-        The content is undefined.
+        The content of the buffer is undefined.
 
         Raises:
             StateError: the interpreter is in another state.
@@ -238,7 +238,7 @@ class MicroContext(ModelContext):
     def allocate_temp_buffer(self, size: int, alignment: int = 16) -> int:
         """Return the address of *size* aligned bytes that the node may use while it is prepared.
 
-        Allowed only while preparing.
+        The call is allowed only while preparing.
 
         Raises:
             StateError: the interpreter is in another state.
@@ -275,7 +275,7 @@ class MicroContext(ModelContext):
         return TempTensor(spec, self._run.allocator.allocate_temp_tensor(spec))
 
     def deallocate_temp_tensor(self, tensor: TempTensor) -> None:
-        """Free a temporary tensor; every node must do so."""
+        """Free a temporary tensor; every node must free its temporary tensors."""
         self._run.allocator.deallocate_temp_tensor(tensor.addresses)
 
     @property

@@ -19,7 +19,7 @@ _UNKNOWN_KERNEL_SPREAD = 64  # uncertainty of an unknown kernel's memory, in byt
 
 @dataclass(frozen=True, slots=True)
 class ArenaEstimate:
-    """Number of arena bytes that a model needs on a device, with the parts.
+    """Arena bytes that a model needs on a device: the total, and its parts.
 
     Attributes:
         total_bytes: size of the smallest sufficient arena, a multiple of 16; the sum of head,

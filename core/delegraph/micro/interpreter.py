@@ -35,10 +35,10 @@ from delegraph.runtime.op_resolver import OpResolver
 class MicroInterpreter:
     """Runs a model in memory that the caller provides.
 
-    Every tensor is in that memory, at the offset that TFLM's planner chooses. Memory for TFLM's own
-    structures is reserved there as well. The kernels are Delegraph's. Their working memory, which
-    TFLM's kernels do not need, is outside the arena by default. So the arena has the same size as
-    on a device.
+    Every tensor is in that memory, the arena, at the offset that TFLM's planner chooses. Memory for
+    TFLM's own structures is reserved there as well. The kernels are Delegraph's own. Their working
+    memory, which TFLM's kernels do not need, is outside the arena by default. So the arena has the
+    same size as on a device.
 
     Args:
         model: path of a model file, its content, or a loaded model.
@@ -58,7 +58,7 @@ class MicroInterpreter:
 
     Raises:
         ArgumentError: a limit is invalid.
-        MalformedModelError: the model is damaged, or beyond a limit.
+        MalformedModelError: the model is damaged or exceeds a limit.
         UnsupportedModelError: an operator has no kernel.
         ArenaTooSmallError: the arena is too small for the allocator.
 
@@ -204,7 +204,7 @@ class MicroInterpreter:
         )
 
     def reset_variables(self) -> None:
-        """Reset variables to zero, INT8 ones to their zero point, and clear all resources."""
+        """Set variables to zero, INT8 variables to their zero point, and clear all resources."""
         self._run.resources.clear()
         for subgraph in self._subgraphs:
             subgraph.reset_variables()

@@ -2,9 +2,9 @@
 
 Parameters are the operator's options as a C structure; operator data is the structure that the
 kernel computes in prepare and keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data
-and need more scratch memory; they are not listed here. Exact sizes, counted from the declarations:
-convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC, CONCATENATION, reductions
-and (de)quantization. Sizes of other operators are close, and small.
+and need more scratch memory; they are not listed here. Sizes are exact, counted from the
+declarations, for convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC,
+CONCATENATION, reductions and (de)quantization. Sizes of other operators are approximate, and small.
 
 Source:
     Structures TfLite*Params of tflite/core/c/builtin_op_data.h and OpData* of
@@ -25,7 +25,7 @@ from delegraph.operators.lstm_node import LstmInput
 from delegraph.schema.enums import TensorType
 
 UNKNOWN_KERNEL_BYTES = 64
-"""Assumed number of bytes that an unlisted operator stores; listed ones mostly store 0 to 128."""
+"""Assumed number of bytes that an unlisted operator stores; most listed ones store 0 to 128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,11 @@ class KernelMemory:
     """Arena memory of the kernel of one operator.
 
     Attributes:
-        parameters: number of bytes of its options' structure; 0 without options.
+        parameters: number of bytes of the structure of its options; 0 if it has none.
         persistent: number of bytes of each persistent buffer.
         scratch: number of bytes of each scratch buffer.
-        temp_tensors: indices of tensors that it allocates as temporary tensors while preparing.
+        temp_tensors: indices of tensors that the kernel allocates as temporary tensors while
+            preparing.
         is_known: whether its kernel is listed in this module.
     """
 
@@ -53,8 +54,8 @@ class _Layout:
 
     Attributes:
         parameters: bytes of the structure of its options.
-        data: bytes of its operator data with 32-bit pointers; 0 without data.
-        data_64: bytes of its operator data with 64-bit pointers, if they differ.
+        data: bytes of its operator data with 32-bit pointers; 0 if it has none.
+        data_64: bytes of its operator data with 64-bit pointers, if different.
         passes: number of times that the kernel's Prepare fetches its tensors.
     """
 

@@ -16,7 +16,7 @@ class Layout:
     Args:
         model: the model.
         allocator: allocator of the arena.
-        reserve_scratch: whether to reserve the scratch memory of TFLM's kernels, which other
+        reserve_scratch: whether to reserve the scratch memory of TFLM's kernels, which Delegraph's
             kernels do not use.
     """
 

@@ -1,4 +1,4 @@
-"""Offline memory plans: tensor offsets for TFLM that a model file contains.
+"""Offline memory plans: offsets of tensors in TFLM's arena, stored in a model file.
 
 Source:
     AllocationInfoBuilder::GetOfflinePlannedOffsets, tflite-micro/micro/micro_allocation_info.cc.
@@ -33,7 +33,7 @@ def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> byte
 
 
 def offline_plan(model: Model) -> list[int] | None:
-    """Return the offsets of all tensors of all subgraphs in *model*; None without a plan.
+    """Return the offsets of all tensors of all subgraphs; None if *model* has no offline plan.
 
     Raises:
         MalformedModelError: the number of offsets differs from the number of tensors.

@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 from delegraph.errors import ArgumentError, StateError
 
 ONLINE = -1
-"""Value for the offset of a buffer that means that the planner chooses it."""
+"""Value of a buffer's fixed offset which means that the planner chooses the offset."""
 
 BYTES_PER_BUFFER = 40
-"""Bytes of working memory that the greedy planner needs for each buffer."""
+"""Number of bytes of working memory that the greedy planner needs for each buffer."""
 
 _MOST_LINEAR_BUFFERS = 1024
 
@@ -28,8 +28,8 @@ class PlannedBuffer(NamedTuple):
 
     Attributes:
         size: size in bytes.
-        first_use: number of the first step that uses it.
-        last_use: number of the last step that uses it.
+        first_use: number of the first step that uses the buffer.
+        last_use: number of the last step that uses the buffer.
         offline_offset: fixed offset in bytes, or :data:`ONLINE` if the planner chooses.
     """
 
@@ -80,8 +80,8 @@ class MicroMemoryPlanner(Protocol):
 class GreedyMemoryPlanner:
     """Places buffers by size, largest first, each in the first gap that is large enough.
 
-    Buffers with a fixed offset are placed before the others, in their order and without checks. Of
-    buffers with equal size, the one added last is placed first.
+    Buffers with a fixed offset are placed before all others, in the order of addition and without
+    checks. Of buffers with equal size, the buffer added last is placed first.
 
     >>> planner = GreedyMemoryPlanner()
     >>> for size, first, last in ((100, 0, 1), (50, 1, 2), (80, 2, 3)):
@@ -115,7 +115,7 @@ class GreedyMemoryPlanner:
 
     @property
     def offsets(self) -> Sequence[int]:
-        """Offset of the first byte of each buffer, in the order of addition."""
+        """Offset in bytes of each buffer in the arena's head, in the order of addition."""
         if self._offsets is None:
             self._offsets = _first_fit(tuple(self._buffers))
         return self._offsets

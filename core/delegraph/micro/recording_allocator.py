@@ -21,7 +21,7 @@ class RecordedAllocation:
     Attributes:
         requested_bytes: requested bytes, without alignment.
         used_bytes: used bytes, with alignment.
-        count: number of tensors, structures or allocations; the report says which.
+        count: number of tensors, structures or allocations; the report names the items.
     """
 
     requested_bytes: int = 0

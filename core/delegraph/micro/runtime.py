@@ -49,11 +49,11 @@ from delegraph.micro.targets import TARGET_64
 from delegraph.operators.tensor import Tensor
 
 _TIMES_MODEL = 10
-"""Size of the arena divided by that of the model file, if no size is given."""
+"""Size of the arena as a multiple of the model file's size, if no size is given."""
 
 
 class InterpreterConfig(Enum):
-    """Choice between recording the allocations and preserving the values of all tensors.
+    """Whether the interpreter records its allocations or preserves the values of all tensors.
 
     Attributes:
         kAllocationRecording: the interpreter records the purpose of its arena's memory.
@@ -88,7 +88,7 @@ class Interpreter:
         MalformedModelError: the model is damaged.
         MicroRuntimeError: a registerer fails, the arena is too small, or an operator has no kernel
             or its kernel rejects a node.
-        TypeError: the arena size is no whole number from 0 on.
+        TypeError: the arena size is not an integer >= 0.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Interpreter:
 
         Raises:
             ArgumentError: the file does not exist.
-            ModelError: the bundle of ``FILE#SECTION`` does not have the model.
+            ModelError: the bundle of ``FILE#SECTION`` lacks the model.
         """
         if model_path is None or not os.path.isfile(split_address(os.fspath(model_path))[0]):
             raise ArgumentError(f"Invalid model file path: {model_path!r}")
@@ -312,7 +312,7 @@ def _copied(tensor: Tensor) -> Any:
 
 
 def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
-    """Check the array's type, rank and sizes against the tensor's, in this order.
+    """Check that the array's type, rank and sizes, in this order, are those of the tensor.
 
     *index* is the number of the input, for the error.
     """

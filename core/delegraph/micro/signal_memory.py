@@ -37,7 +37,7 @@ _PARAMETERS = {
     "SignalStacker": (36, 56),
     "SignalWindow": (8, 8),
 }
-"""Mapping from an operator to the bytes of its data with 32-bit and 64-bit pointers."""
+"""Mapping from an operator to the bytes of its data with 32-bit and with 64-bit pointers."""
 
 
 def signal_memory(
@@ -48,8 +48,8 @@ def signal_memory(
     *tensors* are its inputs and outputs. The result is None for operators that are not signal
     operators.
 
-    The data of all streams of an operator counts as one buffer. Both lists are empty for options
-    that the kernel rejects.
+    The data of all streams of an operator counts as one buffer. Both lists are empty if the kernel
+    would reject the options.
     """
     parameters = _PARAMETERS.get(operator.name)
     if parameters is None:

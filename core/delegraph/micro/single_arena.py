@@ -42,7 +42,7 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
-            StateError: there is temporary memory after it.
+            StateError: there is temporary memory after the buffer.
         """
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
@@ -50,15 +50,15 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
-            StateError: there is temporary memory after it, or *address* is not the buffer's.
+            StateError: there is temporary memory after the buffer, or *address* is wrong.
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
         """Set the size of the resizable buffer, which starts at *address*, to 0.
 
         Raises:
-            StateError: as for :meth:`resize_buffer`; also if the buffer is not at the start of the
-                arena.
+            StateError: there is temporary memory after the buffer, *address* is wrong, or the
+                buffer is not at the start of the arena.
         """
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
@@ -66,7 +66,7 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
-            StateError: there is temporary memory after it.
+            StateError: there is temporary memory after the buffer.
         """
 
     def allocate_temp(self, size: int, alignment: int) -> int:
@@ -81,7 +81,7 @@ class NonPersistentBufferAllocator(Protocol):
     def deallocate_temp(self, address: int) -> None:
         """Record that the temporary memory at *address* is unused.
 
-        :meth:`reset_temp_allocations` frees all such memory at once.
+        :meth:`reset_temp_allocations` frees all temporary memory at once.
         """
 
     def is_all_temp_deallocated(self) -> bool:
@@ -91,7 +91,7 @@ class NonPersistentBufferAllocator(Protocol):
         """Free all temporary memory.
 
         Raises:
-            StateError: a piece of it was not deallocated.
+            StateError: a temporary allocation was not deallocated.
         """
 
     def available_memory(self, alignment: int) -> int:
@@ -107,7 +107,7 @@ class NonPersistentBufferAllocator(Protocol):
 
 
 class TempCount:
-    """Counts the temporary allocations in use, with a checksum of their addresses."""
+    """Counts the temporary allocations in use, and adds up their addresses as a checksum."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -289,7 +289,7 @@ class HeadMemory:
         self._head.reset_temp()
 
     def available_memory(self, alignment: int) -> int:
-        """Return the number of free bytes; 0 where TFLM's unsigned result wraps."""
+        """Return the number of free bytes; 0 where TFLM's unsigned result overflows."""
         free = align_down(self._tail, alignment) - align(self._head.temp, alignment)
         return max(free, 0)
 
@@ -298,8 +298,8 @@ class SingleArenaBufferAllocator(HeadMemory):
     """Allocates addresses in one arena without touching its memory.
 
     Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
-    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer only,
-    so it can grow over temporary memory that is still in use.
+    followed by temporary memory. As in TFLM, the tail may grow up to the resizable buffer, so it
+    can overwrite temporary memory that is still in use.
 
     Args:
         size: size of the arena in bytes.

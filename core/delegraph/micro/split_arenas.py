@@ -60,8 +60,8 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
         """Allocate the only resizable buffer, of *size* bytes; return its address.
 
         Raises:
-            ArenaTooSmallError: the arena is smaller.
-            StateError: there is a buffer already, or temporary memory after it.
+            ArenaTooSmallError: the arena has fewer bytes.
+            StateError: there is a buffer already, or there is temporary memory.
         """
         if self._has_resizable_buffer:
             raise StateError("there is a resizable buffer; deallocate_resizable_buffer() first")

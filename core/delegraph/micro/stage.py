@@ -11,7 +11,7 @@ class MicroState(Enum):
     """Stages of an interpreter, in this order. Source: TFLM's InterpreterState.
 
     Attributes:
-        INIT: kernels initialise themselves; they may allocate persistent memory.
+        INIT: kernels' ``init`` is called; it may allocate persistent memory.
         PREPARE: kernels check their tensors; they may allocate persistent memory and request
             scratch buffers.
         MEMORY_PLANNING: tensors and scratch buffers get their offsets; no kernel runs.

@@ -28,7 +28,7 @@ class MicroSubgraph:
 
     Attributes:
         spec: the subgraph as the model declares it.
-        tensors: its tensors, by index.
+        tensors: tensors of the subgraph, by index.
         context: context of its kernels.
     """
 
@@ -58,12 +58,12 @@ class MicroSubgraph:
 
     @cached_property
     def callee(self) -> MicroCallee:
-        """The subgraph as control-flow operators see it, available after prepare."""
+        """The subgraph in the form that control-flow operators use, available after prepare."""
         return MicroCallee(self.spec, self.tensors, self.context.resize_tensor, self.invoke)
 
     @property
     def stand_in_bytes(self) -> int:
-        """Number of bytes of input and output copies outside the arena; 0 if it is never called."""
+        """Number of bytes of input and output copies outside the arena; 0 if never called."""
         return self.callee.bytes if "callee" in self.__dict__ else 0
 
     # -- allocation ------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ class MicroSubgraph:
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
         """Return *step*, extended to write outputs that were already computed in prepare.
 
-        Delegraph's kernels compute such values once, but in the arena other tensors may overwrite
-        them.
+        Delegraph's kernels compute these outputs once, but other tensors may overwrite them in the
+        arena.
         """
         outputs = [self.tensors[index] for index in node.outputs if index >= 0]
         known = [

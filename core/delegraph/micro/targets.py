@@ -20,7 +20,7 @@ class MicroTarget:
     The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as on devices.
 
     Attributes:
-        pointer: a pointer, and the alignment of structures with pointers.
+        pointer: a pointer; also the alignment of structures with pointers.
         eval_tensor: TfLiteEvalTensor, one for each tensor.
         tensor: TfLiteTensor, one for each graph input and output, and for temporary tensors while
             preparing.

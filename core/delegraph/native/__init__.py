@@ -1,4 +1,4 @@
-"""TFLite's C interface by ctypes: compiled delegates in Delegraph, Python delegates in LiteRT.
+"""TFLite's C interface in ctypes: compiled delegates for Delegraph, Python delegates for LiteRT.
 
 Open first: ``litert/delegate.py`` for Delegraph's delegates in the official interpreters,
 ``litert/compiled_model.py`` for the same delegates in the official ``CompiledModel``,

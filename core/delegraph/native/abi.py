@@ -51,13 +51,13 @@ class TfLiteStatus(IntEnum):
 
 
 NULL_BUFFER_HANDLE = -1
-"""Buffer handle of a tensor that has no buffer of a delegate."""
+"""Buffer handle of a tensor whose value no delegate's buffer has."""
 
 DELEGATE_CODE = 51
 """Builtin operator code of a delegate node."""
 
 AFFINE_QUANTIZATION = 1
-"""Value of ``TfLiteQuantization.type`` if the params are a :class:`TfLiteAffineQuantization`."""
+"""Value of ``TfLiteQuantization.type`` if ``params`` is a :class:`TfLiteAffineQuantization`."""
 
 
 # -- structs -----------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ CONTEXT_FUNCTIONS: dict[str, Signature] = {
 CALLED = {name: PYFUNCTYPE(*signature) for name, signature in CONTEXT_FUNCTIONS.items()}
 """Function types for calling a runtime's context functions.
 
-The GIL stays held, because these functions call Python back.
+The GIL is not released, because these functions call Python back.
 """
 
 
@@ -262,7 +262,7 @@ def callback(signature: Signature) -> Any:
 
 @cache
 def libc() -> ctypes.CDLL:
-    """Return the process's C library, whose ``malloc`` and ``free`` the runtime also uses."""
+    """Return the process's C library, whose ``malloc`` and ``free`` TFLite also uses."""
     library = ctypes.CDLL(None)
     library.malloc.restype, library.malloc.argtypes = c_void_p, [c_size_t]
     library.free.restype, library.free.argtypes = None, [c_void_p]

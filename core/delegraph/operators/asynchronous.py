@@ -1,4 +1,4 @@
-"""Evaluations that can be started now and awaited after other nodes have run."""
+"""Evaluations that can be started before other nodes run, and awaited afterwards."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Event(Protocol):
     def wait(self) -> object:
         """Wait until the work is done; return any value, or raise the work's error.
 
-        May be called more than once.
+        The method may be called more than once.
         """
 
 
 AnyEvent: TypeAlias = "Event | Future[Any]"
-"""What ``eval_async`` may return: an event to wait for."""
+"""Result of ``eval_async``: an event that marks the end of the work."""
 
 
 class _Done:
     """Event of work that was already done when it was started."""
 
     def wait(self) -> None:
-        """Return at once."""
+        """Return at once, since the work is done."""
 
 
 DONE = _Done()
@@ -59,7 +59,7 @@ class Started:
     """An evaluation that has been started.
 
     Args:
-        event: event that ends when the evaluation is done.
+        event: event that marks the end of the evaluation.
     """
 
     def __init__(self, event: AnyEvent) -> None:
@@ -107,12 +107,12 @@ class Started:
 class AsyncEval:
     """An :data:`~delegraph.operators.registration.Eval` that may also be started.
 
-    A ``Registration.prepare`` may return one. Hosts that run node by node call the object. Other
-    hosts may call ``start``, run nodes that do not need the result, and then call ``finish``. They
-    call it once after each ``start``, unless the invoke fails in between.
+    A ``Registration.prepare`` may return an object of this class. Hosts that run node by node call
+    the object. Other hosts may call ``start``, run nodes that do not need the result, and then call
+    ``finish``, once after each ``start`` unless the invoke fails in between.
 
     Attributes:
-        run: function that computes the outputs; calling the object calls it.
+        run: function that computes the outputs; calling the object calls this function.
         start: function that starts the computation.
         finish: function that waits until the computation is done, and raises its error.
     """

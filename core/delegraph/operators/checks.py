@@ -73,7 +73,7 @@ def require_same_type(a: Tensor, b: Tensor) -> None:
     """Check that the tensors *a* and *b* have the same element type.
 
     Raises:
-        OperatorError: they differ.
+        OperatorError: the types differ.
     """
     if a.type != b.type:
         raise OperatorError(
@@ -111,7 +111,7 @@ def require_rank(tensor: Tensor, rank: int) -> None:
     """Check that *tensor* has *rank* dimensions.
 
     Raises:
-        OperatorError: it has another number of dimensions.
+        OperatorError: *tensor* has another number of dimensions.
     """
     if len(tensor.shape) != rank:
         raise OperatorError(
@@ -148,8 +148,8 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
     """Check that no input of a node is a sparse constant, except the inputs *sparse_inputs*.
 
     Raises:
-        OperatorError: another input is sparse. It holds fewer values than its shape says, and
-            official kernels would read beyond them.
+        OperatorError: another input is sparse. It has fewer values than its shape, and official
+            kernels would read beyond these values.
     """
     tensors = context.tensors
     for position, index in enumerate(node.inputs):
@@ -165,11 +165,11 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
     """Set an output's type to *type_*, the type that the operator computes.
 
     Source:
-        ``output->type = ...`` in many a Prepare of tflite/kernels.
+        ``output->type = ...`` in many functions ``Prepare`` of tflite/kernels.
 
     Raises:
-        OperatorError: the operator computes strings or resources, and the output is declared as
-            numbers. LiteRT then writes into memory that it has planned for numbers, and crashes.
+        OperatorError: the operator computes strings or resources, but the output is declared as
+            numbers. Then LiteRT would write into memory planned for numbers, and crash.
     """
     if type_ in OBJECT_TYPES and output.type not in OBJECT_TYPES:
         raise OperatorError(f"output is {output.type.name}, expected {type_.name}")
@@ -193,7 +193,7 @@ def require_scales(*tensors: Tensor) -> None:
     """Check that each of *tensors* is quantized with a positive scale.
 
     Raises:
-        OperatorError: a tensor has no scale, several, or one that is not positive.
+        OperatorError: a tensor has no scale, several scales, or a scale that is not positive.
     """
     require_one_scale(*tensors)
     for tensor in tensors:

@@ -85,12 +85,12 @@ class CustomOp:
         return self.compute(*arrays, **keywords)
 
     def shape(self, function: ShapeFunction) -> ShapeFunction:
-        """Register the decorated function as the one that computes the outputs' shapes.
+        """Register the decorated function as the function that computes the outputs' shapes.
 
         The function is called when tensors are allocated, with the arguments of ``compute``, but
-        each array replaced by a :class:`TensorDescription`. It returns the output's shape, or a
-        sequence of shapes for several outputs. None in place of a shape means that the shape is
-        known only after ``compute``. Without a shape function, this holds for all outputs.
+        with a :class:`TensorDescription` in place of each array. It returns the output's shape, or
+        a sequence of shapes for several outputs. None in place of a shape means that the shape is
+        known only after ``compute``. Without a shape function, no output's shape is known earlier.
         """
         self._shape = function
         return function
@@ -122,7 +122,7 @@ class CustomOp:
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor],
     ) -> Sequence[Shape | None]:
-        """Set the shapes of *outputs* and return them; None means known only at invoke."""
+        """Set the shapes of *outputs* and return them; None means known only during invoke."""
         shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
@@ -145,10 +145,11 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
     are read-only, except variables, and must not be kept. The function may also have these keyword
     arguments:
 
-    - ``options``: the custom options. Annotated with a dataclass they are an instance of it,
-      annotated ``bytes`` the bytes in the file, otherwise
+    - ``options``: the custom options: an instance of the dataclass with which the argument is
+      annotated, the bytes in the file if it is annotated ``bytes``, otherwise
       :class:`~delegraph.operators.custom_options.CustomOptions`.
-    - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each, for scales and zero points.
+    - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each tensor, for scales and zero
+      points.
 
     The result must have the dtype of the model's output tensor, and the shape from the shape
     function (:meth:`CustomOp.shape`). Without a shape function, any shape is accepted.
@@ -242,7 +243,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Return *function* with the keyword arguments set that it declares, such as ``options``.
+    """Return *function* with values for the keyword arguments it declares, such as ``options``.
 
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.

@@ -1,4 +1,4 @@
-"""Options of a custom operator in the form that its Python function receives."""
+"""Options of a custom operator, as its Python function receives them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CustomOptions:
     """Options of a custom operator by name or position; decoded at the first access.
 
     Attributes:
-        raw: the bytes in the model file, even if they are no FlexBuffer.
+        raw: the bytes in the model file, which may be no FlexBuffer.
 
     >>> from flatbuffers import flexbuffers
     >>> options = CustomOptions(bytes(flexbuffers.Dumps({"factor": 2.5})))
@@ -47,7 +47,7 @@ class CustomOptions:
         """Return the option with the name or position *key*.
 
         Raises:
-            OperatorError: the model does not give the option.
+            OperatorError: the model lacks the option.
         """
         if key not in self:
             what = ", ".join(map(repr, self.keys())) or "none"

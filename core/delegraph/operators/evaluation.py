@@ -1,7 +1,7 @@
-"""Evaluates one node without a graph; delegates use this to make tables of integer operators.
+"""Evaluates one node without a graph; delegates use this for tables of integer operators.
 
-An 8-bit operator of one operand is a table of 256 results; one of two operands is a table of
-65,536. Filled by Delegraph's own kernel, the table gives that kernel's results.
+An 8-bit operator of one operand is a table of 256 results; an operator of two operands is a table
+of 65,536 results. Delegraph's own kernel fills the table, so results are the same.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def evaluate_node(
     Arguments are those of :func:`prepare_alone`.
 
     Raises:
-        OperatorError: the kernel refuses the node.
+        OperatorError: the kernel rejects the node.
     """
     run, output = prepare_alone(registration, node, tensors, inputs, numerics)
     with np.errstate(all="ignore"):
@@ -84,7 +84,7 @@ def prepare_alone(
     """Prepare one node without its graph; return its evaluation and its output tensor.
 
     Args:
-        registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
+        registration: the kernel, as :func:`delegraph.builtin_registration` returns it.
         node: the node; the kernel gets its options and version.
         tensors: tensors of the node's graph; the kernel gets their types and quantization.
         inputs: an array for each of the first inputs, of any shape that suits the operator; later
@@ -92,7 +92,7 @@ def prepare_alone(
         numerics: official kernels whose rounding is reproduced.
 
     Raises:
-        OperatorError: the kernel refuses the node.
+        OperatorError: the kernel rejects the node.
     """
     present = (*node.inputs[: len(inputs)], *node.outputs[:1])
     if len(present) <= len(inputs) or min(present) < 0:

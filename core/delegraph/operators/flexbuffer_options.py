@@ -39,7 +39,7 @@ def integer_option(options: dict[str, Any], name: str, least: int) -> int:
     """Return the integer option *name*, checked to be at least *least*; 0 if it is absent.
 
     Raises:
-        OperatorError: it is no number, or below *least*.
+        OperatorError: the option is no number, or is below *least*.
     """
     value = options.get(name, 0)
     if not isinstance(value, (int, float)) or int(value) < least:

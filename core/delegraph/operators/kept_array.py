@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """Key under which an interpreter's resources hold the array of a node."""
+    """Key of a node's array in an interpreter's resources."""
 
     node: Node
     name: str

@@ -95,10 +95,11 @@ class LstmTensors:
         input_weights: ``[n_cell, n_input]`` for each gate.
         recurrent_weights: ``[n_cell, n_output]`` for each gate, or ``[n_cell]`` for diagonal
             matrices.
-        peephole: ``[n_cell]`` for the input, forget and output gate; empty without peepholes.
+        peephole: ``[n_cell]`` for the input, forget and output gate; empty if there are no
+            peepholes.
         biases: ``[n_cell]`` for each gate.
-        projection_weights: ``[n_output, n_cell]`` or None.
-        projection_bias: ``[n_output]`` or None.
+        projection_weights: ``[n_output, n_cell]``; None if there is no projection.
+        projection_bias: ``[n_output]``; None if there is none.
         output_state: ``B * n_output`` elements.
         cell_state: ``B * n_cell`` elements.
         layer_norm: ``[n_cell]`` for each gate; empty without layer normalisation.
@@ -137,7 +138,7 @@ class LstmTensors:
         return self.output_state, self.cell_state
 
     def weights(self) -> Iterator[Tensor]:
-        """Yield all tensors that hold trained weights."""
+        """Yield all tensors with trained weights."""
         yield from self.input_weights + self.recurrent_weights + self.peephole + self.biases
         yield from self.layer_norm + self.aux_weights
         yield from (t for t in (self.projection_weights, self.projection_bias) if t is not None)
@@ -231,14 +232,14 @@ def lstm_tensors(
     Args:
         context: context of the subgraph.
         node: node of any LSTM operator, except the basic kernel of LSTM.
-        first: index of the input with the direction's first weights; the others follow in the order
-            of LstmInput.
+        first: index of the input with the direction's first weights; the other weights follow in
+            the order of LstmInput.
         states: index of the input with the output state; the cell state follows.
         layer_norm: index of the first of four inputs with normalisation coefficients, or None.
         aux_weights: index of the first of four inputs with weights for a second input, or None.
 
     Raises:
-        OperatorError: a required tensor is absent, or some of a group without the others.
+        OperatorError: a required tensor is absent, or only a part of a group is present.
     """
     at = first - LstmInput.INPUT_TO_INPUT_WEIGHTS
     input_weights = _gates(context, node, at + LstmInput.INPUT_TO_INPUT_WEIGHTS)
@@ -260,7 +261,7 @@ def lstm_tensors(
 def _gates(
     context: OpContext, node: Node, first: int, expected: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Return inputs *first* to *first* + 3; only the last three if input *first* is absent.
+    """Return inputs *first* to *first* + 3, or only the last three if input *first* is absent.
 
     *expected* is their required number, if it is given.
     """

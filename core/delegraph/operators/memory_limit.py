@@ -16,16 +16,16 @@ from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 
 LEAST = 256 << 20
-"""Number of bytes that every model may use."""
+"""Number of bytes that tensors of every model may take, whatever the file's size."""
 
 LEAST_COPIES = 96 << 20
-"""Number of bytes that copies of a model's constants, such as packed weights, may always use."""
+"""Number of bytes that copies of constants (such as packed weights) of every model may take."""
 
 TIMES_FILE = 16
-"""Ratio of a model's memory to its file that is allowed above :data:`LEAST`."""
+"""Allowed ratio of a model's memory to its file's size, above :data:`LEAST`."""
 
 LARGE_MODEL = 20 << 20
-"""Size of a file, in bytes, above which kernels save memory rather than time."""
+"""Size of a file in bytes above which kernels save memory rather than time."""
 
 
 @cache
@@ -92,7 +92,7 @@ class MemoryLimit:
         return cls(physical_memory(), is_default=True)
 
     def trust_shapes(self) -> None:
-        """Raise a default limit to the machine's memory, because the user asks for the shapes."""
+        """Raise a default limit to the machine's memory, because the user chose the shapes."""
         if self.is_default:
             self.bytes = physical_memory()
 
@@ -116,7 +116,7 @@ class MemoryLimit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")
 
     def advice(self) -> str:
-        """Text with the limit and advice how to change it, for the end of an error message."""
+        """Text with the limit and advice on changing it, for the end of an error message."""
         return _advice(self.bytes)
 
 

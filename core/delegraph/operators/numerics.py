@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 Numerics = Literal["builtin", "reference", "micro"]
-"""Official kernels whose rounding is followed: optimised ones, ``BUILTIN_REF``'s, or TFLM's.
+"""Official kernels whose rounding is reproduced: optimised, ``BUILTIN_REF`` or TFLM.
 
-TFLM's differ from the reference kernels only in FULLY_CONNECTED, ABS, RELU6 and
-UNIDIRECTIONAL_SEQUENCE_LSTM; only ``MicroInterpreter`` has them.
+TFLM's kernels differ from the reference kernels only in FULLY_CONNECTED, ABS, RELU6 and
+UNIDIRECTIONAL_SEQUENCE_LSTM; only ``MicroInterpreter`` uses this choice.
 """

@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 class LazyTable(MutableMapping[str, T]):
-    """Table of entries by operator name, such as kernels; modules are imported at a look-up.
+    """Table of entries by operator name, such as kernels; a look-up imports modules.
 
     Args:
         package: a package whose modules are all imported by the first look-up; None if modules are
             named by :meth:`declare`.
 
     Attributes:
-        entered: entries that the modules imported so far have added.
+        entered: entries that imported modules have added so far.
 
     >>> table = LazyTable[object]()
     >>> table.declare("delegraph.kernels", {"arg_min_max": "ARG_MAX ARG_MIN", "cast": "CAST"})
@@ -59,7 +59,7 @@ class LazyTable(MutableMapping[str, T]):
         """Add *entry* to the table under the operator's name.
 
         Raises:
-            ValueError: the table has the operator already.
+            ValueError: the table already has the operator.
         """
         if name in self.entered:
             raise ValueError(f"{name} is registered twice")
@@ -113,7 +113,7 @@ class DeclaredRegistration(Registration):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """Import the kernel, and return the field *name*, which had no value before."""
+        """Import the kernel; return the field *name*, which has no value before the import."""
         if name in _LOADED:
             loaded = OP_TABLE.loaded(self.name)
             if loaded is not self:  # another thread has entered it meanwhile
@@ -121,7 +121,7 @@ class DeclaredRegistration(Registration):
         return object.__getattribute__(self, name)
 
     def take(self, loaded: Registration) -> None:
-        """Copy the fields that the kernel's module decides from the registration *loaded*."""
+        """Copy the fields that the kernel's module sets from the registration *loaded*."""
         for field in _LOADED:
             _set(self, field, getattr(loaded, field))
 
@@ -146,7 +146,7 @@ class OpTable(LazyTable[Registration]):
         Args:
             package: package of the modules.
             names: as in :meth:`LazyTable.declare`. After a name, ``:8`` means versions 1 to 8, and
-                ``:2-4`` versions 2 to 4; without it, only version 1 is declared.
+                ``:2-4`` versions 2 to 4. Without a suffix, only version 1 is declared.
         """
         plain = {}
         for module, operators in names.items():
@@ -164,7 +164,7 @@ class OpTable(LazyTable[Registration]):
         """Add *entry*, the registration of an operator whose kernel's module is being imported.
 
         Raises:
-            ValueError: the table has the operator already.
+            ValueError: the table already has the operator.
         """
         declared = self._declared.pop(name, None)
         if declared is not None:
@@ -219,8 +219,8 @@ def kernel(
         name: operator name such as ``CONV_2D``; any other name is a custom operator.
         inplace: inputs that may share memory with output 0.
         uses_blas: whether the kernel multiplies matrices with NumPy.
-        sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
-            than their shape says. Nodes with other sparse inputs are rejected before *prepare*.
+        sparse_inputs: positions of inputs that may be sparse constants, which have fewer values
+            than their shape. Nodes with other sparse inputs are rejected before *prepare*.
     """
     from delegraph.operators.checks import require_dense  # lazy: delegates' nodes have no kernels
 

@@ -1,4 +1,4 @@
-"""The operator interface: registration, node, and the context that a kernel works in."""
+"""The operator interface: registration, node, and the context of a kernel."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Eval = Callable[[], None]
 class NativeEval:
     """An :data:`Eval` that runs native code and no NumPy code.
 
-    A ``Registration.prepare`` may return one. A host that runs only native evaluations need not
-    make NumPy ignore float errors, which takes as long as a small operator.
+    A ``Registration.prepare`` may return an object of this class. A host that runs only native
+    evaluations need not make NumPy ignore float errors, which takes as long as a small operator.
 
     Attributes:
-        run: function that computes the outputs; calling the object calls it.
+        run: function that computes the outputs; calling the object calls this function.
         rescue: function that is called with an error of ``run``. It returns None if it has computed
             the outputs in another way, or else the error to raise. If ``rescue`` is None, errors of
             ``run`` are raised.
@@ -57,14 +57,14 @@ class NativeEval:
 class TensorEval:
     """An :data:`Eval` that can be made again for equal nodes with other tensors.
 
-    A ``Registration.prepare`` may return one if its decisions depend only on the operator, its
-    version and options, and the tensors' types, shapes and quantization. For other nodes in which
-    all of these are equal, a host may call ``make`` instead of ``prepare``.
+    A ``Registration.prepare`` may return an object of this class if its decisions depend only on
+    the operator, its version and options, and the tensors' types, shapes and quantization. For
+    other nodes in which all of these are equal, a host may call ``make`` instead of ``prepare``.
 
     Attributes:
         make: function that returns the evaluation of a node, given its input tensors and then its
             output tensors.
-        run: evaluation of the node that was prepared; calling the object calls it.
+        run: evaluation of the node that was prepared; calling the object calls this function.
     """
 
     make: Callable[..., Eval]
@@ -76,11 +76,11 @@ class TensorEval:
 
 
 Prepare = Callable[["OpContext", "Node"], Eval]
-"""Function that checks a node, sizes its outputs and returns its :data:`Eval`."""
+"""Function that checks a node, sets its outputs' shapes, and returns its :data:`Eval`."""
 
 
 class InPlace(IntFlag):
-    """Which inputs may share memory with output 0.
+    """Inputs that may share memory with output 0.
 
     Source:
         TfLiteInPlaceOp, tflite/core/c/common.h.
@@ -146,12 +146,12 @@ class Node:
         index: position in the subgraph's node list; delegate nodes come after the model's.
         inputs: tensor indices, -1 for an absent optional input.
         outputs: tensor indices.
-        intermediates: indices of tensors that only give the quantization of inner values.
+        intermediates: indices of tensors that only have the quantization of inner values.
         options: typed options (``Conv2DOptions``); ``DelegateParams`` for a delegate node.
         custom_options: a custom operator's raw bytes.
         version: operator version.
         user_data: object that ``Registration.init`` returned.
-        delegate: the delegate that owns this node, or None.
+        delegate: the delegate that owns this node; None if there is none.
     """
 
     index: int
@@ -222,10 +222,10 @@ class CallableSubgraph(Protocol):
         """Set the shape of the input with *tensor_index*; call ``allocate`` afterwards."""
 
     def allocate(self) -> None:
-        """Prepare the subgraph's nodes and plan its memory; cheap when nothing has changed."""
+        """Prepare the subgraph's nodes and plan its memory; fast if nothing has changed."""
 
     def invoke(self) -> None:
-        """Run the subgraph: read the ``data`` of its inputs, write the ``data`` of its outputs."""
+        """Run the subgraph, which reads its inputs' ``data`` and writes its outputs' ``data``."""
 
     def readable(self, tensor_index: int) -> Tensor:
         """Return tensor *tensor_index*; its ``data`` is up to date.
@@ -237,7 +237,7 @@ class CallableSubgraph(Protocol):
 class OpContext(Protocol):
     """Services that the host gives to a kernel.
 
-    Every host of delegates and custom operators implements them.
+    Every host of delegates and custom operators implements this protocol.
     """
 
     @property
@@ -250,7 +250,7 @@ class OpContext(Protocol):
 
     @property
     def numerics(self) -> Numerics:
-        """Official kernels whose rounding a kernel reproduces, where the two sets differ."""
+        """Official kernels whose rounding a kernel reproduces, where official kernels differ."""
 
     @property
     def memory_limit(self) -> MemoryLimit:
@@ -271,8 +271,8 @@ class OpContext(Protocol):
         resized; when the call returns, their ``data`` is a new, uninitialised array.
 
         Raises:
-            OperatorError: a negative dimension, too many bytes, or a tensor that is not dynamic
-                while invoking.
+            OperatorError: a dimension is negative, there are too many bytes, or while invoking, the
+                tensor is not dynamic.
         """
 
     def set_dynamic(self, tensor: Tensor) -> None:
@@ -292,7 +292,7 @@ class OpContext(Protocol):
 def is_only_checked(context: OpContext) -> bool:
     """Whether nodes are prepared only to find errors, so that their evaluations never run.
 
-    A kernel may then leave out what its evaluation alone needs, such as converted weights.
+    A kernel may then leave out what only its evaluation needs, such as converted weights.
     """
     return getattr(context, "is_only_checked", False)
 
@@ -301,7 +301,7 @@ def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
     """Return the tensor of input *i* of *node*.
 
     Raises:
-        OperatorError: the node has fewer inputs, or this one is absent.
+        OperatorError: the node has fewer inputs, or this input is absent.
     """
     tensor = optional_input(context, node, i)
     if tensor is None:
@@ -310,7 +310,7 @@ def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
 
 
 def optional_input(context: OpContext, node: Node, i: int) -> Tensor | None:
-    """Return the tensor of input *i* of *node*, or None when the input is absent."""
+    """Return the tensor of input *i* of *node*; None if the input is absent."""
     if i >= len(node.inputs) or node.inputs[i] < 0:
         return None
     return context.tensors[node.inputs[i]]
@@ -332,7 +332,7 @@ def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
     """Return the tensor of output *i* of *node*.
 
     Raises:
-        OperatorError: the node has fewer outputs, or this one is absent.
+        OperatorError: the node has fewer outputs, or this output is absent.
     """
     if i >= len(node.outputs) or node.outputs[i] < 0:
         raise OperatorError(f"output {i} is required and absent")

@@ -17,7 +17,7 @@ def input_handle(context: OpContext, node: Node) -> Tensor:
     """Return the first input of *node*, which names a resource.
 
     Raises:
-        OperatorError: the input is no single element of type RESOURCE, or INT32 in old models.
+        OperatorError: the input is not a single element of type RESOURCE (INT32 in old models).
     """
     handle = input_tensor(context, node, 0)
     if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
@@ -33,7 +33,7 @@ def key_of(handle: Tensor) -> Any:
 
 
 def write_handle(context: OpContext, output: Tensor, key: Hashable) -> Eval:
-    """Make *output* a RESOURCE scalar that holds *key*; return an evaluation without work.
+    """Make *output* a RESOURCE scalar with the value *key*; return an evaluation without work.
 
     Handles are written while preparing, so they do not make a graph dynamic.
     """

@@ -1,8 +1,9 @@
 """Roles of an operator's inputs and outputs, such as ``weights``, used in claims and rejections.
 
 The names are TFLite's, from its kernels and its dialect. Operands without a special role are
-``input`` and ``output``; ``filter`` is ``weights`` in every operator. Operands whose types always
-go together share a role: both inputs of ADD are ``input``, and all matrices of an LSTM ``weights``.
+``input`` and ``output``; ``filter`` is ``weights`` in every operator. Operands whose types are
+always equal share a role: both inputs of ADD are ``input``, and all matrices of an LSTM are
+``weights``.
 
 >>> operand_roles("CONV_2D", inputs=3, outputs=1)
 ('input', 'weights', 'bias', 'output')
@@ -148,8 +149,8 @@ WORDS = {
 }
 """Roles of each operator's inputs and, after an arrow, of its outputs.
 
-The last role is that of all further operands. Operators that are not here, custom operators among
-them, have the roles ``input`` and ``output`` only.
+The last role is that of all further operands. Operators that are not listed, such as custom
+operators, have only the roles ``input`` and ``output``.
 """
 
 
@@ -177,7 +178,7 @@ def operand_roles(operator: str, inputs: int, outputs: int) -> tuple[str, ...]:
 
 
 def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
-    """Yield role and tensor index of each input and output of a node; skip absent ones.
+    """Yield role and tensor index of each input and output of a node, except absent operands.
 
     Args:
         operator: the name of the node's operator.

@@ -60,9 +60,8 @@ class Callee:
         *what* names the subgraph in the error.
 
         Raises:
-            OperatorError: the subgraph has another number of inputs, inputs of other types, or an
-                input that is constant; it has another number of outputs; or no node of it computes
-                an output.
+            OperatorError: the subgraph has another number of inputs or outputs, inputs of other
+                types, a constant input, or an output that no node computes.
         """
         found = (len(self.inputs), len(self.outputs))
         if found != (len(inputs), outputs):
@@ -113,9 +112,9 @@ class Callee:
         return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
 
     def _enter(self, work: Callable[[], None]) -> None:
-        """Call *work* while the subgraph is marked as running; raise an error if it runs already.
+        """Call *work* while the subgraph is marked as running; raise an error if it already runs.
 
-        Raise an error if it is active already.
+        A subgraph must not call itself, directly or through others.
         """
         if self._index in self._active:
             raise OperatorError(f"subgraph {self._index} calls itself through other subgraphs")
@@ -141,7 +140,7 @@ def give_back(
 
     Args:
         context: context of the node.
-        outputs: output tensors of the node; dynamic ones are resized.
+        outputs: output tensors of the node; dynamic tensors are resized.
         values: outputs of the subgraph.
 
     Raises:

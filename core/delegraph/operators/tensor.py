@@ -28,11 +28,11 @@ Shape = Sequence[int]
 """Lengths of a tensor's dimensions."""
 
 _NOT_PLAIN = OBJECT_TYPES | BITS.keys()
-"""Types whose elements have another size than their dtype."""
+"""Types whose stored elements have another size than their dtype."""
 
 
 class AllocationType(IntEnum):
-    """Kind of memory that holds a tensor's data. Source: TfLiteAllocationType, c/common.h."""
+    """Kind of memory of a tensor's data. Source: TfLiteAllocationType, c/common.h."""
 
     NONE = 0
     MMAP_RO = 1
@@ -59,19 +59,19 @@ class Tensor:
         name: name in the model file; may be empty.
         type: element type.
         dtype: NumPy dtype of ``data``, except for packed 2- and 4-bit types.
-        shape: current dimensions. Change it by ``context.resize_tensor`` only.
+        shape: current dimensions, which only ``context.resize_tensor`` may change.
         shape_signature: declared dimensions, -1 where unknown.
         has_rank: whether the rank is known; if not, the declared shape is empty.
         data: the values, an array of ``shape`` and ``dtype``; None until memory is allocated.
             Constants are read-only views of the model file. Each allocation may set another array,
-            so a kernel must keep the tensor and read ``data`` when it runs. Packed types (INT4,
-            UINT4, INT2) hold their bytes: ``[bytes], uint8``. A sparse constant holds its stored
-            values: ``[stored], dtype``. STRING holds ``bytes`` objects.
-        allocation_type: kind of memory that holds ``data``.
+            so a kernel must keep the tensor and read ``data`` when it runs. For packed types (INT4,
+            UINT4, INT2) it has the bytes: ``[bytes], uint8``. For a sparse constant it has the
+            stored values: ``[stored], dtype``. For STRING it has ``bytes`` objects.
+        allocation_type: kind of memory of ``data``.
         is_variable: whether the value is kept between invokes.
-        quantization: scales and zero points, or None.
-        sparsity: storage order of a sparse constant, or None.
-        delegate: delegate whose buffer may hold the value, or None.
+        quantization: scales and zero points; None if there are none.
+        sparsity: storage order of a sparse constant; None for other tensors.
+        delegate: delegate whose buffer may have the value; None if there is none.
         buffer_handle: handle of the delegate's own copy; -1 if there is no copy.
         data_is_stale: whether only the delegate's copy is up to date.
     """
@@ -166,7 +166,7 @@ class Tensor:
         return self.allocation_type == _DYNAMIC
 
     def make_dynamic(self) -> None:
-        """Leave the tensor's shape and memory unknown until its node runs."""
+        """Make the tensor's shape and memory unknown until its node runs."""
         self.allocation_type = AllocationType.DYNAMIC
         self.data = None
 
@@ -215,8 +215,8 @@ class Tensor:
         """The per-tensor zero point; 0 without quantization or with several scales, as in TFLite.
 
         Raises:
-            OperatorError: the zero point is no value of the tensor's type, for types of at most 16
-                bits; sums of differences could overflow otherwise.
+            OperatorError: the zero point is no value of the tensor's type, and this has at most 16
+                bits. With such a zero point, sums of differences could overflow.
         """
         found = self.quantization
         if found is None or len(found.scales) != 1:
@@ -265,7 +265,7 @@ def element_count(shape: Shape) -> int:
 
 
 def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
-    """Return the tensors of a subgraph as they are before allocation."""
+    """Return the tensors of a subgraph, as they are before allocation."""
     strings: dict[tuple[int, tuple[int, ...]], Any] = {}
     return [
         Tensor.from_spec(row, None if row[_DATA] is None else _constant(row, strings))

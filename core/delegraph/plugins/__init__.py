@@ -1,7 +1,7 @@
 """Discovery of installed plugins, and creation of delegates by name.
 
 A plugin's entry-point module needs ``hookimpl`` and spec classes, which ``delegraph`` exports as
-well. Other code starts at :func:`installed`. Importing this package discovers nothing and imports
+well. Other code begins with :func:`installed`. Importing this package discovers nothing and imports
 neither NumPy nor any plugin.
 
 Open first: ``hookspecs.py`` and ``specs.py`` for what the author of a plugin writes;

@@ -1,4 +1,4 @@
-"""The installed plugins that may be used: allow and disable lists."""
+"""Allow and disable lists, which decide which installed plugins may be used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DISABLE_VARIABLE = "DELEGRAPH_DISABLE_PLUGINS"
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """Allow and disable lists of plugins; each plugin is written ``plugin`` or ``dist:plugin``.
+    """Allow list and disable list of plugins; a plugin is written ``plugin`` or ``dist:plugin``.
 
     Attributes:
         allow: the only plugins that may be used; None means all.
@@ -34,11 +34,11 @@ class PluginChoice:
     def of(
         cls, allow: Iterable[str] | None = None, disable: Iterable[str] | None = None
     ) -> PluginChoice:
-        """Return the lists from the arguments, or else the environment, or else the user's file.
+        """Return the lists in the arguments, else in the environment, else in the user's file.
 
         Each list comes from one of these sources; they are not merged. ``*`` in an allow list means
-        every plugin. An empty ``DELEGRAPH_PLUGINS`` allows no plugin; without any list, all are
-        allowed.
+        every plugin. An empty ``DELEGRAPH_PLUGINS`` allows no plugin. If no source has an allow
+        list, all plugins are allowed.
 
         Raises:
             ConfigurationError: the configuration file has a mistake.

@@ -33,7 +33,7 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
     Args:
         spec: spec of the delegate.
         given: options of the delegate, see :func:`~delegraph.plugins.options.make_options`.
-        provider: the plugin or file that offers it, as errors name it.
+        provider: the plugin or file that offers the delegate, as errors name it.
 
     Raises:
         PluginOptionError: the options do not fit.
@@ -120,7 +120,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
 def describe_custom_op(
     spec: CustomOpSpec, custom_options: bytes, provider: object
 ) -> dict[str, str]:
-    """Return a description of a custom operator with these options: title to text.
+    """Return a description of a custom operator with these options, as titles with texts.
 
     Raises:
         DelegraphError: the options are damaged.
@@ -164,7 +164,7 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
 def compile_partition(
     spec: CompilerSpec, model: PartitionModel, options: object, provider: object
 ) -> bytes:
-    """Return the blob that the compiler *spec* of a provider makes from the partition *model*.
+    """Return the blob into which a provider's compiler *spec* compiles the partition *model*.
 
     Raises:
         PartitionRejected: the compiler does not compile this partition.
@@ -183,7 +183,7 @@ def load_compiled(
     params: DelegateParams,
     provider: object,
 ) -> SimpleDelegateKernelInterface:
-    """Return the kernel that the compiler *spec* of a provider makes from the blob *blob*.
+    """Return the kernel that a provider's compiler *spec* makes from *blob*.
 
     Raises:
         PartitionRejected: the kernel cannot run the partition on this machine.

@@ -22,7 +22,7 @@ WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
 
 
 def default_offer() -> tuple[DelegateSpec, Plugin] | None:
-    """Return spec and plugin of the delegate that gets nodes by default; None if none is ready.
+    """Return spec and plugin of the best ready default delegate; None if none is ready.
 
     The quick way imports only plugins of this project. If it finds none, or if all plugins are
     imported already, the offers of all plugins are used; a failing plugin is then recorded as

@@ -43,16 +43,16 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
     The file must define one of these, tried in this order: the hook ``delegraph_delegates`` with
     one delegate, as in a plugin; a function, class or object named ``delegate``; a single class
     that is a ``SimpleDelegateInterface`` or a ``Delegate``. A function or class takes no argument,
-    or one that is annotated with a dataclass, whose fields are the options. While the file runs, it
-    may import modules in its folder.
+    or one argument annotated with a dataclass, whose fields are the options. While the file runs,
+    it may import modules in its folder.
 
     Args:
         path: the file.
-        options: the delegate's options as text, a mapping, or an instance of its dataclass.
+        options: the delegate's options as text, a mapping, or an instance of that dataclass.
 
     Raises:
-        ArgumentError: there is no such file.
-        PluginLoadError: it cannot be run, or defines no delegate, or several.
+        ArgumentError: the file does not exist.
+        PluginLoadError: the file cannot be run, or defines no delegate or several.
         PluginOptionError: the options do not fit.
     """
     file = Path(path)
@@ -67,7 +67,7 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
 
 
 def _run(file: Path) -> ModuleType:
-    """Execute the file as a module, without a cache, since the user may have just edited it."""
+    """Run the file as a new module; no cache is used, since the user may have just edited it."""
     module = ModuleType(f"delegate_file:{file.resolve()}")
     module.__spec__ = ModuleSpec(module.__name__, SourceFileLoader(module.__name__, str(file)))
     module.__file__ = str(file)
@@ -79,7 +79,7 @@ def _run(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _blamed(file: Path, provider: str) -> Iterator[None]:
-    """Context that turns any error of the file's code into a ``PluginLoadError`` with the line.
+    """Context that turns an error of the file's code into a ``PluginLoadError`` with the line.
 
     Args:
         file: path of the delegate's Python file.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 _MOST_SHOWN = 60
-"""Largest number of characters of a hook's wrong answer that an error shows."""
+"""Largest number of characters of a hook's wrong result that an error shows."""
 
 PATIENCE = 10.0
 """Seconds after which the log names a plugin that is still being imported."""
@@ -39,8 +39,8 @@ def discover(
 ) -> tuple[Plugin, ...]:
     """Return all installed plugins in any state, sorted by name and distribution.
 
-    Imports the plugins that *choice* allows, which are light modules, and calls their hooks. An
-    import that hangs cannot be stopped here; the log names it after :data:`PATIENCE` seconds.
+    The plugins that *choice* allows are imported, and their hooks called. An import that hangs
+    cannot be stopped here; the log names the plugin after :data:`PATIENCE` seconds.
 
     Args:
         choice: which plugins may be used; other plugins are listed but not imported.
@@ -68,7 +68,7 @@ def _log(plugin: Plugin) -> None:
 
 @contextlib.contextmanager
 def _named_when_slow(plugin: Plugin) -> Iterator[None]:
-    """Log that *plugin* is still being imported, if the block takes over :data:`PATIENCE` s."""
+    """Log that *plugin* is still being imported if the block takes over :data:`PATIENCE` s."""
     text = "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
     timer = threading.Timer(PATIENCE, logger.warning, (text, plugin, PATIENCE, plugin.name))
     timer.daemon = True
@@ -98,7 +98,7 @@ def declared_plugins(
 
 
 def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
-    """Return the entry points of our group, and a broken plugin for each unreadable list."""
+    """Return all entry points of ``delegraph.plugins``; a broken plugin for each bad list."""
     state = PathState()
     kept = state.kept()
     if kept is not None:
@@ -174,7 +174,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
     """Call the hooks of a plugin's *module*; return *plugin* with its offers.
 
     Raises:
-        PluginValidationError: a hook has arguments that it is not given, or an unknown name.
+        PluginValidationError: a hook has an unknown name or unknown arguments.
         TypeError: a hook returned the wrong type, or is not marked as a hook.
         Exception: any error of the hooks.
     """

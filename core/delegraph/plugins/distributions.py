@@ -16,7 +16,7 @@ Distribution = Any  # the class depends on the version of importlib_metadata
 UNKNOWN = "(unknown distribution)"
 
 _OURS = "delegraph."
-"""Start of a group's name that no other program reads."""
+"""Prefix of group names that no other program reads."""
 
 
 class UnreadableList(NamedTuple):
@@ -28,7 +28,7 @@ class UnreadableList(NamedTuple):
 
 
 def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]]:
-    """Return the entry points of our group, and the distributions with unreadable lists.
+    """Return the entry points of ``delegraph.plugins``, and distributions with unreadable lists.
 
     If a distribution is installed several times, the first on ``sys.path`` counts, as for imports.
     """
@@ -44,10 +44,10 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]
 
 
 def distributions_with_plugins() -> Iterator[tuple[str, Distribution]]:
-    """Name and distribution of each installed one that mentions our group in its list.
+    """Yield name and distribution of each installed one that mentions ``delegraph.plugins``.
 
-    If it is installed several times, the first copy on ``sys.path`` is yielded, even if that one
-    has no plugins.
+    Of several copies of a distribution, the first on ``sys.path`` is yielded, even if it has no
+    plugins.
     """
     seen: set[str] = set()
     for dist in importlib_metadata.distributions():
@@ -63,15 +63,15 @@ def distributions_with_plugins() -> Iterator[tuple[str, Distribution]]:
 
 
 def entry_points_of(dist: Distribution) -> list[tuple[str, str]]:
-    """Name and value of each entry point of our group in the list of *dist*.
+    """Return name and value of each entry point of ``delegraph.plugins`` in the list of *dist*.
 
-    A value that is no reference to an object stays as it is, and other groups are not looked at.
-    ``dist.entry_points`` of importlib-metadata 9 raises an error for the whole list if one value
-    of any group is no reference.
+    A value that refers to no object stays as it is, and other groups are not read.
+    ``dist.entry_points`` of importlib-metadata 9 raises an error for the whole list if any value of
+    any group refers to no object.
 
     Raises:
         OSError: the list cannot be read.
-        ValueError: it is no text, or one of its lines in our group has no ``=``.
+        ValueError: the list is no text, or a line of the group has no ``=``.
 
     Source:
         importlib-metadata, ``Sectioned``: spaces round a line, a name and a value do not count.
@@ -90,9 +90,9 @@ def entry_points_of(dist: Distribution) -> list[tuple[str, str]]:
 
 
 def misspelled_groups() -> list[str]:
-    """Return a text for each installed distribution with a group that is nearly named like ours.
+    """Return a text for each installed distribution with a misspelled ``delegraph.plugins``.
 
-    Looks at all distributions, so only messages ask for it.
+    The function reads all distributions, which takes long, so it is called only for messages.
     """
     found = {}
     for dist in importlib_metadata.distributions():

@@ -19,8 +19,8 @@ def engine_compiler(
 ) -> CompilerSpec:
     """Return a compiler spec that compiles partitions of an ``EngineDelegate`` ahead of time.
 
-    It uses the delegate's own methods ``compile`` and ``load``, with the options that are stored in
-    the model file.
+    The compiler calls the delegate's methods ``compile`` and ``load``, with the options that are
+    stored in the model file.
 
     Args:
         delegate: spec whose ``load`` returns a subclass of ``EngineDelegate``.
@@ -59,7 +59,7 @@ def engine_compiler(
 
 
 def _options_in_file(context: DelegateContext, params: DelegateParams) -> str:
-    """Return the options that a compiled partition was compiled with."""
+    """Return the options with which a partition of the model file was compiled."""
     from delegraph.delegation.compiled_partition import read_custom_options
 
     (index,) = params.nodes_to_replace

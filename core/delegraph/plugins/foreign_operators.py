@@ -1,4 +1,4 @@
-"""Guesses the origin of other projects' custom operators by their names, and gives advice."""
+"""Guesses the origin of other projects' custom operators from their names, with advice."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The hooks that a plugin may implement, and the version number of these hooks.
 
 A plugin is a module, named by an entry point of group ``delegraph.plugins``, that imports only
-``delegraph`` and other light modules. ``DELEGRAPH_API = 1`` in the module says for which version of
-the hooks it was written; without it, the plugin is assumed to fit. A plugin for another version is
-listed as incompatible, and none of its hooks is called.
+``delegraph`` and other light modules. ``DELEGRAPH_API = 1`` in the module gives the version of the
+hooks for which the plugin was written; without this line, the plugin is assumed to fit. A plugin
+for another version is listed as incompatible, and none of its hooks is called.
 
 ::
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
-"""Name of the project in pluggy, with which the name of every hook starts."""
+"""Name of the project in pluggy; the name of every hook starts with it."""
 
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""
@@ -47,7 +47,7 @@ class _Marker:
     def __call__(self, function: None = None, **options: bool | str | None) -> Callable[[F], F]: ...
 
     def __call__(self, function: Any = None, **options: Any) -> Any:
-        """Return the function, or a decorator when called with options only."""
+        """Return *function* with the mark, or a decorator if only options are given."""
         if function is None:
             return partial(self._marked, options)
         return self._marked(options, function)
@@ -59,9 +59,9 @@ class _Marker:
 
 
 hookimpl = _Marker()
-"""Marks a plugin's function as the implementation of the hook of that name.
+"""Marks a plugin's function as the implementation of the hook with the function's name.
 
-Options are those of ``pluggy.HookimplMarker``, which applies them when it looks at the plugin.
+Options are those of ``pluggy.HookimplMarker``; pluggy applies them when the plugin is registered.
 """
 
 
@@ -69,8 +69,8 @@ def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # 
     """Return the specs of the delegates that this plugin offers.
 
     When called:
-        Once a process, the first time that someone asks for a delegate or for the list of plugins.
-        Never by ``import delegraph``.
+        Once per process, when a delegate or the list of plugins is first requested. ``import
+        delegraph`` does not call it.
 
     Arguments: none.
 
@@ -106,8 +106,8 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
 
     What the return value does:
         Each :class:`~delegraph.plugins.CommandSpec` becomes ``delegraph NAME``, unless Delegraph
-        has a command of that name itself. Its ``load`` is called when a user runs it. Anything but
-        a list of specs with distinct names marks the plugin as broken.
+        itself has a command of that name. Its ``load`` is called when a user runs the command.
+        Anything but a list of specs with distinct names marks the plugin as broken.
     """
 
 
@@ -120,8 +120,8 @@ def delegraph_compilers() -> list[CompilerSpec]:  # type: ignore[empty-body]  # 
     Arguments: none.
 
     What the return value does:
-        Each :class:`~delegraph.plugins.CompilerSpec` lets ``delegraph compile`` store the
-        partitions of the plugin's delegate of that name in the model file, compiled, and lets such
-        files run. Anything but a list of specs with distinct names, each of a delegate that the
-        plugin offers, marks the plugin as broken.
+        Each :class:`~delegraph.plugins.CompilerSpec` belongs to the plugin's delegate of the same
+        name. ``delegraph compile`` then stores that delegate's compiled partitions in the model
+        file, and such files can run. Anything but a list of specs with distinct names, each of a
+        delegate that the plugin offers, marks the plugin as broken.
     """

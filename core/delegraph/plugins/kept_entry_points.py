@@ -1,9 +1,10 @@
-"""The entry points of our group as found last time, stored in the user's cache folder.
+"""The entry points of ``delegraph.plugins``, stored in the user's cache folder.
 
-Looking at every installed distribution takes longer than running a small model. So the list is
-stored together with its origin: ``sys.path``, and the name and time of each distribution's metadata
-folder there. Installing or removing a distribution changes these, so the next process searches
-again. Folders without distributions, such as those of scripts, do not count.
+Reading every installed distribution takes longer than running a small model. So the list of entry
+points is stored together with its origin: ``sys.path``, and the name and time of each
+distribution's metadata folder there. Installing or removing a distribution changes the origin, so
+the next process searches again. Folders without distributions, such as those of scripts, do not
+count.
 
 The file decides which modules are imported, so it is used only if no other user but root may write
 it; see :mod:`delegraph.delegation.cache_files`. A damaged file is ignored.
@@ -26,7 +27,7 @@ LIST = "entry_points.txt"
 _FORM = "entry points of delegraph.plugins, 1"
 _ENDINGS = (".dist-info", ".egg-info", ".egg", "egg-info")
 _SETTLED_NS = 2_000_000_000
-"""Nanoseconds after which another change to a folder has another time for sure."""
+"""Nanoseconds after a folder's change from which on a further change gives another time."""
 
 
 class DeclaredPlugin(NamedTuple):
@@ -46,10 +47,10 @@ class DeclaredPlugin(NamedTuple):
 
 
 class PathState:
-    """State of the folders on ``sys.path``; while it is the same, stored entry points are valid.
+    """State of the folders on ``sys.path``; stored entry points are valid while it is the same.
 
     Attributes:
-        text: text that identifies the state; empty if no text can.
+        text: text that identifies the state; empty if no text identifies it.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class PathState:
             self.text = repr((_FORM, sys.version, seen))
 
     def kept(self) -> list[DeclaredPlugin] | None:
-        """Return the stored entry points for this state; None if none are stored."""
+        """Return the entry points stored for this state; None if none are stored."""
         if not self.text:
             return None
         try:
@@ -98,8 +99,9 @@ def _file() -> str:
 def _descriptions(place: str) -> list[tuple[str, int]]:
     """Return name and time of each distribution's metadata in the folder *place*.
 
-    These are metadata folders, which each installation creates anew, and lists that are changed in
-    place. The time of *place* itself does not count, since programs may write results there.
+    The result has metadata folders, which each installation creates anew, and lists that are
+    changed in place. The time of *place* itself does not count, since programs may write results
+    there.
     """
     found: list[tuple[str, int]] = []
     try:

@@ -22,7 +22,7 @@ _COMMANDS = {
 }
 
 OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
-"""Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
+"""This project's distributions, whose delegates may be applied by default."""
 
 
 def package_for(custom_name: str) -> str | None:
@@ -54,5 +54,5 @@ def package_for_delegate(name: str) -> str | None:
 
 
 def package_for_command(name: str) -> str | None:
-    """Return the distribution that has a command *name*; None if none is known."""
+    """Return the distribution that has the command *name*; None if unknown."""
     return _COMMANDS.get(name)

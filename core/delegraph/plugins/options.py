@@ -6,8 +6,8 @@ so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` 
 Where None is allowed, ``none`` means None. :mod:`delegraph.plugins.address` splits off the
 delegate's name before the options (``name:key=value``).
 
-A field's metadata documents it by ``help``, and limits numbers by ``minimum`` and ``maximum``, both
-inclusive; in a tuple they limit each number.
+In a field's metadata, ``help`` documents the option, and ``minimum`` and ``maximum`` limit a
+number, or each number of a tuple; both limits are inclusive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
 Given = Mapping[str, Any] | str | object | None
 
 BOUNDS = ("minimum", "maximum")
-"""Keys of a field's metadata, named as in JSON Schema."""
+"""Metadata keys of a field that limit its value, named as in JSON Schema."""
 
 _BOOLS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -61,7 +61,7 @@ def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
     """Return the options of the delegate *spec*, in the order of its dataclass fields.
 
     Raises:
-        PluginOptionError: an annotation that cannot be evaluated.
+        PluginOptionError: an annotation cannot be evaluated.
     """
     kinds = option_kinds(spec)
     return tuple(
@@ -81,8 +81,8 @@ def make_options(spec: DelegateSpec, given: Given) -> object:
             dataclass, or None for the defaults.
 
     Raises:
-        PluginOptionError: the delegate has no such option, a required option is missing, or a value
-            has the wrong type or is out of range. The dataclass may raise it as well.
+        PluginOptionError: an option does not exist, a required option is missing, or a value has
+            the wrong type or is out of range. The dataclass may raise this error as well.
     """
     if spec.options is None:
         if given:
@@ -128,7 +128,7 @@ def split_text(delegate: str, text: str) -> dict[str, str]:
     {'ops': 'ADD,SUB', 'threads': '2'}
 
     Raises:
-        PluginOptionError: text before the first key, or a key given twice.
+        PluginOptionError: there is text before the first key, or a key is given twice.
     """
     values: dict[str, str] = {}
     key = ""
@@ -323,7 +323,7 @@ def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:
-    """Default of a field, or ``dataclasses.MISSING`` for a required field."""
+    """Default value of a field; ``dataclasses.MISSING`` for a required field."""
     if field.default is MISSING and field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
@@ -344,7 +344,7 @@ def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as text in the syntax of the command line."""
+    """Return *value* as text in the syntax of the command line."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):

@@ -37,7 +37,7 @@ def options_schema(spec: DelegateSpec) -> dict[str, Any]:
     ``DelegateSpec`` lists, its schema has no ``type``.
 
     Raises:
-        PluginOptionError: an annotation that cannot be evaluated.
+        PluginOptionError: an annotation cannot be evaluated.
     """
     kinds, fields = option_kinds(spec), option_fields(spec)
     required = [f.name for f in fields if default_of(f) is dataclasses.MISSING]

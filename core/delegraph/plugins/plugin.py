@@ -18,10 +18,10 @@ PLUGIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 
 
 class PluginState(Enum):
-    """State of a plugin: usable, or why it is not usable.
+    """State of a plugin: usable, or the kind of reason why it cannot be used.
 
-    The last two occur only if plugins are imported in separate processes: the import hung, or the
-    process crashed.
+    The last two states occur only if plugins are imported in separate processes: the import hung,
+    or the process crashed.
     """
 
     OK = "ok"
@@ -41,10 +41,10 @@ class Plugin:
         name: name of the entry point.
         distribution: name of the distribution that declares it.
         version: version of that distribution; empty when unknown.
-        module: module, and perhaps attribute, to which the entry point refers.
-        state: whether it can be used.
-        error: the reason why it cannot be used, in one line; empty if it can.
-        delegates: specs of the delegates that it offers, by name; empty unless usable.
+        module: module to which the entry point refers, perhaps with an attribute.
+        state: whether the plugin can be used.
+        error: the reason why the plugin cannot be used, in one line; empty if it can.
+        delegates: specs of the delegates that the plugin offers, by name; empty unless usable.
         custom_ops: specs of its custom operators, by name.
         commands: specs of its subcommands of the command line, by name.
         compilers: specs of its ahead-of-time compilers, by the name of their delegate.
@@ -92,7 +92,7 @@ class Plugin:
 
     @property
     def missing_hook(self) -> str:
-        """Advice for a usable plugin that offers nothing, as without ``hookimpl``; else empty."""
+        """Advice for a usable plugin without offers, perhaps as ``hookimpl`` is missing, or ""."""
         offers = self.delegates or self.custom_ops or self.commands or self.compilers
         if offers or self.state is not PluginState.OK:
             return ""
@@ -129,7 +129,7 @@ class Plugin:
 
 
 def is_ready(spec: DelegateSpec) -> bool:
-    """Whether the delegate *spec* can run here now; if its own check fails, it cannot."""
+    """Whether the delegate *spec* can run here now; False if its own check raises an error."""
     if spec.is_ready is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The plugins of a process: their offers by name, or why a name is not available."""
+"""The plugins of a process: finds their offers by name, or explains why there is none."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Offer:
 
     @property
     def compiler(self) -> CompilerSpec | None:
-        """Spec that compiles the delegate's partitions ahead of time; None without a compiler."""
+        """Spec that compiles the delegate's partitions ahead of time; None if there is none."""
         named = (spec for spec in self.plugin.compilers if spec.name == self.spec.name)
         return next(named, None)
 
@@ -136,7 +136,7 @@ class PluginSet:
             PluginOptionError: the text is no address.
             AmbiguousDelegateError: several plugins offer the delegate.
             PluginLoadError: the plugin of that name is broken, disabled or incompatible.
-            UnknownDelegateError: nothing installed is known to offer it.
+            UnknownDelegateError: no installed plugin offers the delegate.
         """
         if isinstance(address, str):
             address = DelegateAddress.parse(address)
@@ -160,7 +160,7 @@ class PluginSet:
                 options in *address*, or the defaults.
 
         Raises:
-            PluginError: it cannot be found (see :meth:`find`), its options do not fit
+            PluginError: the delegate cannot be found (see :meth:`find`), its options do not fit
                 (:class:`~delegraph.errors.PluginOptionError`), or its own code failed
                 (:class:`~delegraph.errors.PluginLoadError`, with the cause chained).
         """
@@ -174,7 +174,7 @@ class PluginSet:
 
         Any error in their ``load`` becomes a :class:`~delegraph.errors.PluginLoadError` that names
         the plugin. If two plugins offer the same operator, the first by plugin and distribution
-        name is used, and the log says so; ``delegraph plugins doctor`` reports it.
+        name is used. The log and ``delegraph plugins doctor`` report this.
         """
         found: dict[str, CustomOpSpec] = {}
         for name, plugins in self.custom_op_providers().items():
@@ -222,7 +222,7 @@ class PluginSet:
         return load_command(spec, plugin)
 
     def misspelled_groups(self) -> list[str]:
-        """Texts about distributions whose entry points are in a group that is nearly ours."""
+        """Texts about distributions with entry points in a misspelled ``delegraph.plugins``."""
         if not self.is_of_environment:
             return []
         # Reads the metadata of all distributions.
@@ -279,7 +279,7 @@ _is_discovering = False
 
 
 def installed() -> PluginSet:
-    """Return the plugins of this process; the first call finds them, later calls reuse them.
+    """Return the plugins of this process, which are found at the first call.
 
     The environment and the user's ``delegraph.toml`` decide which plugins may be used. Plugins'
     light modules are imported now, delegates only when they are requested.
@@ -291,8 +291,8 @@ def installed() -> PluginSet:
         delegate = installed().create_delegate("numba_cpu", {"num_threads": 2})
 
     Raises:
-        ConfigurationError: that file has a mistake, or others may write it.
-        PluginError: a plugin's own module asks while it is being discovered.
+        ConfigurationError: ``delegraph.toml`` has a mistake, or others may write it.
+        PluginError: a plugin's module called this function while it was being imported.
     """
     global found_plugins, _is_discovering
     with _lock:
@@ -357,7 +357,7 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
 
 
 def only_one(address: DelegateAddress, options: Given) -> Given:
-    """Return the options from the address or from the argument; raise an error if both exist.
+    """Return the options in the address or else the argument; raise an error if both exist.
 
     Args:
         address: name of the delegate, perhaps with options.

@@ -18,14 +18,14 @@ _FOLDERS = {
     "delegraph-numba-cpu": "delegates/numba_cpu",
     "delegraph-openvino": "delegates/openvino",
 }
-"""Folder of each of this project's distributions in a clone."""
+"""For each of this project's distributions: its folder in a clone of the repository."""
 
 
 def pip_install(distribution: str, extra: str = "") -> str:
     """Return the command that installs one of this project's distributions.
 
-    If Delegraph itself was installed from a clone or runs in one, the command installs from the
-    clone.
+    If Delegraph itself was installed from a clone of the repository or runs in one, the command
+    installs from that clone.
 
     Args:
         distribution: name of the distribution.
@@ -51,7 +51,7 @@ def _clone() -> Path | None:
 
 
 def installed_from(distribution: str, *, is_editable: bool = False) -> Path | None:
-    """Return the source folder from which a distribution was installed; None if there is none.
+    """Return the source folder from which a distribution was installed, if any, or None.
 
     Args:
         distribution: its name.

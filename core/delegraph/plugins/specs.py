@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     LoadCompiled = Callable[[bytes, DelegateContext, DelegateParams], SimpleDelegateKernelInterface]
 
 DELEGATE_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
-"""Pattern of a delegate's name; without ``:``, ``=`` and ``,`` an address is unambiguous."""
+"""Pattern of a delegate's name; an address is unambiguous, as names have no ``:=,``."""
 
 COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 
@@ -50,18 +50,18 @@ class DelegateSpec:
         load: function that imports the heavy part and returns the delegate's class, or another
             callable that makes the delegate. The callable gets an instance of ``options``, or
             nothing if there are none. ``load`` is called each time a user asks for the delegate.
-        options: a dataclass whose fields are the options; None for a delegate without any. Fields
-            may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
-            one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
+        options: a dataclass whose fields are the options; None for a delegate without options.
+            Fields may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these,
+            or one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
         rank: sort key for delegates that are requested without an order (a set, a mapping,
             ``--delegate all``); the lowest is applied first, ties by name. A delegate that is best
-            at a few operators should have a rank below 0, one for all other operators a rank above
-            0.
+            at a few operators should have a rank below 0. A delegate for all other operators should
+            have a rank above 0.
         custom_ops: names or patterns (``"Flex*"``) of custom operators that the delegate computes.
-            A model with such an operator, for which there is no kernel, gets the delegate without a
+            If a model has such an operator without a kernel, the delegate is applied without a
             request, before the requested delegates.
         isolate: ``"process"`` runs the delegate in a separate process, unless users choose
-            otherwise; for engines that may crash or hang.
+            otherwise. It is meant for engines that may crash or hang.
         timeout: seconds that its kernels may take for an invoke in a separate process, unless users
             choose another limit; None means no limit.
         default_rank: sort key among delegates that may be the default delegate, which computes the
@@ -70,7 +70,7 @@ class DelegateSpec:
             defaults by configuration or environment. None means that the delegate cannot be the
             default.
         is_ready: quick function that tells whether the delegate can run here without compiling for
-            seconds; called for default delegates. None means that it always can.
+            seconds; called for default delegates. None means that the delegate can always run.
         load_compiling: function like ``load`` for a delegate that stores content in model files.
             ``delegraph compile`` applies and prepares the returned delegate, which writes to
             ``DelegateContext.model_entries``. The delegate need not be able to run. None means that
@@ -80,7 +80,7 @@ class DelegateSpec:
             advice.
 
     Raises:
-        ArgumentError: a field that cannot be used.
+        ArgumentError: an attribute has a value that cannot be used.
     """
 
     name: str
@@ -141,7 +141,7 @@ class CustomOpSpec:
             options; ``delegraph inspect`` shows it. None means no description.
 
     Raises:
-        ArgumentError: a field that cannot be used.
+        ArgumentError: an attribute has a value that cannot be used.
     """
 
     name: str
@@ -171,7 +171,7 @@ class CommandSpec:
             one line.
 
     Raises:
-        ArgumentError: a field that cannot be used.
+        ArgumentError: an attribute has a value that cannot be used.
     """
 
     name: str
@@ -210,8 +210,8 @@ class CompilerSpec:
             ``DelegateParams`` and returns a kernel, whose ``init`` is not called.
             ``params.input_tensors`` correspond to ``PartitionModel.inputs``, in that order,
             followed by the variables that the partition uses. ``params.output_tensors`` correspond
-            to its ``outputs``. The node passed to ``prepare`` and ``eval`` has the same tensors.
-            Shapes are the compiled ones.
+            to ``PartitionModel.outputs``. The node passed to ``prepare`` and ``eval`` has the same
+            tensors. Shapes are the compiled ones.
         version: function that returns the version of the blobs; blobs of other versions are not
             loaded. None means the version of the plugin's distribution.
         load_claims: function like ``DelegateSpec.load`` that returns the class that claims nodes
@@ -219,7 +219,7 @@ class CompilerSpec:
             partitions.
 
     Raises:
-        ArgumentError: a field that cannot be used.
+        ArgumentError: an attribute has a value that cannot be used.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Redirects the output of plugins to standard error; standard output belongs to the program."""
+"""Redirects output of plugins to standard error; standard output belongs to the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _undo = contextlib.ExitStack()
 
 @contextlib.contextmanager
 def printed_to_stderr() -> Iterator[None]:
-    """Redirect all standard output to standard error in this block, also that of C code.
+    """Redirect all standard output in this block to standard error, including that of C code.
 
     The output of the whole process is redirected, other threads included. If several such blocks
     are open, the last one that ends restores the output.
@@ -60,7 +60,7 @@ def _descriptor_exchanged() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Flush the output buffers of Python and C to their present destination."""
+    """Write the buffered output of Python and C to where it goes at present."""
     with contextlib.suppress(OSError, ValueError):  # closed
         sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
     flush = _flush_of_c()

@@ -20,14 +20,14 @@ from delegraph.processes import parent
 from delegraph.processes.parent import die_with_parent
 
 _LINES_KEPT = 100
-"""Number of lines kept from the end of standard error; the last ones may be blank."""
+"""Number of lines kept from the end of standard error, the last of which may be blank."""
 
 _LAST_WORDS = 1.0
-"""Seconds to wait for the rest of standard error, which a grandchild may hold open."""
+"""Seconds to wait for the rest of standard error, which a grandchild may keep open."""
 
 
 class Closeable(Protocol):
-    """An end of a pipe or socket whose closing tells the child to end."""
+    """End of a pipe or socket; closing it tells the child to end."""
 
     def close(self) -> object:
         """Close the resource."""
@@ -72,14 +72,14 @@ class Child:
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Wait for the end and return the exit status; None if *seconds* pass first."""
+        """Wait for the end; return the exit status, or None after *seconds*."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def send(self, request: Any) -> None:
-        """Send a pickled request; unpickling is safe, since the child trusts its parent.
+        """Send a pickled request, which is safe, because the child may trust its parent.
 
         Raises:
             OSError: the process has ended.
@@ -102,7 +102,7 @@ class Child:
         self._listener.start()
 
     def last_line(self) -> str:
-        """Return the last non-blank line of standard error, after the process ended; or empty."""
+        """Return the last non-blank line of standard error, once the process has ended; or ""."""
         if self._listener is not None:
             self._listener.join(_LAST_WORDS)
         lines = (line.decode(errors="replace").strip() for line in reversed(list(self._errors)))
@@ -110,7 +110,7 @@ class Child:
 
 
 class _WholeWrites:
-    """Unbuffered stream whose ``write`` writes all bytes, even if the system takes only a part."""
+    """Unbuffered stream whose ``write`` writes all bytes, even if the system call writes fewer."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -142,9 +142,9 @@ def start(
         function: ``module:function``; when it returns, the process ends.
         arguments: arguments of the function, which JSON must be able to hold.
         files: descriptors that the process inherits (not on Windows).
-        owned: resource whose closing tells the process to end.
-        patience: seconds after that closing until the process is killed.
-        piped: whether the process has streams of requests and answers, see
+        owned: pipe ends or sockets whose closing tells the process to end.
+        patience: seconds from that closing until the process is killed.
+        piped: whether the process has streams of requests and answers; see
             :func:`delegraph.processes.parent.pipes`.
         keeps_errors: whether its standard error is captured; otherwise it goes to this process's
             standard error.
@@ -200,7 +200,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return text that names the descriptor *life*, and ``Popen`` options that pass it on."""
+    """Return text that names the descriptor *life*, and ``Popen`` options for inheriting it."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -249,8 +249,8 @@ def can_fork() -> bool:
 def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
     """Start a fork of this process that calls *run* with streams of requests and answers.
 
-    Use it only for objects that cannot be sent to another process, such as a delegate: locks that
-    other threads hold stay locked in the fork.
+    Use this function only for objects that cannot be sent to another process, such as a delegate:
+    locks that other threads hold stay locked in the fork.
     """
     its_life, life = os.pipe()
     its_input, its_output, streams = _pipes()
@@ -291,12 +291,12 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 def _close(
     process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
 ) -> None:
-    """Kill *process* and close its streams; in a forked copy of the starter, only close.
+    """Kill *process* and close its streams; in a fork of the starter, only close the streams.
 
     Args:
         process: the child.
         life: descriptor whose closing tells the child to end.
-        owned: resource to close first, which tells the process to end.
+        owned: pipe ends or sockets that are closed first, which tells the process to end.
         patience: seconds that the process has before it is killed.
         starter: identifier of the process that started the child.
     """

@@ -36,5 +36,5 @@ class Death:
 
     @property
     def text(self) -> str:
-        """The end as text: ``the process ended with SIGSEGV``."""
+        """Text that says how the process ended: ``the process ended with SIGSEGV``."""
         return self.how if self.is_hung else f"the process ended with {self.how}"

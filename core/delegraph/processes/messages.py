@@ -1,7 +1,7 @@
 """Messages between processes: JSON, followed by the bytes of arrays.
 
 Nothing is pickled, so the message of a broken process cannot run code in the reader. Records are
-restored as their class only if the reader has named the class.
+restored as objects of a class only if the reader has named the class.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def write(stream: BinaryIO, value: Any) -> None:
             numbers and dtypes, dataclasses, named tuples, enums and errors.
 
     Raises:
-        TypeError: *value* holds a value of an unsupported type; nothing is written.
+        TypeError: *value* contains a value of an unsupported type; nothing is written.
         OSError: the other process has ended.
     """
     buffers: list[bytes | memoryview] = []
@@ -131,7 +131,7 @@ def _plain_array(value: Any, buffers: list[bytes | memoryview]) -> dict[str, Any
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Name of *dtype* from which :func:`_dtype` restores it, also for ``ml_dtypes``."""
+    """Name of *dtype*, from which :func:`_dtype` makes the dtype, also for ``ml_dtypes``."""
     return dtype.str if np.dtype(dtype.str) == dtype else dtype.name
 
 
@@ -151,7 +151,7 @@ def _error_parts(error: Exception) -> tuple[str, tuple[Any, ...], dict[str, Any]
 
 
 class _Reader:
-    """Restores values from JSON, by one method for each kind."""
+    """Restores values from JSON, with one method for each kind."""
 
     def __init__(self, buffers: Sequence[memoryview], records: Mapping[str, type]) -> None:
         self._buffers, self._records = buffers, records

@@ -1,4 +1,4 @@
-"""Entry point of a child process: binds its life to the parent's, then calls a function.
+"""Entry point of a child process: makes it end with its parent, then calls a function.
 
 The file is run as a program by its path. It uses only the standard library, so Delegraph is
 imported only with the function.
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 def die_with_parent(life: int) -> None:
     """Make this process end when its parent ends, even if native code holds the GIL.
 
-    On Linux, the kernel kills it, with its process group if it leads one.
+    On Linux, the kernel kills the process, and its process group if it leads one.
 
     Args:
         life: descriptor of a pipe's read end; only the parent has the write end, and writes
@@ -77,7 +77,7 @@ def _descriptor(life: str) -> int:
 
 
 def main() -> None:
-    """Call the function in the command line, then exit; printed text goes to standard error."""
+    """Call the function that the command line names, then exit; prints go to standard error."""
     global requests, answers
     life, name, arguments, *path = sys.argv[1:]
     del sys.argv[1:]

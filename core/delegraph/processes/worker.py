@@ -17,13 +17,13 @@ from delegraph.processes.ending import Death, how_it_ended
 from delegraph.processes.parent import pipes
 
 _LOOK = 0.5
-"""Seconds between two checks whether a silent process still runs."""
+"""Seconds between two checks whether a silent process is still running."""
 
 _END = 10.0
-"""Seconds that a process has to end after its pipe has broken."""
+"""Seconds within which a process must end after its pipe has broken."""
 
 UNREADABLE = "an answer that cannot be read"
-"""Text for the end of a process that sent something other than a message."""
+"""Text for a process that was ended because it sent something other than a message."""
 
 
 class Worker:
@@ -40,7 +40,8 @@ class Worker:
         argument: argument of *make*.
         time_limit: seconds that an answer may take; None for no limit.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
-        forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
+        forked: whether the process is a fork of this process, for an *argument* that cannot be
+            pickled.
         keeps_errors: whether the last line of standard error is captured for :class:`Death`.
 
     Raises:
@@ -201,7 +202,7 @@ class LostError(Exception):
 
 
 class Line:
-    """Connection to a child process: sends it requests, and receives its messages.
+    """Connection to a child process, which sends requests and receives messages.
 
     A thread reads the messages. So neither a hanging child, nor a grandchild that keeps the pipe
     open, can block the parent.
@@ -222,7 +223,7 @@ class Line:
         """Wait until the child has started.
 
         Raises:
-            LostError: as :meth:`receive`.
+            LostError: the process has ended, or its message cannot be read.
         """
         if not self._has_started:
             self.receive()
@@ -259,9 +260,9 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """Kill the process if it still runs, and return the error that says how it ended.
+        """Kill the process if it still runs, and return a description of how it ended.
 
-        If *is_unreadable*, the error says that the process's messages cannot be read.
+        If *is_unreadable*, the description says that the process's messages cannot be read.
         """
         if not is_unreadable:
             self.child.wait(_END)
@@ -271,7 +272,7 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put each message of *stream* into the queue *heard*, and finally the error that ends it.
+    """Put each message of *stream* into the queue *heard*, then the error at the stream's end.
 
     *records* are the classes that messages may hold.
     """
@@ -323,7 +324,7 @@ def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 _parent: list[BinaryIO] = []
-"""Stream for the answers of this process, as the last element."""
+"""Stream for the answers of this process, the last of the list."""
 
 
 def tell(message: Any) -> None:

@@ -148,7 +148,7 @@ def as_index(what: str, index: object) -> int:
     """Return *index* as an int; every integer type is accepted. *what* names it in the error.
 
     Raises:
-        ArgumentTypeError: no integer.
+        ArgumentTypeError: *index* is no integer.
     """
     try:
         return operator.index(index)  # type: ignore[arg-type]  # which raises for the others
@@ -170,7 +170,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
     """Return the subgraph with *index*; every integer type is accepted.
 
     Raises:
-        ArgumentTypeError: no integer, or none that a C ``int`` holds.
+        ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.
         ArgumentError: no subgraph has this index.
     """
     position = index if type(index) is int else as_index("a subgraph index", index)
@@ -188,7 +188,7 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
     """Return the tensor with *index*; every integer type is accepted.
 
     Raises:
-        ArgumentTypeError: no integer, or none that a C ``int`` holds.
+        ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.
         ArgumentError: no tensor has this index.
     """
     position = index if type(index) is int else as_index("a tensor index", index)
@@ -202,10 +202,10 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
 
 @unique
 class OpResolverType(Enum):
-    """Which official kernels to reproduce, and whether unnamed delegates may be applied.
+    """Choice of the official kernels to reproduce, and whether default delegates may be applied.
 
-    It decides which official kernels' rounding is reproduced. It also decides whether a model gets
-    delegates that no argument names; with the last two members it does not.
+    It decides which official kernels' rounding is reproduced. With the last two members, a model
+    gets no delegates that no argument names.
 
     Source:
         OpResolverType, tflite/python/interpreter.py.
@@ -233,7 +233,7 @@ def resolver_type(given: Enum) -> OpResolverType:
 
 
 def numerics_of(resolver: OpResolverType) -> Numerics:
-    """Return which official kernels' rounding the kernels of *resolver* reproduce."""
+    """Return the official kernels, builtin or reference, whose rounding *resolver* reproduces."""
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 

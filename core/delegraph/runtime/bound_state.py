@@ -1,8 +1,8 @@
 """State of a signature, such as a KV cache, that stays in the caller's arrays between calls.
 
 A state is an input and an output with one name, type and shape: a call reads the array and writes
-the new values into it. Where the plan allows it, both tensors lie in the array, and nothing is
-copied. Otherwise only the input lies in the array, and the output is copied after the call.
+the new values into it. If the plan allows it, both tensors lie in the array, and nothing is copied.
+Otherwise only the input lies in the array, and the output is copied after the call.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Let inputs use the caller's arrays as memory, and outputs too where possible.
+        """Place inputs in the caller's arrays, and outputs as well if possible.
 
         It is called before each run.
 
@@ -129,7 +129,7 @@ class BoundState:
                 made.data = array
 
     def take(self, subgraph: Subgraph) -> None:
-        """Copy new states to the caller's arrays after a run, as far as they are not there already.
+        """Copy new states to the caller's arrays after a run, unless they are there already.
 
         Raises:
             ArgumentError: the run has changed the shape of an output.
@@ -152,9 +152,9 @@ def may_move(tensor: Tensor) -> bool:
 def may_share_memory(subgraph: Subgraph, given: int, made: int) -> bool:
     """Whether an output of an allocated subgraph may lie in the memory of an input.
 
-    It may if only the node that writes the output reads the input, and if that node overwrites it
-    element by element. Then no node reads a new value instead of the old one, and a failed node can
-    be computed again.
+    This is allowed if only the node that writes the output reads the input, and if that node
+    overwrites the input element by element. Then no node reads a new value instead of the old one,
+    and a failed node can be computed again.
 
     Args:
         subgraph: a subgraph in which all shapes are known.

@@ -29,7 +29,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
     Raises:
         ArgumentError: the dtype or the shape differs.
-        DelegateError, NodeError: a delegate or a node refuses the value; the tensor keeps its old
+        DelegateError, NodeError: a delegate or a node rejects the value; the tensor keeps its old
             value.
     """
     before, after = tensor.data, _written(tensor, value)

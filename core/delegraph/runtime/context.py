@@ -45,7 +45,7 @@ class SubgraphState(Enum):
 
     Source: Subgraph::State, tflite/core/subgraph.h.
 
-    * ``UNINVOKABLE``: not before it is allocated.
+    * ``UNINVOKABLE``: it cannot run before it is allocated.
     * ``INVOKABLE``: it can run.
     * ``IMMUTABLE``: it can run, and a static delegate relies on the present types and shapes of
       tensors. A resize removes the delegates until the next allocation.
@@ -147,7 +147,7 @@ class ModelContext:
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 if not set, 1 if the host cannot say."""
+        """Number of threads that the user allows; -1 if not set, 1 if the host does not know it."""
         return 1
 
     @property

@@ -47,7 +47,8 @@ class DelegatedPlan:
         nodes: the model's nodes, then the delegate nodes, each with its registration.
         execution_plan: indices into ``nodes``, in execution order.
         applied: delegates in force, in order.
-        undone: delegates that a resize has removed, to be applied again before the next allocation.
+        undone: delegates that a resize has removed, and that are applied again before the next
+            allocation.
         owner: mapping from each replaced node to the delegate node that replaced it.
         absorbed: other subgraphs that delegate nodes of this subgraph compute as a whole.
         application: the delegate that is being applied; None if no delegate is being applied.
@@ -98,13 +99,13 @@ class DelegatedPlan:
         return [a.delegate for a in self.applied if not a.delegate.flags & dynamic]
 
     def current(self, index: int) -> int:
-        """Return the index of the node in the present plan that computes model node *index*."""
+        """Return the index in the present plan of the node that computes model node *index*."""
         while index in self.owner:
             index = self.owner[index]
         return index
 
     def delegate_of(self, index: int) -> str | None:
-        """Return the name of the delegate that computes model node *index*, or None."""
+        """Return the name of the delegate of model node *index*; None if it has none."""
         delegate: Any = self.nodes[self.current(index)][0].delegate
         return None if delegate is None else delegate_name(delegate)
 
@@ -119,7 +120,7 @@ class DelegatedPlan:
                 waiting += reversed(inner.options.nodes_to_replace)
 
     def producer(self, tensor: int) -> int:
-        """Return the index of the node that writes a tensor; -1 when no node does."""
+        """Return the index of the node that writes a tensor; -1 if no node does."""
         return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)
 
     def control_edges(self) -> list[ControlEdge]:
@@ -285,7 +286,7 @@ def _params(
 
 
 def delegate_name(delegate: Delegate) -> str:
-    """Return a delegate's name, or the name of its type when ``name()`` fails."""
+    """Return a delegate's name, or the name of its type if ``name()`` fails."""
     try:
         return str(delegate.name())
     except Exception:  # noqa: BLE001 - a plugin's method, and the error at hand matters more

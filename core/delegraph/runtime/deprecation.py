@@ -14,7 +14,8 @@ def warn_deprecated(old: str, new: str, stacklevel: int = 3) -> None:
     Args:
         old: the name or argument, as users write it.
         new: name or argument to use instead.
-        stacklevel: stack level of the user's call; 3 if the deprecated function calls this one.
+        stacklevel: stack level of the user's call; 3 if the deprecated function calls this
+            function.
     """
     text = f"{old} is deprecated and goes in {GOES_IN}; use {new}"
     warnings.warn(text, DeprecationWarning, stacklevel)

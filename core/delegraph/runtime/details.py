@@ -76,7 +76,7 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
     """Return index, op_name, inputs, outputs and dtypes of node *index*, or of a delegate node.
 
     Raises:
-        ArgumentTypeError: no integer.
+        ArgumentTypeError: *index* is no integer.
         ArgumentError: no node has this index.
     """
     position = as_index("a node index", index)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _FIRST = 0
-"""Index of the first subgraph; compared by ``is``, as Python has one object per small int."""
+"""Index of the first subgraph; compared by ``is``, because Python has one object per small int."""
 
 _USUAL = (None, None, OpResolverType.AUTO, *[False] * 6, *[None] * 8)
 """Default values of the constructor's arguments, without path and number of threads."""
@@ -90,11 +90,11 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
         deprecated: fields of ``placement``, ``limits`` and ``failures`` as keywords, until 0.3.
 
     Raises:
-        ArgumentError: (ValueError) wrong arguments, or no such file.
-        MalformedModelError: (ValueError) a damaged model.
-        SectionError: (ValueError) a bundle without the requested model, or with several models.
-        ExternalBufferError: (ValueError) constants in another file that cannot be used.
-        UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
+        ArgumentError: (ValueError) an argument is wrong, or the file does not exist.
+        MalformedModelError: (ValueError) the model is damaged.
+        SectionError: (ValueError) the bundle does not have the requested model, or has several.
+        ExternalBufferError: (ValueError) constants in another file cannot be used.
+        UnsupportedModelError: (ValueError) an operator has no kernel, or calls are too deep.
         PluginError: a delegate that is requested by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``placement`` wants them.
@@ -173,7 +173,7 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
-            NodeError: a node cannot work: the error names it.
+            NodeError: a node cannot be prepared; the error names it.
             UnresolvedOpError: custom operators have no implementation.
             PlacementError: nodes are not where ``placement`` wants them.
         """
@@ -189,10 +189,11 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
         """Run the model on the input data that has been set.
 
         Raises:
-            StateError: not allocated, a view from ``tensor()`` is alive, or another call runs.
+            StateError: tensors are not allocated, a view from ``tensor()`` is alive, or another
+                call runs.
             NodeError: a node failed.
             CallCancelledError: :meth:`cancel` was called meanwhile.
-            TimeLimitError: it took more than ``limits.time``.
+            TimeLimitError: the call took more than ``limits.time``.
         """
         call = self._shortcuts.invoke
         if call is not None and not self._views.alive:
@@ -225,9 +226,9 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
             strict: allow changes only where ``shape_signature`` has -1.
 
         Raises:
-            ArgumentError: not a list of dimensions.
+            ArgumentError: *tensor_size* is not a list of dimensions.
             StateError: a view from ``tensor()`` is alive, or another call runs.
-            ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
+            ResizeError: (RuntimeError) the tensor does not exist, or cannot have the shape.
         """
         self._views.require_none()
         run, resize = self.session.calls.run, self.session.resize_tensor
@@ -272,11 +273,11 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
 
-        Intermediate tensors share memory, so their values are lost, unless
+        Intermediate tensors share memory, so their values are lost after a run, unless
         ``experimental_preserve_all_tensors`` is set.
 
         Raises:
-            ArgumentError: no such tensor, or it has no data.
+            ArgumentError: the tensor does not exist, or has no data.
             StateError: another thread's call runs.
         """
         shortcuts = self._shortcuts
@@ -335,7 +336,7 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
         """Return the running subgraph *index*, whose tensors can be read without a copy.
 
         Raises:
-            ArgumentError: no such subgraph.
+            ArgumentError: the subgraph does not exist.
         """
         return self.session.callee(index)
 

@@ -7,11 +7,12 @@ module for them. A start is used only for the same file, settings and code, in a
 not read a model yet.
 
 An interpreter with a kept start allocates, invokes, describes and copies its inputs and outputs.
-Everything else makes it read the model: its session then takes over the values of the tensors. It
-does the same when the program fails, so errors and warnings come from the session.
+For everything else, it reads the model, and its session takes over the values of the tensors. It
+also reads the model when the program fails, so that errors and warnings come from the session.
 
-A file with a start is untrusted: the content is checked here, the program by its reader. It names a
-module to import, as the stored list of entry points does: no other user but root may write it.
+A file with a start is untrusted: the content is checked here, the program by its reader. The file
+names a module to import, like the stored list of entry points, so only this user and root may write
+it.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ FORM = 1
 _IN_USE = ("delegraph.runtime.session", "delegraph.plugins.plugin_set")
 """Modules whose import shows that this process has read a model or loaded plugins.
 
-Then the set of plugins may be another than in the process that stored the start.
+The plugins may then differ from those of the process that stored the start.
 """
 
 _MOST_DIMENSION = 1 << 31
 
 _MOST_NODES = 1_000_000
-"""Number of nodes above which a start is not used; the reader of models allows as many."""
+"""Largest number of nodes for which a start is used; the reader of models allows as many."""
 
 
 class Request(NamedTuple):
@@ -171,7 +172,7 @@ class Stored(NamedTuple):
         """Return a new tensor without memory for each input and output.
 
         Raises:
-            ValueError, TypeError: the fields are no tensor's.
+            ValueError, TypeError: the fields do not describe a tensor.
         """
         return [self.tensor(*fields) for fields in self.tensors]
 
@@ -196,7 +197,7 @@ class Stored(NamedTuple):
         has_rank: bool,
         quantization: tuple[bytes, bytes, int] | None,
     ) -> Tensor:
-        """Return the tensor with these attributes; *quantization* is of float32 and int32 bytes."""
+        """Return the tensor; *quantization* has the bytes of float32 and int32 arrays."""
         kind = TensorType(number)
         sizes = (index, *shape)
         if kind not in STORED_AS_SEEN or type(name) is not str or not shape:

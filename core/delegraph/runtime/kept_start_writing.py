@@ -45,10 +45,10 @@ def keep(request: Request, session: Session) -> None:
 
 
 def _only_kernel(session: Session) -> object | None:
-    """Return the kernel with which the default delegate computes the whole model, or None.
+    """Return the kernel with which the default delegate computes the whole model; else None.
 
-    Conversions of constants are left out, as the kernel has their results. The result is None as
-    well if anything else but the model file decides how the model is computed.
+    Conversions of constants are left out, as the kernel has their results. The result is also None
+    if the computation depends on anything besides the model file.
     """
     first, model = session.subgraphs[0], session.model
     constants = constant_nodes(first.spec)
@@ -75,7 +75,7 @@ def _only_kernel(session: Session) -> object | None:
 
 
 def _has_plain_border(first: Subgraph) -> bool:
-    """Whether a few numbers describe all inputs and outputs of a subgraph, and it has no state."""
+    """Whether a few numbers describe all inputs and outputs of a subgraph without state."""
     indices = (*first.inputs, *first.outputs)
     return (
         not first.variables

@@ -56,8 +56,8 @@ class InvokesAsync:
 
         Returns:
             A Future whose ``result()`` is None, or raises the errors of ``invoke``. Its
-            ``cancel()`` asks the run to stop and returns False, since the run is not over yet. The
-            run ends with ``CallCancelledError``, or normally if the request came too late.
+            ``cancel()`` asks the run to stop and returns False, because the run is not over yet.
+            The run ends with ``CallCancelledError``, or normally if the request came too late.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
@@ -66,7 +66,7 @@ class InvokesAsync:
         return self._background.start(*self._background_invoke(), keep=self)
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Return a function that invokes under the interpreter's lock, and one that stops it."""
+        """Return a function that invokes under the interpreter's lock, and its stop function."""
         self._views.require_none()
         run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
         return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
@@ -212,7 +212,7 @@ class OfficialMembers:
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
         """Store two constructor arguments as attributes, since some programs read them.
 
-        The list of registerers is one as well; ``InterpreterWithCustomOps`` has set it before.
+        The list of registerers is another one, which ``InterpreterWithCustomOps`` has set before.
         """
         self.__dict__.setdefault("_custom_op_registerers", [])
         if model_content:
@@ -274,7 +274,7 @@ class OfficialMembers:
         """Raise an error: an interpreter cannot be copied or pickled.
 
         Raises:
-            ArgumentTypeError: always; a copy would share memory with this one.
+            ArgumentTypeError: always; a copy would share memory with this object.
         """
         from delegraph.runtime.official.interpreter_wrapper import not_copied
 

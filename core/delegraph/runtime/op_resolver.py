@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def builtin_registration(name: str) -> Registration | None:
     """Return Delegraph's registration of a builtin operator, or None if it has none.
 
-    A delegate may run it on its own values, for example to tabulate an 8-bit operator.
+    A delegate may run the kernel on values of its own, for example to tabulate an 8-bit operator.
 
     Args:
         name: name of an operator, such as ``ADD``, or of a custom operator that TFLite or TFLM

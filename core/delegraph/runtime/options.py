@@ -41,11 +41,12 @@ class PlacementPolicy:
 
     Attributes:
         rules: nodes that delegates must or must not claim: a TOML file or ``PlacementRule``s.
-        require: ``"full"`` raises an error if any node has no delegate after all are applied.
+        require: ``"full"`` raises an error if a node has no delegate after all delegates are
+            applied.
         partitions: ``"measured"`` keeps only the partitions that save time.
 
     Raises:
-        ArgumentError: an unknown word.
+        ArgumentError: a word is unknown.
     """
 
     rules: Rules | None = None
@@ -72,7 +73,7 @@ class Limits:
         cancellation: stop request of a delegate's context, for an interpreter that a kernel uses.
 
     Raises:
-        ArgumentError: a number out of range, or both ``time`` and ``cancellation``.
+        ArgumentError: a number is out of range, or both ``time`` and ``cancellation`` are given.
     """
 
     memory: int | None = None
@@ -114,7 +115,7 @@ class FailurePolicy:
             and gives a warning.
 
     Raises:
-        ArgumentError: an unknown word, a share out of range, or no positive number of seconds.
+        ArgumentError: a word is unknown, a share is out of range, or seconds are not positive.
     """
 
     on_failure: OnFailure | None = None
@@ -165,7 +166,7 @@ class FailurePolicy:
 
 
 GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
-"""Groups of options: the argument of ``Interpreter`` for each group, and the group's class."""
+"""Mapping from the argument of ``Interpreter`` for each group of options to the group's class."""
 
 PLACES = {
     "rules": ("placement", "rules"),
@@ -183,7 +184,7 @@ PLACES = {
     "isolate": ("failures", "isolate"),
     "timeout": ("failures", "timeout"),
 }
-"""Group and field of each option, by its name on the command line and as deprecated keyword."""
+"""Group and field of each option, by its name on the command line and as a deprecated keyword."""
 
 
 OWN_RUNTIME_ONLY = ("partition_policy",)
@@ -275,8 +276,8 @@ class InterpreterOptions:
         """Check that the value of each option is one of its choices.
 
         Raises:
-            ArgumentError: a wrong value.
-            ArgumentTypeError: a flag that is neither True nor False.
+            ArgumentError: a value is not among the choices.
+            ArgumentTypeError: a flag is neither True nor False.
         """
         for name in _FLAGS:
             checked_flag(f"experimental_{name}", getattr(self, name))

@@ -125,9 +125,9 @@ class Session(SharedState):
             strict: allow changes only where ``shape_signature`` has -1.
 
         Raises:
-            ArgumentError: not a list of dimensions.
-            ArgumentTypeError: no tensor index, or *strict* is neither True nor False.
-            ResizeError: no such tensor, or a shape that it cannot have.
+            ArgumentError: *dims* is not a list of dimensions.
+            ArgumentTypeError: *index* is no integer, or *strict* is neither True nor False.
+            ResizeError: the tensor does not exist, or cannot have the shape.
         """
         array = np.array(dims, dtype=np.int32)
         if array.ndim != 1:
@@ -149,8 +149,8 @@ class Session(SharedState):
 
         Raises:
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
-            DelegateError, NodeError: as of :meth:`allocate`, for another value of an input that
-                has one in the file; it keeps the value it had.
+            DelegateError, NodeError: as of :meth:`allocate`, if *value* differs from that of a
+                constant input; the input keeps its old value.
         """
         tensor = tensor_at(subgraph.tensors, index)
         if tensor.is_constant and tensor.sparsity is None and tensor.index in subgraph.inputs:
@@ -172,7 +172,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of the first subgraph; make the next write of it fast.
+        """Copy *value* into a tensor of the first subgraph, and make later writes to it faster.
 
         Raises:
             ArgumentError: as of :meth:`write`.
@@ -187,7 +187,7 @@ class Session(SharedState):
         """Return the subgraph with *index*.
 
         Raises:
-            ArgumentError: no such subgraph.
+            ArgumentError: the subgraph does not exist.
         """
         return subgraph_at(self.subgraphs, index)
 
@@ -195,7 +195,7 @@ class Session(SharedState):
         """Return subgraph *index* as control flow uses it; its calls take the interpreter's lock.
 
         Raises:
-            ArgumentError: no such subgraph.
+            ArgumentError: the subgraph does not exist.
         """
         run, subgraph = self.calls.run, self.subgraph(index)
         return SubgraphCallee(
@@ -209,7 +209,7 @@ class Session(SharedState):
         """Give the tensor *index* of a subgraph another shape; :meth:`allocate` must follow.
 
         Raises:
-            OperatorError: a constant, a negative dimension, or too many bytes.
+            OperatorError: *index* is a constant, a dimension is negative, or bytes are too many.
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:
@@ -250,7 +250,7 @@ class Session(SharedState):
             subgraph.reset_variables()
 
     def unresolved_custom_ops(self) -> set[str]:
-        """Return the names of the custom operators that neither kernel nor delegate provides."""
+        """Return the names of the custom operators that no kernel and no delegate computes."""
         return {
             registration.name
             for subgraph in self.subgraphs
@@ -376,7 +376,7 @@ class Session(SharedState):
         return placement_of(self.subgraphs, self.delegates, self.by_default, self.rest)
 
     def check_placement(self) -> None:
-        """Raise an error if pinned nodes or ``require`` of the placement policy are not met.
+        """Raise an error if a pin of the rules, or ``require``, of the placement policy is not met.
 
         Raises:
             PlacementError: a pinned node, or a node that needs a delegate, runs elsewhere.

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class OwnsSession(ClosedByWith):
     """Base class of ``Interpreter`` that makes, replaces and closes its session.
 
-    It has a session, or a kept start until the model is read, or neither once it is closed.
+    The interpreter has a session, or until the model is read, a kept start. After closing, it has
+    neither.
     """
 
     _session: Session | None = None
@@ -116,7 +117,7 @@ class OwnsSession(ClosedByWith):
         return session
 
     def _replace_start(self) -> None:
-        """Read the model of the kept start, and hand the values of its tensors over."""
+        """Read the model of the kept start, and move the tensors' values to its session."""
         start = self._kept_start
         if start is None:
             return  # another thread was first
@@ -202,7 +203,7 @@ class OwnsSession(ClosedByWith):
 
 
 def import_session() -> None:
-    """Import the modules that read and run models; a kept start does without."""
+    """Import the modules that read and run models, which a kept start does not need."""
     with collector_paused(_lasting("session")):
         import delegraph.graph.loader
         import delegraph.runtime.session  # noqa: F401 - each user imports what it needs of them

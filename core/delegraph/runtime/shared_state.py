@@ -43,8 +43,8 @@ class SharedState:
         control_edges: control edges in the model file, by subgraph; None if there are none.
         rules: the user's placement rules, with the nodes that match them.
         by_default: the applied delegates that no argument or option names.
-        failure_memory: failures of configured delegates in earlier processes; None without such
-            delegates.
+        failure_memory: failures of configured delegates in earlier processes; None if no delegate
+            is configured.
         cancellation: stop request for the running call.
         calls: lock that lets one call run at a time.
         profile: the profile that records running nodes; None while no profile is taken.
@@ -102,7 +102,7 @@ class SharedState:
 
     @cached_property
     def incidents(self) -> Incidents:
-        """Failures of delegates after which the interpreter went on."""
+        """Failures of delegates that did not stop the interpreter."""
         from delegraph.runtime.delegates.incidents import Incidents  # lazy: only delegates do
 
         return Incidents()

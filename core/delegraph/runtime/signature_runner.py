@@ -69,9 +69,9 @@ class SignatureRunner:
         Inputs may have other shapes than declared; the subgraph is resized for them.
 
         Raises:
-            ArgumentError: a missing or unknown name, or a value of the wrong dtype.
+            ArgumentError: a name is missing or unknown, or a value has the wrong dtype.
             NodeError: a node failed.
-            ArgumentAttributeError: a value that is no array, such as a list.
+            ArgumentAttributeError: a value is no array, but for example a list.
             StateError: another call of the interpreter runs.
             CallCancelledError: ``Interpreter.cancel`` was called meanwhile, or its ``Limits.time``
                 is over.
@@ -118,11 +118,11 @@ class SignatureRunner:
     ) -> dict[str, NDArray[Any]]:
         """Keep states, such as a KV cache, in arrays of the caller between calls.
 
-        A state is an input and an output with one name. A call then neither takes nor returns them:
-        it reads the arrays and writes the new values into them. Nothing is copied if only the node
-        that writes the output reads the input and can overwrite it. Otherwise the output is copied
-        after the call. Runners of other signatures continue from this state if they get the same
-        arrays. After a failed call, an array may hold a mixture of old and new values.
+        A state is an input and an output with one name. A call then neither takes nor returns
+        states: it reads the arrays, and writes the new values into them. Nothing is copied if only
+        the node that writes the output reads the input and can overwrite it. Otherwise the output
+        is copied after the call. Runners of other signatures continue from this state if they get
+        the same arrays. After a failed call, an array may hold a mixture of old and new values.
 
         >>> decode = interpreter.get_signature_runner("decode")  # doctest: +SKIP
         >>> cache = decode.bind_state()  # doctest: +SKIP
@@ -137,8 +137,8 @@ class SignatureRunner:
             The arrays by name. Programs may read and write them between calls.
 
         Raises:
-            ArgumentError: the signature has no state, or not of that name; or an array does not
-                fit, or shares memory with another one.
+            ArgumentError: the signature has no state, or none of that name; or an array does not
+                fit, or shares memory with another array.
             StateError: another call of the interpreter runs.
         """
         session = self._interpreter.session
@@ -207,7 +207,7 @@ class SignatureRunner:
 
 
 def run_subgraph(session: Session, subgraph: Subgraph) -> None:
-    """Run an allocated subgraph once; its bound states are read from and kept in their arrays.
+    """Run an allocated subgraph once; bound states are read from their arrays, and stored there.
 
     Raises:
         NodeError: a node failed.

@@ -187,9 +187,9 @@ class Subgraph:
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
         """Let asynchronous nodes overlap others; return the tensors that must keep their memory.
 
-        The result maps a plan position to tensors that must keep their memory while the node there
-        runs. A node with unknown output shapes is the last prepared node, so no other node uses
-        these outputs yet.
+        The result maps a position in the plan to tensors that must keep their memory while the node
+        at this position runs. A node with unknown output shapes is the last prepared node, so no
+        other node uses these outputs yet.
         """
         if not may_be_asynchronous(self.steps.evals):
             return None
@@ -285,8 +285,8 @@ class Subgraph:
 
         Raises:
             StateError: the subgraph is not allocated.
-            NodeError: an input of a node never gets a value, and no node has run; or a node failed,
-                and the nodes after it have not run.
+            NodeError: an input of a node never gets a value, so that no node has run. Or a node
+                failed, and the nodes after it have not run.
         """
         if not self.is_allocated:
             raise StateError(
@@ -317,7 +317,7 @@ class Subgraph:
                 _run(self.steps, wrap)
 
     def exchange_eval(self, present: Eval, other: Eval) -> None:
-        """Replace a node's evaluation *present* by *other*, from the next run on at the latest."""
+        """Replace a node's evaluation *present* by *other*, at the latest for the next run."""
         self.steps.evals[:] = [other if run is present else run for run in self.steps.evals]
         self._bound_run = self.shortcuts.invoke = None
 
@@ -328,10 +328,10 @@ class Subgraph:
     # -- shapes --------------------------------------------------------------------------------
 
     def is_resized_by(self, index: int, shape: Sequence[int]) -> bool:
-        """Whether :meth:`resize_input` of tensor *index* to *shape* would change anything.
+        """Whether :meth:`resize_input` of tensor *index* to *shape* would change its shape.
 
         Raises:
-            OperatorError: a constant, a negative dimension, or too many bytes.
+            OperatorError: *index* is a constant, a dimension is negative, or bytes are too many.
         """
         tensor = self.tensors[index]
         if tensor.shape == checked_shape(tensor, shape, self.memory.limit):
@@ -341,7 +341,7 @@ class Subgraph:
         return True
 
     def resize_input(self, index: int, shape: Sequence[int]) -> None:
-        """Set the shape of tensor *index*, which must be allowed; :meth:`allocate` must follow."""
+        """Set the shape of tensor *index*, which must be valid; :meth:`allocate` must follow."""
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None

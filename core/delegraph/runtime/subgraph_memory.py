@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from delegraph.operators.registration import Node, Registration
 
 _CHANNEL_BYTES = 64
-"""Number of bytes for a channel of quantized weights: a multiplier, a shift and a sum."""
+"""Bytes of the data for one channel of quantized weights: multiplier, shift and sum."""
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
@@ -37,7 +37,7 @@ _KINDS = {
 _OTHER = TensorKind.OTHER
 
 _COUNTABLE = 2**59
-"""Least number of elements that no array can have, even if another dimension is zero."""
+"""Smallest number of elements that no array can have, even if another dimension is zero."""
 
 
 @dataclass(slots=True)
@@ -126,10 +126,10 @@ class SubgraphMemory:
         self._planner.plan_allocations()
 
     def allocate(self, first: int, last: int) -> None:
-        """Give memory to the tensors of the plan's nodes *first* to *last*.
+        """Allocate memory for the tensors of the plan's nodes *first* to *last*.
 
         Raises:
-            OperatorError: the model needs more memory than the limit, or than there is.
+            OperatorError: the model needs more memory than the limit or the machine allows.
         """
         assert self._planner is not None, "plan() comes first"
         try:
@@ -212,7 +212,7 @@ def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
     """Check that per-channel data of nodes that share constants fits the memory *limit*.
 
     Raises:
-        OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
+        OperatorError: multipliers, shifts and sums of all nodes' channels exceed the limit.
     """
     quantizations = enumerate(column_of(subgraph.tensors, "quantization"))
     quantized = (subgraph.tensors[i] for i, given in quantizations if given is not None)
@@ -248,8 +248,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
     """Return *shape* as a tuple after checking rank, sizes and memory limit.
 
     Raises:
-        OperatorError: a dimension is negative or no int32, or the tensor has more bytes than
-            *limit*.
+        OperatorError: a dimension is negative or does not fit an int32, or the tensor has more
+            bytes than *limit*.
     """
     from delegraph.operators.checks import require_dimensions  # lazy: few shapes change
 

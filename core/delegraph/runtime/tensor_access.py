@@ -26,18 +26,18 @@ STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
 """Types whose arrays users read and write in the form in which they are stored."""
 
 _COPIED_AT_ONCE = 500
-"""Elements that NumPy copies without letting other threads run.
+"""Largest number of elements that NumPy copies without letting other threads run.
 
 Source:
     ``NPY_BEGIN_THREADS_THRESHOLDED``, numpy/_core/include/numpy/ndarraytypes.h.
 """
 
 Target: TypeAlias = "tuple[Tensor, NDArray[Any], np.dtype[Any], tuple[int, ...]]"
-"""A tensor, its array, and the dtype and shape of values that can be copied into the array."""
+"""A tensor, its array, and the dtype and shape that a value must have to be copied into it."""
 
 
 def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
-    """Copy *value* into a tensor: same dtype, same shape, no casting, no broadcasting.
+    """Copy *value*, which must have the tensor's dtype and shape, into a tensor.
 
     Raises:
         ArgumentError: the dtype or the shape differs, or the tensor has no memory yet.
@@ -69,11 +69,12 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
 
 
 class Shortcuts:
-    """Prepared data by which ``Interpreter`` runs a subgraph and copies inputs and outputs fast.
+    """Prepared data with which ``Interpreter`` quickly runs a subgraph and copies its tensors.
 
-    A model of one small operator runs in a microsecond, of which each attribute and each Python
-    call takes a few percent. Python looks up an attribute of a session, which has many, in 20 ns,
-    and a slot in 3 ns. The subgraph clears the object whenever nodes or memory may change.
+    A model of one small operator runs in a microsecond, of which each attribute access and each
+    Python call takes a few percent. Python finds an attribute of a session, which has many
+    attributes, in 20 ns, and a slot in 3 ns. The subgraph clears the object whenever nodes or
+    memory may change.
 
     Args:
         turn: the interpreter's lock, see ``Calls.turn``.
@@ -82,8 +83,8 @@ class Shortcuts:
         turn: the interpreter's lock.
         invoke: function that runs the subgraph while no other call can run; None if there is none,
             or if a profile is taken.
-        small_targets: inputs that were set before, by index, and are copied without letting other
-            threads run.
+        small_targets: small inputs that were set before, by index; other threads cannot run while
+            NumPy copies a value into one.
         large_targets: other inputs that were set before; the lock must be held to copy one.
         sources: outputs that were read before, by index, each with its type.
     """
@@ -119,7 +120,7 @@ class Shortcuts:
             self.sources[tensor.index] = tensor, tensor.type
 
     def copy_large(self, index: object, value: object) -> bool:
-        """Copy *value* into the large input *index* if that is prepared; return whether it was.
+        """Copy *value* into the large input *index* if the copy is prepared; return whether it was.
 
         The caller holds the lock.
         """
@@ -246,7 +247,7 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 class _Exporter:
-    """Object that a view of memory keeps alive; while it exists, the view or a slice exists."""
+    """Object that a view of memory refers to: it exists as long as the view or a slice of it."""
 
     def __init__(self, data: NDArray[Any]) -> None:
         self._data = data
@@ -271,8 +272,8 @@ class MemoryViews:
     def of(self, tensor: Tensor, is_allocated: bool = False) -> Any:
         """Return a view of the values of *tensor*, which counts as alive while it is used.
 
-        Of strings it is a copy. For a tensor without dimensions the result is a number, as in the
-        official class. It does not count as a view, and cannot be written through.
+        For strings, the result is a copy. For a tensor without dimensions it is a number, as in the
+        official class; this number does not count as a view, and cannot be used to write.
 
         Args:
             tensor: the tensor.

@@ -25,8 +25,8 @@ def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None
         plans: plans of the model's subgraphs.
 
     Raises:
-        UnresolvedOpError: some nodes have neither; the error names all their operators and what to
-            do.
+        UnresolvedOpError: some nodes have neither a kernel nor a delegate; the error names all
+            their operators and gives advice.
     """
     for node in placement.unresolved():
         plan = plans[node.subgraph]
@@ -87,7 +87,7 @@ def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
 
 
 def remedy(custom_op: str) -> str:
-    """Advice how to get the custom operator *custom_op*: a delegate, a package or a function."""
+    """Text that says how to get an implementation of the custom operator *custom_op*."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
         name = offers[0].spec.name

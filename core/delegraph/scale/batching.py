@@ -23,7 +23,7 @@ Batching = Literal["auto", "resize", "pad", "rows"]
 """Way in which rows become calls; see :class:`~delegraph.scale.predictor.Predictor`."""
 
 SIZES_KEPT = 8
-"""Number of batch sizes for which an allocated interpreter is kept."""
+"""Number of batch sizes for each of which an allocated interpreter is kept."""
 
 
 class BatchedModel:
@@ -37,7 +37,7 @@ class BatchedModel:
         max_batch: largest number of rows in a call.
 
     Raises:
-        ArgumentError: there is no such signature, or the model cannot be batched in this way.
+        ArgumentError: the signature does not exist, or the method does not suit the model.
         DelegraphError: the model cannot be loaded.
     """
 
@@ -62,7 +62,7 @@ class BatchedModel:
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
-        """Return the method by which rows become calls: *batching*, or one that shapes allow."""
+        """Return the method of batching: *batching* itself, or for ``"auto"`` what shapes allow."""
         sizes = {(declared_shape(entry) or [0])[0] for entry in self.inputs}
         size = sizes.pop() if len(sizes) == 1 else 0
         if batching == "pad" and size < 1:
@@ -102,7 +102,7 @@ class BatchedModel:
         """Return the outputs for the rows of *columns*, by output name.
 
         Raises:
-            DelegraphError: the model failed; the row at fault is not known yet.
+            DelegraphError: the model failed; the bad row is not known yet.
         """
         given = [columns[entry["name"]] for entry in self.inputs]
         if any(map(is_ragged, given)):
@@ -155,10 +155,10 @@ class BatchedModel:
         }
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Compute rows one by one and together; keep the faster method if the results agree.
+        """Compute rows one by one and together; if the results agree, keep the faster method.
 
         A model may accept several rows but mix them, by a constant shape or a sum over all rows. If
-        all rows have the same answer, such mixing cannot be seen.
+        all rows have the same result, mixing cannot be detected.
         """
         one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
         if all(_all_alike(values) for values in one_by_one.values()):
@@ -206,7 +206,7 @@ class _Ready:
 
 
 def _called_signature(interpreter: AnyInterpreter, wanted: str | None) -> str | None:
-    """Return the signature to call: *wanted*, the model's only one, or None if it has none."""
+    """Return the signature to call: *wanted*, else the only one; None if the model has none."""
     known = sorted(interpreter.get_signature_list())
     if wanted is None and len(known) > 1:
         raise ArgumentError(f"the model has several signatures, name one: {', '.join(known)}")
@@ -220,7 +220,7 @@ def _row_shape(output: Details, has_rows: bool) -> list[int]:
 
 
 def _all_alike(values: NDArray[Any]) -> bool:
-    """Whether all rows of *values* equal the first row, so that mixed rows cannot be noticed."""
+    """Whether all rows of *values* are equal, so that mixed rows cannot be detected."""
     return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
 
 

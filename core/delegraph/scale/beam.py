@@ -1,7 +1,7 @@
 """A model with delegates in Beam's ``RunInference``; needs ``pip install 'delegraph[beam]'``.
 
-Beam groups the examples, runs the pipeline and repeats batches that were lost. The predictor
-handles bad rows, because Beam knows only whole batches.
+Beam groups the examples, runs the pipeline and repeats lost batches. The predictor handles bad
+rows, because Beam repeats only whole batches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Example = Mapping[str, ArrayLike]
 """A row: mapping from column to value; the values have no axis of rows."""
 
 NAMESPACE = "Delegraph"
-"""Namespace of the metrics: Beam's own ones of RunInference, and those in :data:`COUNTERS`."""
+"""Namespace of all metrics: Beam's metrics of RunInference, and those in :data:`COUNTERS`."""
 
 COUNTERS = {
     "errors": "bad_rows",
@@ -115,7 +115,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         return NAMESPACE
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
-        """Raise an error for arguments of single calls, because predictors have none.
+        """Raise an error if there are arguments for single calls, which predictors do not support.
 
         Raises:
             ArgumentError: there are arguments.
@@ -124,7 +124,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Use another model with the same inputs, which Beam loads afterwards."""
+        """Use the model *model_path*, which must have the same inputs; Beam loads it later."""
         if model_path:
             self._predictor = self._predictor.replaced(model=model_path)
 
@@ -148,5 +148,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Return a predictor's counts so far (rows, errors and so on) by names for Beam's counters."""
+    """Return a predictor's counts so far (rows, errors and so on) by the names of Beam counters."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

@@ -37,7 +37,7 @@ class ClassColumns:
     def of(self, values: NDArray[Any], errors: Sequence[str]) -> Columns:
         """Return the columns with best classes and their scores, for the scores *values* of rows.
 
-        A row whose text in *errors* is not empty has None and NaN in them.
+        A row whose text in *errors* is not empty gets None as class and NaN as score.
         """
         classes = np.full((len(self.names), len(values)), None, object)
         scores = np.full((len(self.names), len(values)), np.nan)
@@ -96,7 +96,7 @@ def classes_of(
         taken: names of the data's columns.
 
     Raises:
-        ArgumentError: no output holds scores of as many classes as there are labels.
+        ArgumentError: no output has as many class scores as there are labels.
     """
     scored = dict(_scored(predictor, labels))
     labelled = {column: each for column, each in scored.items() if each[1]}
@@ -128,7 +128,7 @@ def _scored(
 ) -> Iterator[tuple[str, tuple[Details, Sequence[str]]]]:
     """Yield each output that holds scores: its column, its details and the labels of its classes.
 
-    *labels* are given by the user; if there are none, the model's metadata names the classes.
+    *labels* are the user's names of the classes; if empty, the model's metadata names the classes.
     """
     metadata = called_metadata(predictor.setup.loaded_model(), predictor.signature)
     for column, details in predictor.output_columns().items():

@@ -1,6 +1,6 @@
 """Computers: objects that compute rows with an interpreter, here or in a child process.
 
-A bad row has no outputs: the model fails on it, or it kills its process, or it takes too long.
+A bad row has no outputs, because the model fails on it, kills its process or takes too long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
 
 RESTARTS = 100
-"""Default number of times that a child process killed by a row is started again."""
+"""Default number of times that a child process is started again after a row has killed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Computed:
     Attributes:
         outputs: outputs of the good rows, in order.
         errors: mapping from the index of a bad row to the reason why it has no outputs.
-        batching: method by which rows become calls; ``"auto"`` if not known yet.
+        batching: method by which rows become calls; ``"auto"`` if it is not known yet.
         incidents: number of delegate failures so far after which Delegraph went on.
     """
 
@@ -96,7 +96,7 @@ class Computer(Protocol):
 
         Raises:
             PredictionError: a row is bad, and *stop* is True.
-            ArgumentError: the computation failed, but no single row is to blame.
+            ArgumentError: the computation failed, but not because of a single row.
         """
 
     def placement(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class IsolatedComputer:
         self._incidents = 0
 
     def load(self) -> Facts:
-        """Start the child and load the model, without a time limit."""
+        """Start the child process and load the model in it; there is no time limit."""
         if self._facts is None or not self._process.is_alive:
             self._facts = self._patiently("load")
         return self._facts
@@ -240,7 +240,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Return the child's results for the rows *given*, or how the child died."""
+        """Return the child's results for the rows *given*; if it dies, a description instead."""
         self.load()
         answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):
@@ -262,5 +262,5 @@ class IsolatedComputer:
 
 
 def bad_row(row: int, reason: str) -> PredictionError:
-    """Return the error for row *row* of a batch, which the model cannot compute, with *reason*."""
+    """Return the error with the *reason* why the model cannot compute row *row* of a batch."""
     return PredictionError(f"row {row}: {reason}", row=row)

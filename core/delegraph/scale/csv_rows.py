@@ -1,4 +1,4 @@
-"""CSV tables as rows: a line of column names, then one row of numbers and texts a line."""
+"""CSV tables as rows: the first line has column names, each other line numbers and texts."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ _LISTED = 12
 """Largest number of columns that an error lists one by one."""
 
 _REAL = re.compile(r"[.eEnN]")
-"""What only texts of real numbers have; texts of integers lack it."""
+"""Characters that texts of real numbers have, but texts of integers have not."""
 
 _CODE = re.compile(r"[+]|-?0\d")
-"""The beginning of texts that are numbers, and lose it as such."""
+"""Beginning of texts that would change if they were read as numbers, such as ``007``."""
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
-"""Texts such as ``0,13``, which are numbers where the comma is the decimal mark."""
+"""Texts such as ``0,13``, which are numbers where the decimal mark is a comma."""
 
 _TRUTH = {"true": 1, "false": 0}
 
 _KINDS = (int, float, str)
-"""Types of columns that are no inputs; a column has the first that all of its cells have."""
+"""Possible types of columns that are no inputs; the first that suits all cells is chosen."""
 
 
 class CsvRows(Table):
     """The lines of a CSV file as rows, under the column names of its first line.
 
     An input is one column of numbers, texts or JSON lists; or consecutive columns ``FIRST:LAST``
-    with one number each; or all columns, if there are as many as the only input has elements.
-    Cells are separated by the comma, the semicolon or the tab, whichever the first line has most.
+    with one number each; or all columns, if there are as many as the only input has elements. Cells
+    are separated by commas, semicolons or tabs: by the character that is the most frequent in the
+    first line.
 
     Args:
         path: path of the file.
@@ -111,7 +112,7 @@ class CsvRows(Table):
         raise ArgumentError(self._missing(name, count))
 
     def _span(self, name: str) -> list[int] | None:
-        """Return the places of the columns ``FIRST:LAST``; None if *name* is no such text."""
+        """Return the places of the columns ``FIRST:LAST``; None if *name* has another form."""
         for colon in re.finditer(":", name):
             ends = name[: colon.start()], name[colon.end() :]
             if all(end in self._names for end in ends):
@@ -120,7 +121,7 @@ class CsvRows(Table):
         return None
 
     def _missing(self, name: str, count: int) -> str:
-        """Text about the input *name*, which has no column, and *count* elements; -1 is any."""
+        """Error text: no column for the input *name* of *count* elements (-1 if any number)."""
         columns = self._names
         if len(columns) > _LISTED:
             columns = [*columns[: _LISTED - 2], "...", columns[-1]]
@@ -135,7 +136,7 @@ class CsvRows(Table):
         )
 
     def _read_all(self, reader: _Records) -> None:
-        """Find the rows and, from all cells, the types of columns, which no row has alone."""
+        """Find the rows, and find the types of columns from the cells of all rows."""
         used = {place for places in self._places.values() for place in places}
         kinds = {place: 0 for place in range(len(self._names)) if place not in used}
         integers = {
@@ -163,7 +164,7 @@ class CsvRows(Table):
         return len(self._starts)
 
     def with_texts(self) -> CsvRows:
-        """Return the source whose columns that are not inputs hold the cells as they are."""
+        """Return the source in which columns that are not inputs are the unchanged texts."""
         other = copy(self)
         other._kinds = dict.fromkeys(self._kinds, _KINDS.index(str))
         return other
@@ -237,7 +238,7 @@ class CsvRows(Table):
         raise ValueError(f"the cell of {column!r} is {cell!r}, expected a number{comma}")
 
     def _as_numbers_of(self, values: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return numbers as real ones or integers: those that the whole column has."""
+        """Return *values* as real numbers or integers, by the type that the whole column has."""
         if dtype.kind == "f" or (dtype.kind in "iu" and name not in self._integers):
             values = values.astype(np.float64)
         is_quantized = self.inputs[name]["quantization"][0]
@@ -265,7 +266,7 @@ def _listed(column: str, cell: str) -> NDArray[Any]:
 
 
 class _Records:
-    """Records of an open CSV file, with the place behind the last one.
+    """Records of an open CSV file, with the position after the last one read.
 
     Attributes:
         offset: bytes that were read.
@@ -288,18 +289,18 @@ class _Records:
             yield text.decode(errors="backslashreplace")
 
     def records(self) -> Iterator[list[str]]:
-        """Yield the cells of each record; blank lines are none."""
+        """Yield the cells of each record; blank lines are skipped."""
         return (record for record in self._reader if record)
 
 
 def _row_shape(details: Details) -> list[int]:
-    """Shape of an input's row: that of the input without its first axis, unless that is all."""
+    """Shape of a row: the input's shape without the first axis, unless it is the only axis."""
     declared = declared_shape(details)
     return declared[1:] if len(declared) > 1 or declared in ([1], [-1]) else declared
 
 
 def _is_of(cell: str, kind: type[Any]) -> bool:
-    """Whether *kind* keeps what a cell says: ``007`` is no number. Empty cells are of any kind."""
+    """Whether a cell can be read as *kind* unchanged (``007`` cannot as int); True if empty."""
     if kind is str or not cell:
         return True
     try:
@@ -310,7 +311,7 @@ def _is_of(cell: str, kind: type[Any]) -> bool:
 
 
 def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
-    """Return the cells of a column, each alone in a list; a missing one's list is empty."""
+    """Return a column's values from lists of one cell; an empty list is a missing cell."""
     if _KINDS[kind] is str:
         return np.array([cell[0] if cell else "" for cell in cells], object)
     values = [_KINDS[kind](cell[0]) if cell and cell[0] else None for cell in cells]
@@ -318,7 +319,7 @@ def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
 
 
 def _are_numbers(names: Sequence[str]) -> bool:
-    """Whether a first line is a row; numbers 0, 1, 2, which count columns, are their names."""
+    """Whether all names in the first line are numbers, other than 0, 1, 2... or 1, 2, 3..."""
     try:
         found = [float(name) for name in names]
     except ValueError:

@@ -24,6 +24,6 @@ def require_extra(what: str, extra: str, *packages: str) -> None:
 
 
 def _listed(names: list[str]) -> str:
-    """The *names* with commas, and ``and`` before the last."""
+    """The *names* separated by commas, with ``and`` before the last."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

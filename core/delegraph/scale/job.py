@@ -35,12 +35,12 @@ MOST_PIECE_ROWS = 1024
 """Largest number of rows in a piece; each process of a killed job loses at most one piece."""
 
 PIECES = 64
-"""Number of pieces into which a job is cut, if they then have at most MOST_PIECE_ROWS rows."""
+"""Number of pieces of a job, unless they would have more than MOST_PIECE_ROWS rows."""
 
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 
 TRIED_ROWS = 8
-"""Number of rows with which a job finds out whether the model accepts several rows at a time."""
+"""Number of rows with which a job tests whether the model accepts several rows at a time."""
 
 
 def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Cause(JsonRecord):
-    """Bad rows with about the same reason, which differs only in numbers and quoted names.
+    """Bad rows with the same reason, except for numbers and quoted names in its text.
 
     Attributes:
         rows: number of these rows.
@@ -135,7 +135,8 @@ def predict(
     neither on the number of processes nor on interruptions.
 
     Each process is a new Python process. It imports the main module if the source's class is
-    defined there: such a script must call this under ``if __name__ == "__main__":``.
+    defined there. Then the main module must call this function under ``if __name__ ==
+    "__main__":``.
 
     Args:
         predictor: the predictor; each process makes one with the same arguments.
@@ -147,17 +148,17 @@ def predict(
             arguments are the number of rows that earlier runs have finished, and the number of bad
             rows among them.
         top: number of best classes that replace an output's scores, each with a column for the
-            class and one for its score; None leaves the scores. Outputs that the predictor has by
-            name are kept as well.
-        labels: names of the classes, with *top*; by default the classes in the model's metadata,
-            else classes are numbers.
+            class and a column for its score; None keeps the scores. Outputs that the predictor's
+            arguments name are kept as well.
+        labels: names of the classes, with *top*; by default, the names in the model's metadata, or
+            else numbers.
         real: whether outputs of stored integers are written as real values.
         progress: function that is called with the number of finished rows.
 
     Raises:
-        ArgumentError: the output's suffix is unknown, or the data do not fit the model. An
-            interrupted job exists and *resume* is False, or it is a different job. Or *top* is
-            given and no output holds scores of classes.
+        ArgumentError: the output's suffix is unknown, or the data do not fit the model. Or an
+            interrupted job exists, but *resume* is False or the job is different. Or *top* is
+            given, but no output has class scores.
         PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or a row has killed
             its process.
         DelegraphError: the model cannot be loaded.
@@ -233,11 +234,11 @@ def _stored(predictor: Predictor, classes: Classes | None) -> dict[str, Stored]:
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return how many rows a process computes and saves at a time: a multiple of *max_batch*.
+    """Return the number of rows that a process computes and saves at a time.
 
     Args:
         rows: number of rows of the whole job.
-        max_batch: largest number of rows in a call of the model.
+        max_batch: largest number of rows in a call of the model; the result is a multiple of it.
     """
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
@@ -309,7 +310,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died while it computed rows from number *row* on.
+    """Return the error for a process that died while it computed the rows from *row* on.
 
     Args:
         death: description of how the process ended.
@@ -323,7 +324,7 @@ def _lost(death: Death, row: int) -> PredictionError:
 
 @contextmanager
 def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
-    """Yield a function that computes a piece, given its number and path, in one of *processes*."""
+    """Yield a function that computes a piece (its number and path) in one of *processes*."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 
     def compute(number: int, path: str) -> Record | Death:

@@ -1,7 +1,7 @@
-"""Job folder beside the output: finished pieces, from which a killed job continues.
+"""Job folder beside the output, with finished pieces, so that a killed job can continue.
 
-A piece is a run of consecutive rows. Its file is written first, then its record, each whole or not
-at all. So a piece with a record is finished.
+A piece is a number of consecutive rows. Its file is written first, then its record, each completely
+or not at all. So a piece that has a record is finished.
 """
 
 from __future__ import annotations
@@ -50,13 +50,12 @@ class JobFolder:
 
     Args:
         output: path of the job's output; the folder is ``OUTPUT.job``.
-        identity: mapping from the name of each part that determines the results to the part's JSON
-            data.
+        identity: JSON data of each part that determines the results, by the part's name.
         resume: whether the folder may exist already.
 
     Raises:
-        ArgumentError: the folder exists but *resume* is False, belongs to another job, or is in
-            use.
+        ArgumentError: the folder exists although *resume* is False, belongs to another job, or is
+            in use.
     """
 
     def __init__(self, output: str, identity: Mapping[str, Any], *, resume: bool) -> None:

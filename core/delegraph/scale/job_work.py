@@ -65,7 +65,7 @@ class Work:
     """Description of a job, sent to every process.
 
     Attributes:
-        predictor: predictor that computes the rows; it returns bad rows with a reason.
+        predictor: predictor that computes the rows; for bad rows it returns a reason.
         source: source of the rows.
         on_error: treatment of bad rows in the output: an error, a column with reasons, or omission.
         piece_rows: number of rows in a piece.
@@ -119,7 +119,7 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
-        """Return the columns of some rows, the names of outputs, and the reason of each bad row."""
+        """Return columns of some rows, names of the outputs, and the reason for each bad row."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
@@ -148,6 +148,6 @@ class Work:
         return {name: values[good] for name, values in columns.items()}, outputs.keys(), bad
 
     def _outputs(self, given: Columns) -> Columns:
-        """Return the outputs for the readable rows *given*; empty columns if there are none."""
+        """Return the outputs for the readable rows *given*; empty columns if no row is readable."""
         outputs = self.predictor(given or self.predictor.no_rows())
         return {name: values for name, values in outputs.items() if name not in self.source.inputs}

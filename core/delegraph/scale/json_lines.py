@@ -17,7 +17,7 @@ from delegraph.tools.model_call import Details
 
 
 class JsonRows(Table):
-    """The lines of a file as rows; each line has the keys of the first line.
+    """The lines of a file as rows; all lines have the keys of the first line.
 
     Args:
         path: path of the file.
@@ -100,7 +100,7 @@ def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return values as a column, whose dtype is object unless all are numbers or all are texts."""
+    """Return values as a column; its dtype is object unless all are numbers or all are texts."""
     column: NDArray[Any]
     try:
         column = np.asarray(values)

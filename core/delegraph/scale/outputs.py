@@ -29,7 +29,7 @@ class OutputFormat:
         join: function that writes the rows of several files, in order, to one file.
         require: function that raises ArgumentError if a package that the format needs is not
             installed.
-        has_cells: whether values are texts in cells, so that the data's own texts stay as they are.
+        has_cells: whether values are texts in cells, so that texts of the data are unchanged.
         has_nulls: whether a value may be missing, as the outputs of bad rows are.
     """
 
@@ -44,7 +44,8 @@ def output_format(path: str) -> OutputFormat:
     """Return the output format for the suffix of a path.
 
     Raises:
-        ArgumentError: no format has this suffix, or a package that it needs is not installed.
+        ArgumentError: no format has this suffix, or a package that the format needs is not
+            installed.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
@@ -57,7 +58,7 @@ def output_format(path: str) -> OutputFormat:
 
 
 def write_json_lines(path: str, columns: Columns) -> None:
-    """Write a JSON object per row to *path*; NaN, infinity and missing values are null."""
+    """Write each row as a JSON object to *path*; NaN, infinity and missing values are null."""
     names = list(columns)
     values = [_json_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
@@ -102,7 +103,7 @@ def join_lines(pieces: Sequence[str], path: str) -> None:
 
 
 def write_csv(path: str, columns: Columns) -> None:
-    """Write a line of names, then a line per row; arrays are JSON, missing values are empty.
+    """Write a line of names, then a line per row; arrays are JSON, missing values empty cells.
 
     An array of one number is a plain number.
     """
@@ -134,7 +135,7 @@ def join_csv(pieces: Sequence[str], path: str) -> None:
 
 
 def write_npz_columns(path: str, columns: Columns) -> None:
-    """Write an array per column to the file *path*; missing values are NaN or empty text."""
+    """Write each column as an array to the file *path*; missing values are NaN or empty text."""
     with zipfile.ZipFile(path, "w") as archive:  # savez cannot store a column called "file"
         for name, values in columns.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -155,7 +156,7 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:
-    """Join the rows of the ``.npz`` files *pieces* in one file; only one piece is in memory.
+    """Join the rows of the ``.npz`` files *pieces* in one file, with one piece in memory at a time.
 
     Raises:
         ArgumentError: rows of a column differ in shape.

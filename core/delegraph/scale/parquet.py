@@ -76,7 +76,7 @@ def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
 
 
 def _nested(row: Any) -> NDArray[Any]:
-    """Return *row*, a value of a column, as one array if it is a nested list; None stays None."""
+    """Return *row*, a value of a column, as one array if it is a nested list."""
     if isinstance(row, np.ndarray) and row.dtype == object and len(row):
         return stacked([_nested(part) for part in row])
     return np.asarray(row)
@@ -86,7 +86,7 @@ def write_parquet(path: str, columns: Columns) -> None:
     """Write *columns* to the Parquet file *path*; axes after the rows become lists.
 
     Raises:
-        ArgumentError: PyArrow is missing, or it has no type for a column.
+        ArgumentError: PyArrow is missing, or has no type for a column.
     """
     arrow = require_pyarrow()
     try:
@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 
 def join_parquet(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of the Parquet files *pieces* into the file *path*, a row group for each."""
+    """Write the rows of the Parquet files *pieces* to *path*, each file as a row group."""
     arrow = require_pyarrow()
     schemas = [arrow.parquet.read_schema(piece) for piece in pieces]
     schema = arrow.unify_schemas(schemas, promote_options="permissive")

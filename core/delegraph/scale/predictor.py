@@ -41,7 +41,7 @@ from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import called_name
 
 OnError = Literal["raise", "column", "drop"]
-"""What happens to a row on which the model fails; see :class:`Predictor`."""
+"""Treatment of a row on which the model fails; see :class:`Predictor`."""
 
 RowIsolation = Literal["none", "process"]
 """Whether rows are computed in a child process, so that a crash ends only the child."""
@@ -100,15 +100,15 @@ class Predictor:
                 all outputs have columns of their names.
             batching: method by which rows become calls. ``"resize"`` computes several rows together
                 by resizing the inputs. ``"pad"`` pads to the batch size that the model declares.
-                ``"rows"`` computes each row alone. ``"auto"`` pads if the model declares a batch
-                size. Otherwise it resizes if the first batch shows that the results are the same,
-                or else computes single rows.
+                ``"rows"`` computes each row alone. ``"auto"`` means ``"pad"`` if the model declares
+                a batch size. Otherwise it means ``"resize"`` if the first batch shows that the
+                results are the same, else ``"rows"``.
             max_batch: largest number of rows in a call; >= 1.
             num_threads: threads of an interpreter; 1 by default, because jobs use a process per
                 core.
             on_error: treatment of rows on which the model fails. ``"raise"`` ends the batch with an
                 error. ``"column"`` gives the reason in the column ``error`` (``""`` for good rows)
-                and zeros or NaN as outputs. ``"drop"`` leaves these rows out.
+                and zeros or NaN as outputs. ``"drop"`` omits these rows.
             isolation: ``"process"`` computes in a child process. A row that kills the child, or
                 takes too long, is treated like a row on which the model fails.
             timeout: seconds that ``max_batch`` rows may take in the child; the first batch of a
@@ -293,7 +293,7 @@ class Predictor:
         self.close()
 
     def identity(self) -> dict[str, Any]:
-        """Return everything that determines results: JSON data, by the name of each part.
+        """Return JSON data of each part that determines the results, by the part's name.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -381,7 +381,7 @@ class Predictor:
         return {column: outputs[names[name]] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
-        """Return a batch's result: *columns*, outputs *made* of good rows, and *errors* by row."""
+        """Return a batch's result: *columns*, good rows' outputs *made*, and *errors* by row."""
         rows = row_count(columns)
         good = np.array([row for row in range(rows) if row not in errors], np.intp)
         if self.on_error == "drop":

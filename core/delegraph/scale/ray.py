@@ -1,7 +1,7 @@
-"""Batch jobs on a Ray cluster, by Ray Data; needs ``pip install 'delegraph[ray]'``.
+"""Batch jobs on a Ray cluster with Ray Data; needs ``pip install 'delegraph[ray]'``.
 
 Ray reads and writes the data, places the actors, and restarts lost work. The predictor handles bad
-rows, because Ray knows only whole blocks.
+rows, because Ray repeats only whole blocks.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def predict(
     fingerprint: str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Return a dataset with the outputs of each row, computed when it is read.
+    """Return a dataset with the outputs of each row, which Ray computes when it is read.
 
-    Each actor loads the model once, so its file must be at the same path on every node. Ray keeps
-    the order of rows only if ``execution_options.preserve_order`` is set; otherwise use a column of
-    ids.
+    Each actor loads the model once, so the model's file must be at the same path on every node. Ray
+    keeps the order of rows only if ``execution_options.preserve_order`` is set; otherwise use a
+    column of ids.
 
     Args:
         dataset: a dataset with a column for each input of the model.
@@ -43,8 +43,8 @@ def predict(
             the whole job.
         batch_size: number of rows in a call of the predictor, which computes at most ``max_batch``
             rows together; None means all rows of a block.
-        compute: number of actors, such as ``ray.data.ActorPoolStrategy(size=2)``; by default Ray
-            starts as many as the cluster has room for.
+        compute: number of actors, such as ``ray.data.ActorPoolStrategy(size=2)``; by default as
+            many as the cluster has room for.
         num_cpus: number of processors that an actor reserves; by default the threads of its
             interpreter.
         fingerprint: expected fingerprint of the predictor. An actor whose predictor has another
@@ -83,8 +83,8 @@ def checkpoint_config(
         options: other arguments of ``ray.data.checkpoint.CheckpointConfig``.
 
     Raises:
-        ArgumentError: Ray Data is not installed, or *predictor* drops bad rows: they would never
-            be done.
+        ArgumentError: Ray Data is not installed, or *predictor* drops bad rows, which would never
+            count as done.
         DelegraphError: the model cannot be loaded.
     """
     _require_ray()

@@ -44,7 +44,7 @@ def columns_of(batch: Mapping[str, ArrayLike], needed: Iterable[str] = ("x",)) -
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no output name in *made* equals the name of a column that is passed through.
+    """Check that no name in *made*, the outputs, is also the name of a column in *passed*.
 
     Raises:
         ArgumentError: a name occurs twice.
@@ -122,7 +122,7 @@ def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def emptied(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
-    """Return a column of objects, which are the rows of *values*, or None at *places*.
+    """Return *values* as a column of objects, one for each row, with None at *places*.
 
     >>> [str(value) for value in emptied(np.array([[1], [0], [3]]), [1])]
     ['[1]', 'None', '[3]']

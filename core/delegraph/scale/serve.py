@@ -1,7 +1,7 @@
 """Serves a model to many clients by the Open Inference Protocol, REST and gRPC.
 
 Needs ``pip install 'delegraph[serve]'``. The command ``delegraph serve`` runs :func:`serve`. The
-folder ``serving`` has the parts: requests, endpoints, and the engines that compute.
+folder ``serving`` has the parts of the server: requests, endpoints, and the engines that compute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def serve(
     """Serve a model until SIGTERM or SIGINT, then answer the pending requests.
 
     Args:
-        predictor: predictor that computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` at a time.
         options: options of the server.
         on_ready: function that is called when the server starts to answer requests.
 
@@ -39,8 +39,8 @@ def serve(
         Number of requests that were ``"answered"``, ``"invalid"``, ``"refused"`` and ``"failed"``.
 
     Raises:
-        ArgumentError: a package is not installed, an address cannot be used, or the model has a
-            tensor of a type that the protocol does not have.
+        ArgumentError: a package is not installed, an address cannot be used, or the protocol lacks
+            the type of one of the model's tensors.
         DelegraphError: the model cannot be loaded.
         PredictionError: Ray cannot be started or reached, or no replica can be made.
     """
@@ -86,8 +86,8 @@ def _engine(
 ) -> StartedEngine:
     """Return the engine of the model *name*, which computes its requests.
 
-    It is on *cluster* if given, else in this process. Errors of the model are raised here, before
-    the server listens.
+    The engine is on *cluster* if given, else in this process. Errors of the model are raised here,
+    before the server listens.
     """
     if cluster is not None:
         from delegraph.scale.serving.engines.ray_engine import RayEngine

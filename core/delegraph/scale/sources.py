@@ -42,7 +42,7 @@ Inputs = Mapping[str, Details]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Consecutive rows of a data source, with the reasons of rows that could not be read.
+    """Consecutive rows of a data source, with the reasons why rows could not be read.
 
     Attributes:
         passed: columns that are not inputs, with all rows.
@@ -62,7 +62,7 @@ class Source(ABC):
         inputs: inputs of the model.
 
     Attributes:
-        skipped: number of files in the data that are no rows, by the ending of their names.
+        skipped: number of files that are not rows, by the ending of their names.
         preparation: text about how pictures become inputs; empty if there are no pictures.
     """
 
@@ -77,10 +77,10 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*, at most up to the last row."""
+        """Return the rows from *start* to before *stop*, or to the end if there are fewer rows."""
 
     def with_texts(self) -> Source:
-        """Return the source with columns that are not inputs as the texts of the file."""
+        """Return the source in which columns that are not inputs are the file's unchanged texts."""
         return self
 
     def name(self, row: int) -> str:
@@ -104,7 +104,7 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; ragged columns are checked row by row.
+        """Return columns as rows; the rows of ragged columns are checked one by one.
 
         Raises:
             ArgumentError: an input has no column.

@@ -1,7 +1,7 @@
 """The enumerations of the TFLite schema, with the schema's names.
 
-A file may hold newer values than these; readers keep them as plain integers. All enumerations but
-the one that running a model needs are in modules of their own, named in :data:`ON_DEMAND`. They are
+A file may have newer values; readers keep these as plain integers. All enumerations except
+``TensorType``, which every model needs, are in other modules, named in :data:`ON_DEMAND`. They are
 created when first needed, since creating an enumeration takes as long as importing a module.
 
 Source:

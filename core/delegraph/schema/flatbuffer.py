@@ -1,7 +1,7 @@
 """Bounds-checked reading of flatbuffer primitives, at many positions of the file at once.
 
-Positions are byte offsets from the start of the file, ``[N], int64``. Nothing is assumed about
-alignment: every primitive is read through a view whose stride is one byte.
+Positions are byte offsets from the start of the file, ``[N], int64``. Primitives need not be
+aligned: each is read through a view whose stride is one byte.
 
 Source:
     The encoding: https://flatbuffers.dev/internals/. The checks are those of the verifier that
@@ -27,15 +27,15 @@ Positions: TypeAlias = "NDArray[np.int64]"
 NOT_A_FLATBUFFER = "The model is not a valid Flatbuffer buffer"
 
 MAX_TABLES = 1_000_000
-"""Largest number of tables of a file, unless the user allows more.
+"""Default of the largest number of tables in a file.
 
 Source: ``flatbuffers::Verifier::Options::max_tables``.
 """
 
 MAX_NUMBERS = 1 << 22
-"""Largest number of elements that a file's short lists of numbers may hold together.
+"""Largest number of elements that a file's short lists of numbers may have together.
 
-Real models stay far below. If the user allows more than ``MAX_TABLES`` tables, it grows in
+Real models have far fewer. If the user allows more than ``MAX_TABLES`` tables, the limit grows in
 proportion.
 """
 
@@ -43,16 +43,16 @@ proportion.
 class Flatbuffer:
     """The bytes of a file, with limits on the Python objects that may be created from them.
 
-    Tables may share parts by pointing to the same position, which would let a small file describe a
-    huge model. So tables and copied bytes are counted. The number of tables is limited to the
-    number of offsets in the file: any list may repeat one table, but not lists of lists. Texts and
-    short lists may take four times the file's size. Real models use less than a third of the
+    Tables may share parts by pointing to the same position, so a small file could describe a huge
+    model. So tables and copied bytes are counted. The number of tables is limited to the number of
+    offsets in the file: any list may repeat one table, but not lists of lists. Texts and short
+    lists may take four times the file's size. Real models use less than a third of this number of
     tables, and two thirds of the file's size.
 
     Args:
         content: the bytes of the file.
-        table_limit: number of tables that a file of any size may hold.
-        limit: another limit on the bytes of texts and short lists; None for no other limit.
+        table_limit: number of tables that a file of any size may have.
+        limit: further limit on the bytes of texts and short lists; None for no further limit.
 
     Attributes:
         content: ``[bytes], uint8``.
@@ -78,7 +78,7 @@ class Flatbuffer:
         """Return the primitives at *positions*, ``[N], dtype``; *where* names them in the error.
 
         Raises:
-            MalformedModelError: one of them is not inside the file.
+            MalformedModelError: a primitive is not inside the file.
         """
         items = self._at_every_byte(dtype)
         fits = positions.view(np.uint64) < len(items)  # negative positions also count as huge ones
@@ -125,7 +125,7 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Count *count* copied numbers of *itemsize* bytes; raise an error above the limit.
+        """Count *count* copied numbers of *itemsize* bytes; raise an error above the file's limit.
 
         *where* names the numbers in the error.
         """
@@ -174,7 +174,7 @@ class Flatbuffer:
 
 
 def are_all(good: NDArray[np.bool_]) -> bool:
-    """Whether all items are True; for few items, ``good.all()`` takes ten times as long."""
+    """Whether all items are True; for few items, this is ten times as fast as ``good.all()``."""
     return b"\0" not in good.tobytes()
 
 

@@ -1,6 +1,6 @@
 """The tables of TFLite Metadata: the author's description of a model's inputs, outputs and files.
 
-They are a separate flatbuffer, in the model's metadata entry ``TFLITE_METADATA``. Fields that
+The tables are a separate flatbuffer, in the model's metadata entry ``TFLITE_METADATA``. Fields that
 Delegraph does not use are omitted; the reader skips them.
 
 Source:
@@ -75,7 +75,7 @@ class AssociatedFile(Table):
 
 
 class FeatureProperties(Table):
-    """A tensor of plain numbers."""
+    """Description of a tensor of plain numbers."""
 
 
 class ImageSize(Table):
@@ -86,14 +86,14 @@ class ImageSize(Table):
 
 
 class ImageProperties(Table):
-    """A tensor that is a picture."""
+    """Description of a tensor that is a picture."""
 
     color_space: ColorSpaceType = enum(0, default=ColorSpaceType.UNKNOWN)
     default_size: ImageSize | None = child(1, ImageSize, default=None)
 
 
 class BoundingBoxProperties(Table):
-    """A tensor of boxes; ``index`` says where each number of a box is."""
+    """Description of a tensor of boxes; ``index`` has the position of each number in a box."""
 
     index: tuple[int, ...] = vector(  # type: ignore[assignment]  # hides tuple.index
         0, UINT32, default=()
@@ -103,7 +103,7 @@ class BoundingBoxProperties(Table):
 
 
 class AudioProperties(Table):
-    """A tensor that is a sound."""
+    """Description of a tensor that is a sound."""
 
     sample_rate: int = uint32(0, default=0)
     channels: int = uint32(1, default=0)
@@ -132,7 +132,7 @@ class Content(Table):
 
 
 class NormalizationOptions(Table):
-    """Means and deviations for normalising an input, ``(x - mean) / std``: one, or per channel."""
+    """Means and deviations that normalise an input by ``(x - mean) / std``; one or per channel."""
 
     mean: tuple[float, ...] = vector(0, FLOAT32, default=())
     std: tuple[float, ...] = vector(1, FLOAT32, default=())
@@ -174,7 +174,7 @@ PROCESS_UNIT_OPTIONS: dict[int, type[Table]] = {
 
 
 class ProcessUnit(Table):
-    """A step that is applied to a tensor outside of the model."""
+    """A step of processing that is applied to a tensor outside of the model."""
 
     options: Table | None = union(1, PROCESS_UNIT_OPTIONS, default=None)
 

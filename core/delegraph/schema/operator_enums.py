@@ -25,7 +25,7 @@ class LSTMKernelType(IntEnum):
 
 
 class CombinerType(IntEnum):
-    """How EMBEDDING_LOOKUP_SPARSE combines rows: ``CombinerType`` of the schema."""
+    """Way in which EMBEDDING_LOOKUP_SPARSE combines rows: ``CombinerType`` of the schema."""
 
     SUM = 0
     MEAN = 1

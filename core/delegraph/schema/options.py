@@ -76,7 +76,7 @@ _FIRST = {
         "SignOptions:123 BitcastOptions:124 BitwiseXorOptions:125 RightShiftOptions:126"
     ),
 }
-"""Tables of the first union, by the module that has them: the name and, after it, the type tag."""
+"""Names and type tags of the first union's tables, by the module that has the tables."""
 
 _SECOND = {
     "stablehlo_options": (
@@ -91,7 +91,7 @@ _SECOND = {
     ),
     "plain_options": "DilateOptions:18 StablehloShiftLeftOptions:22",
 }
-"""Tables of the second union, by module, as for the first union."""
+"""Names and type tags of the second union's tables, by the module that has the tables."""
 
 _SHARED_OR_NAMED_OTHERWISE = {
     "AVERAGE_POOL_2D": "Pool2DOptions",

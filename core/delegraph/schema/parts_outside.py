@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALIGNMENT = 16
-"""Number of bytes at whose multiples parts after the flatbuffer start, as inside."""
+"""Alignment in bytes of parts after the flatbuffer, as inside."""
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* with constants and custom options that the file stores after the flatbuffer.
+    """Return *model* with the constants and custom options that follow the flatbuffer.
 
     These parts are views of *content*, the bytes of the whole file.
 
     Raises:
-        MalformedModelError: one of them is not inside the file.
+        MalformedModelError: a part is not inside the file.
     """
 
     def part(offset: int, size: int, where: str) -> NDArray[np.uint8]:
@@ -81,7 +81,7 @@ def large_parts(model: Model) -> Iterator[NDArray[np.uint8]]:
 
 
 class PartsOutside:
-    """A model whose large parts follow the flatbuffer, from byte *base* of the file on.
+    """A model whose large parts follow the flatbuffer; the first starts at byte *base*.
 
     Attributes:
         model: the model's records, which refer to the parts by offset and size.

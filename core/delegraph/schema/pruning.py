@@ -1,7 +1,7 @@
 """Removes tensors, constants and operator codes that no operator of a model needs.
 
-It works on the records of the model file, whose other content is kept unchanged. No interpreter is
-needed, so models may have operators that Delegraph cannot run.
+The records of the model file are changed; all other content is kept. No interpreter is needed, so
+models may have operators that Delegraph cannot run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def pruned(record: tables.Model) -> tables.Model:
 
 
 def _metadata(record: tables.Model) -> list[tables.Metadata]:
-    """Return *record*'s metadata entries whose buffer exists; readers skip the others."""
+    """Return *record*'s metadata entries whose buffer exists; readers skip all others."""
     count = len(record.buffers or ())
     return [entry for entry in record.metadata or () if entry.buffer < count]
 

@@ -12,13 +12,13 @@ TIMES_FILE = 64
 """Default ratio of the bytes of quantization, sparsity and options to the file's bytes."""
 
 MOST = 128 << 20
-"""Default largest number of these bytes, to which four times the file's bytes are added."""
+"""Default largest number of copied bytes, to which four times the file's bytes are added."""
 
 LEAST = 1 << 20
-"""Number of bytes that every file may use."""
+"""Number of copied bytes that is allowed for every file."""
 
 LEAST_OBJECTS = 32 << 20
-"""Number of bytes that the records of any file's tables may use."""
+"""Number of bytes of tables' records that is allowed for every file."""
 
 
 class ReadLimit:
@@ -44,10 +44,10 @@ class ReadLimit:
 
         Args:
             count: number of bytes.
-            what: name of the part that needs them, for the error.
+            what: name of the part that needs the bytes, for the error.
 
         Raises:
-            MalformedModelError: they are more than the remaining ones.
+            MalformedModelError: *count* exceeds the number of remaining bytes.
         """
         self.bytes -= count
         if self.bytes < 0:
@@ -60,7 +60,7 @@ class ReadLimit:
             )
 
     def take_objects(self, count: int, size: int, what: str) -> None:
-        """Reserve the memory of *count* tables; a lower limit chosen by the user does not apply.
+        """Reserve the memory of *count* tables; a lower limit that the user chose does not apply.
 
         Args:
             count: number of tables.
@@ -68,7 +68,7 @@ class ReadLimit:
             what: name of the tables, for the error.
 
         Raises:
-            MalformedModelError: the tables would take more than 64 times the file.
+            MalformedModelError: the tables would take more than 64 times the file's bytes.
         """
         self._objects -= count * size
         if self._objects < 0:

@@ -53,7 +53,7 @@ FILE_IDENTIFIER = b"TFL3"
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 _NEAR = 256
-"""Average distance in bytes between texts up to which they are decoded together and then cut."""
+"""Largest average distance in bytes of texts that are decoded together and then cut."""
 
 _FEW = 8
 """Average length of lists of tables from which on columns take less memory than records."""
@@ -74,15 +74,15 @@ def read_model(
     Args:
         content: ``[bytes], uint8``. Arrays in the records are views of it; unknown fields, of a
             schema newer than this one, are skipped. ``Buffer.data`` and ``Operator.custom_options``
-            hold the bytes even if the file stores them after the flatbuffer.
+            have the bytes even if the file stores them after the flatbuffer.
         table_limit: maximal number of tables; each operator, tensor and options table counts. None
             means a million, as in the official verifier.
         limit: remaining memory, from which texts and short lists are taken.
         by_column: whether tensors and operators are ``Columns`` instead of tuples of records.
 
     Raises:
-        MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``, or
-            hold too many tables.
+        MalformedModelError: the bytes are not a valid flatbuffer with the identifier ``TFL3``, or
+            have too many tables.
     """
     if len(content) < 8:
         raise MalformedModelError(f"{NOT_A_FLATBUFFER}: {len(content)} bytes are too few")
@@ -123,7 +123,7 @@ def read_root(
     limit: ReadLimit | None = None,
     in_columns: Collection[type[Table]] = (),
 ) -> AnyTable:
-    """Return the root table of a flatbuffer as a *table*; the file identifier is not checked.
+    """Return the root table of a flatbuffer, of type *table*; the identifier is not checked.
 
     Args:
         table: the root's type.
@@ -133,7 +133,7 @@ def read_root(
         in_columns: table types whose lists are read as ``Columns``.
 
     Raises:
-        MalformedModelError: the bytes are not a sound flatbuffer.
+        MalformedModelError: the bytes are not a valid flatbuffer.
     """
     reader = _Reader(content, table_limit, limit, in_columns)
     root = reader.tables(table, np.zeros(1, np.int64), table.__name__)[0]
@@ -190,7 +190,7 @@ class _Reader:
         return [self._column(table, field, rows) for field in table.FIELDS]
 
     def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
-        """Return the values of *field* in the tables *rows*; its default where it is absent.
+        """Return the values of *field* in the tables *rows*; the default if a table lacks it.
 
         *table* is the type of the tables.
         """
@@ -304,7 +304,7 @@ class _Reader:
     def _unions(
         self, kind: Union, tags_at: Positions | None, at: Positions, where: str
     ) -> Iterable[Table | None]:
-        """Return the table of each union field; None where it is absent or its type unknown.
+        """Return the table of each union field; None if it is absent or its type unknown.
 
         Args:
             kind: declaration of the field: the types that the table may have.
@@ -330,7 +330,7 @@ class _Reader:
 
 
 def _is_integer(field: Field) -> bool:
-    """Whether a field holds integers, so that equal values are identical, unlike 0.0 and -0.0."""
+    """Whether a field has integers, for which equal values are identical, unlike 0.0 and -0.0."""
     return isinstance(field.kind, Scalar) and field.kind.dtype.kind != "f"
 
 
@@ -350,7 +350,7 @@ def _are_apart(starts: Positions) -> bool:
 def _items(
     starts: Positions, lengths: NDArray[np.int64], width: int
 ) -> tuple[Positions, list[int]]:
-    """Return the positions of all items of all vectors, and the end of each vector in that list.
+    """Return the positions of all vectors' items, and for each vector the end in this list.
 
     *starts* are the positions of first items, and *lengths* the numbers of items; an item has
     *width* bytes.

@@ -6,8 +6,8 @@ A table is declared as an annotated class whose fields name their id, type and d
         values_count: int = int32(0, default=0)
         axis: int = int32(1, default=0)
 
-An instance is a tuple of its field values in declaration order, so it is immutable and as cheap to
-build as a tuple: readers turn whole columns of values into records with ``map(make, zip(...))``.
+An instance is a tuple of its field values in declaration order. So it is immutable and created as
+fast as a tuple: readers convert whole columns of values to records with ``map(make, zip(...))``.
 
 Source:
     The encoding that the kinds describe: https://flatbuffers.dev/internals/
@@ -51,7 +51,7 @@ UINT64 = np.dtype("<u8")
 
 
 class _Numbers:
-    """Base class of fields that hold numbers of one type, or members of an enumeration."""
+    """Base class of fields with numbers of one type, or members of an enumeration."""
 
     __slots__ = __match_args__ = ("dtype", "enum")
 
@@ -61,25 +61,25 @@ class _Numbers:
 
 
 class Scalar(_Numbers):
-    """A field that holds a number, bool or enumeration, stored in the table itself."""
+    """A field with a number, bool or enumeration member, stored in the table itself."""
 
     __slots__ = ()
 
 
 class String:
-    """A field that holds a UTF-8 text."""
+    """A field with a UTF-8 text."""
 
     __slots__ = ()
 
 
 class ScalarVector(_Numbers):
-    """A field that holds a list of numbers, read as a tuple; for short lists such as shapes."""
+    """A field with a list of numbers, read as a tuple; for short lists such as shapes."""
 
     __slots__ = ()
 
 
 class ArrayVector:
-    """A field that holds a list of numbers, read as a view of the file; for long lists.
+    """A field with a list of numbers, read as a view of the file; for long lists.
 
     Attributes:
         dtype: element type.
@@ -139,7 +139,7 @@ class Field:
     Attributes:
         id: index in the vtable, from 0.
         kind: storage form of the value.
-        default: value of a field that the file does not hold.
+        default: value of a field that the file lacks.
         name: name in the schema; the class of the table sets it.
     """
 
@@ -195,7 +195,7 @@ def float32(id: int, *, default: float) -> Any:
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
     """Declare table field *id*, a member of *default*'s enumeration, stored as *dtype*.
 
-    Numbers that the enumeration does not know are read as plain integers.
+    Numbers that are not in the enumeration are read as plain integers.
     """
     return Field(id, Scalar(dtype, type(default)), default)
 
@@ -337,7 +337,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether the field values *a* and *b* are equal; arrays by dtype, shape and bytes."""
+    """Whether the field values *a* and *b* are equal; for arrays, dtype, shape and bytes count."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

@@ -1,7 +1,7 @@
 """Tables of a model file in the schema, except the operators' options.
 
-A list that the file leaves out is None here, because the official runtime distinguishes it from an
-empty list: an empty ``Buffer.data`` is a constant without bytes.
+A list that the file lacks is None here, because the official runtime distinguishes it from an empty
+list: an empty ``Buffer.data`` is a constant without bytes.
 
 Source:
     tflite/converter/schema/schema.fbs.
@@ -80,7 +80,7 @@ QUANTIZATION_DETAILS: dict[int, type[Table]] = {
 
 
 class QuantizationParameters(Table):
-    """How stored integers stand for real numbers; ``details`` replaces the other fields."""
+    """Quantization of a tensor; ``details`` replaces the other fields."""
 
     min: NDArray[np.float32] | None = array(0, FLOAT32, default=None)
     max: NDArray[np.float32] | None = array(1, FLOAT32, default=None)
@@ -122,7 +122,7 @@ class DimensionMetadata(Table):
 
 
 class SparsityParameters(Table):
-    """How a sparse tensor is stored."""
+    """Storage order of a sparse tensor."""
 
     traversal_order: tuple[int, ...] | None = vector(0, INT32, default=None)
     block_map: tuple[int, ...] | None = vector(1, INT32, default=None)
@@ -201,7 +201,7 @@ class Buffer(Table):
 
 
 class ExternalBufferGroup(Table):
-    """A file that holds external buffers."""
+    """A file that contains external buffers."""
 
     name: str | None = string(0, default=None)
 
@@ -224,7 +224,7 @@ class Metadata(Table):
 
 
 class TensorMap(Table):
-    """A tensor index with the name that a signature gives the tensor."""
+    """A tensor index, with the name of the tensor in a signature."""
 
     name: str | None = string(0, default=None)
     tensor_index: int = uint32(1, default=0)
@@ -259,7 +259,7 @@ class Model(Table):
 def operator_code(
     builtin: BuiltinOperator, *, version: int = 1, custom_code: str | None = None
 ) -> OperatorCode:
-    """Return an operator code for *builtin* that readers of any age understand.
+    """Return an operator code for *builtin* that old and new readers understand.
 
     >>> operator_code(BuiltinOperator.GELU)
     OperatorCode(deprecated_builtin_code=127, builtin_code=<BuiltinOperator.GELU: 150>)

@@ -30,7 +30,7 @@ from delegraph.schema.table import (
 from delegraph.schema.tables import Model
 
 INLINE_LIMIT = 2_000_000_000
-"""Number of bytes of constants up to which a file is one flatbuffer, with 32-bit offsets."""
+"""Largest number of bytes of constants for which a file is one flatbuffer, with 32-bit offsets."""
 
 _FLAGS = {
     "?": number_types.BoolFlags,
@@ -51,8 +51,8 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
     """Return *model* as the bytes of a ``.tflite`` file.
 
     Fields with default values are omitted. If constants and custom options together exceed
-    *inline_limit* bytes, they are written after the flatbuffer and found by offset and size.
-    Metadata buffers stay inside, where the official runtime expects them.
+    *inline_limit* bytes, they are written after the flatbuffer, and records have their offset and
+    size. Metadata buffers stay inside the flatbuffer, where the official runtime expects them.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.
@@ -71,7 +71,7 @@ def _flatbuffer(model: Model) -> bytes:
 
 
 def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
-    """Return a flatbuffer with *root* as its root table and a file identifier of four bytes.
+    """Return a flatbuffer with the root table *root* and a file identifier of four bytes.
 
     Args:
         root: the root table, which refers to all other tables.
@@ -88,7 +88,7 @@ def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
 
 
 class _Writer:
-    """Writes tables with the flatbuffer builder, children first; each method returns an offset."""
+    """Writes tables with the flatbuffer builder, children first."""
 
     def __init__(self, builder: Any) -> None:
         self._builder = builder

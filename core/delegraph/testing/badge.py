@@ -86,7 +86,7 @@ def require_badge_ending(path: str) -> None:
     """Check that the badge's file *path* ends in ``.json`` or ``.svg``.
 
     Raises:
-        ArgumentError: it ends neither in ``.json`` nor in ``.svg``.
+        ArgumentError: *path* has another ending.
     """
     if Path(path).suffix not in ENDINGS:
         raise ArgumentError(f"badge is {path!r}, expected a name that ends in .svg or .json")

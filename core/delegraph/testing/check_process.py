@@ -1,4 +1,4 @@
-"""A process that runs checks and can be killed, since a delegate may crash or hang in it."""
+"""A process that runs checks and may be killed, because a delegate may crash or hang in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FRAMES = 4
 
 @dataclass(frozen=True)
 class Death:
-    """Description of how a process of checks ended before it had sent its result.
+    """How a process of checks ended before it had sent its result.
 
     Attributes:
         what: text that describes the end, such as ``crashed (SIGSEGV)``.
@@ -85,7 +85,7 @@ class _Limits:
         return replace(self, what_of_all=what, end=time.monotonic() + seconds)
 
     def next(self) -> tuple[float, Death]:
-        """Return the seconds to wait for a message, and the :class:`Death` if none arrives."""
+        """Return the seconds to wait for the next message, and the death if no message arrives."""
         left = math.inf if self.end is None else self.end - time.monotonic()
         if left < self.seconds:
             return max(left, 0), Death(self.what_of_all, is_end_of_test=True)
@@ -185,7 +185,7 @@ class _Child:
         self.line = Line(child, RECORDS)
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
-        """Return the next message of the process as (kind, content); kill the process if late.
+        """Return the next message of the process, (kind, content); if it is late, kill the process.
 
         Args:
             limits: time limits for this message and for the whole test.
@@ -202,8 +202,8 @@ class _Child:
     def death(self, *, is_unreadable: bool) -> Death:
         """Return how the process ended.
 
-        The call waits for its end. A process that sends unreadable messages (*is_unreadable*) is
-        killed.
+        The call waits until the process has ended. A process that sends unreadable messages
+        (*is_unreadable*) is killed.
         """
         ending = self.line.death(is_unreadable)
         where = _innermost(self._stack.read_text(errors="replace"))
@@ -219,7 +219,7 @@ class _Child:
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Kill the process for its lateness, after it has written its Python stack to a file.
+        """Kill the process for a late message, after it has written its Python stack to a file.
 
         Args:
             death: description that :meth:`death` returns later.

@@ -13,7 +13,7 @@ PAUSE = 0.2
 """Least number of seconds between two texts."""
 
 _SHOW = "\x1b7{text}\x1b[K\x1b8"
-"""Terminal codes that show a text and put the cursor back, so that pytest continues there."""
+"""Terminal codes that show a text and then move the cursor back to where pytest writes."""
 
 
 class CheckProgress:

@@ -120,7 +120,7 @@ class CheckRunner:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """Run the test *item* in the checks' process; return None if it runs in pytest's."""
+        """Run the test *item* in the other process; return None if pytest's own process runs it."""
         if _class_of(item) not in self._tests:
             return None
         if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
@@ -213,7 +213,7 @@ class CheckRunner:
     def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
         """Whether *suspect* fails in a new process, by a wrong result or a crash.
 
-        *tests* is the node id of the test class whose delegate runs it.
+        *tests* is the pytest node id of the test class with the delegate.
         """
         process = self._process.another()
         try:

@@ -42,11 +42,12 @@ OFF: dict[str, object] = {
     "tx": [],
     "xmlpath": None,
 }
-"""Values that reset options of the whole run: choice, order and report of tests."""
+"""Mapping from options that choose, order or report tests of a whole run to values without
+effect."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that pytest's main process passes to this one."""
+    """Add the options that pytest's main process passes to this process."""
     group = parser.getgroup("delegraph")
     for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)
@@ -107,7 +108,7 @@ class CheckServer:
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Store the reason why a class cannot be collected."""
+        """Tell the main process that the test's time limit has been removed."""
         if report.failed:
             self._errors.append(report.longreprtext)
 
@@ -130,7 +131,7 @@ class CheckServer:
         """Whether the model of *suspect* gives a wrong result in this process, too.
 
         Args:
-            tests: name of the class whose subjects have the delegate, as ``file::class``.
+            tests: name of the test class with the delegate, as ``file::class``.
             suspect: the model, the name of the delegate, and the judge.
         """
         module, _, function = suspect.judge.partition(":")
@@ -153,7 +154,8 @@ class CheckServer:
             tests: name of the test's class, as ``file::class``.
             name: name of the test.
             next_name: name of the test that runs next, if it is of the same class.
-            deaths: mapping from the key of each model that has killed a process to the description.
+            deaths: mapping from the key of each model that has killed a process to a description of
+                the process's end.
         """
         WITNESS.deaths = deaths
         items = self._items.get(tests) or self._collected(tests)

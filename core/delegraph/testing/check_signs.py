@@ -41,7 +41,7 @@ class SentCase:
 RECORDS = (
     *(CheckBegins, Identity, ModelBegins, PhaseBegins, SentCase, Suspect, TimeIsLimited, Working),
 )
-"""Record types that progress messages and answers contain."""
+"""Types of the records in progress messages and answers."""
 
 _CASES = ("case", "original")
 _OTHERS = ("op", "steps", "is_random", "tolerance", "differs")

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from importlib_metadata import distribution
 
 WIDTH = 160
-"""Width of the output in columns, whatever the terminal is."""
+"""Width of the output in columns, on every terminal."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ class DelegateConformance:
 
     Attributes:
         delegate: an installed delegate: ``name``, ``dist:name``, or with options.
-        capabilities: its claims; None means the claims that its own ``capabilities()`` returns.
+        capabilities: claims of the delegate; None means the claims that its ``capabilities()``
+            returns.
         examples: number of generated models to try.
     """
 
@@ -163,7 +164,7 @@ class DelegateConformance:
     def test_nothing_unclaimed_is_taken(
         self, subject: Subject, request: pytest.FixtureRequest
     ) -> None:
-        """Test that the delegate takes no node beyond its claims."""
+        """Test that the delegate takes no node that its claims do not cover."""
         with _verdict(request, subject, "soundness", "nothing unclaimed is taken"):
             soundness.nothing_unclaimed_is_taken(subject)
 
@@ -174,7 +175,7 @@ class DelegateConformance:
             numbers.results_are_right(subject, operator)
 
     def test_transposed(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """Test that results are right for operators between transpositions."""
+        """Test that operators give right results between TRANSPOSE nodes."""
         with _verdict(request, subject, "numbers", "between TRANSPOSEs"):
             transposed_are_right(subject)
 
@@ -197,7 +198,7 @@ class DelegateConformance:
 
 
 _TESTED: dict[type, Sequence[Subject | Identity]] = {}
-"""Mapping from each class of tests to its subjects, which keep results from test to test."""
+"""Mapping from each class of tests to its subjects, whose results later tests reuse."""
 
 
 def subjects_of(kind: type) -> list[Subject]:
@@ -217,7 +218,7 @@ def failures_folder(config: pytest.Config) -> Path:
 
 
 def _failure(check: str, subject: Subject, error: BaseException) -> str:
-    """Return the message of *error* in a check; after pytest's timeout, with check and model."""
+    """Return the message of *error* in a check; after a timeout also the check and the model."""
     if isinstance(error, AssertionError) or "pytest-timeout" not in str(error):
         return str(error)
     last = "" if WITNESS.case is None else rerun(subject, WITNESS.case, "timeout")

@@ -1,7 +1,7 @@
 """A case of one operator: a small model and its input arrays.
 
-Cases are data and are used in two ways: Delegraph's tests compare it with the official interpreter,
-and a delegate's tests compare the delegate with Delegraph.
+Cases are used in two ways. Delegraph's tests compare Delegraph with the official interpreter, and a
+delegate's tests compare the delegate with Delegraph.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fed(
     """Return a graph input (array, type and quantization) for a case.
 
     Args:
-        values: array of the input, or what NumPy can convert to one.
+        values: array of the input, or a value that NumPy can convert to an array.
         type: name of a ``TensorType``; None means the type of the dtype of *values*.
         scale: as for :func:`tensor`.
         zero_point: as for :func:`tensor`.
@@ -102,7 +102,7 @@ class OperatorCase:
 
     @property
     def right(self) -> tables.Model:
-        """Model whose results by Delegraph's kernels are right: the reference, or *records*."""
+        """Model whose results by Delegraph's kernels are right: *reference*, or else *records*."""
         return self.records if self.reference is None else self.reference
 
     def model(self) -> bytes:
@@ -111,7 +111,7 @@ class OperatorCase:
 
     @cached_property
     def _content(self) -> bytes:
-        """The model's bytes, kept since the kit opens a case's model several times."""
+        """The model's bytes, kept because the kit opens a case's model several times."""
         return write_model(self.records)
 
     @property
@@ -128,9 +128,9 @@ class OperatorCase:
         return replace(self, records=self.records.replace(operator_codes=codes))
 
     def input_form(self) -> NodeTraits:
-        """Return the form of the operator from its inputs only, without an activation.
+        """Return the form (types and version) of the case's operator, read from its inputs only.
 
-        If several nodes have the case's operator, the form is that of the first.
+        If several nodes have the operator, the form is that of the first node.
         """
         codes, tensors = self.records.operator_codes or (), _main(self.records).tensors or ()
         node = self._node()

@@ -18,7 +18,7 @@ RESULT = "delegraph-conformance"
 """Name in ``user_properties`` under which tests store notes for the scorecard."""
 
 SWEEPS = "delegraph_sweeps"
-"""Name of an attribute that marks a test function that runs a sweep."""
+"""Name of the attribute that marks the test functions that run a sweep."""
 
 TIME_LIMIT = 120.0
 """Default seconds that a check may take for one model."""
@@ -26,7 +26,7 @@ TIME_LIMIT = 120.0
 _KIT = "delegraph.testing"
 
 NOTES = "delegraph-notes"
-"""Name under which pytest has the plugin with the notes of a run."""
+"""Name under which pytest knows the plugin with the notes of a run."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -46,7 +46,7 @@ class RandomOperands:
         return items[int(self.rng.integers(len(items)))]
 
     def chance(self, probability: float) -> bool:
-        """Whether a random event of the given probability has happened."""
+        """Whether a random event of the given probability happens."""
         return bool(self.rng.random() < probability)
 
     def number(self, low: int, high: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NumericsDifference:
-    """How LiteRT's builtin and reference kernels differ in an operator.
+    """Difference between LiteRT's builtin and reference kernels of some operators.
 
     Attributes:
         ops: operator names.

@@ -193,7 +193,7 @@ CUSTOM_OPERATORS = (
     "TFLite_Detection_PostProcess",
     "aeq.hadamard_rotation",
 )
-"""Names of LiteRT's own custom operators; the reference resolver lacks the last one."""
+"""Names of LiteRT's own custom operators; LiteRT's reference resolver lacks the last one."""
 
 REGISTERED_OPERATORS = (*BUILTIN_VERSIONS, *CUSTOM_OPERATORS)
 """Names of all registered operators."""

@@ -27,7 +27,7 @@ def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
 def other_input_names(
     model: Model, signature: str | None, details: Sequence[Details]
 ) -> dict[str, int]:
-    """Return the position of each further name of an input: in signatures, of the tensor.
+    """Return the input position of each further name: of names in signatures, and of tensors.
 
     If *signature* is given, its names are the only ones, so the result is empty.
 

@@ -22,7 +22,7 @@ class CompiledRun(JsonRecord):
 
     Attributes:
         is_equal: whether all outputs equal the outputs of the original model; None if not compared.
-        output: name of the output that differs most; empty if none does.
+        output: name of the output that differs most; empty if no output differs.
         largest: largest difference of an element of that output.
         value: value of that element in the original model's output.
         failure: text that says why the compiled file is wrong; empty if it is right.

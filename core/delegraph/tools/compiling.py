@@ -241,8 +241,8 @@ def is_compilable(offer: Offer) -> bool:
 def _claiming(chosen: Sequence[CompilingDelegate | Keeper]) -> Iterator[Delegate]:
     """Yield the delegates to apply, up to the last one whose partitions are compiled.
 
-    Delegates that store data claim their nodes, with their first level. Their entries are written
-    later, as they are those of the final file.
+    A delegate that stores entries claims nodes as well, for its first processor level. Its entries
+    are written later, because they are made for the final file.
     """
     last = max(i for i, each in enumerate(chosen) if isinstance(each, CompilingDelegate))
     claimed = set[str]()

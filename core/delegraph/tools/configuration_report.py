@@ -30,7 +30,8 @@ class Setting:
     Attributes:
         key: name of the key, as ``table.key``.
         value: value in the file, as text.
-        effect: what the value changes on this machine, or what overrides it.
+        effect: text about the value's effect on this machine, or about a variable that overrides
+            it.
     """
 
     key: str

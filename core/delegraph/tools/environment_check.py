@@ -27,13 +27,13 @@ LITTLE_SPACE = 200_000_000
 """Bytes of free space in a cache folder below which a warning is due."""
 
 LONGEST_NOTE = 64
-"""Largest number of bytes of a cache's entry that is only a digest, and no program."""
+"""Size of a cache entry, in bytes, up to which the entry holds only a digest, and no program."""
 
 FEW_MODELS = 3
 """Largest number of models that a finding names."""
 
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
-"""Path of Linux's file with a container's processor time, in version 2 of control groups."""
+"""Path of Linux's file with a container's limit of processor time (control groups, version 2)."""
 
 
 def check_environment(
@@ -138,7 +138,7 @@ def _granted_cores() -> float | None:
 
 
 def _caches(report: MachineReport, by_default: DefaultDelegates) -> Iterator[Finding]:
-    """Yield a note where no model has been prepared yet, and a warning where space is short.
+    """Yield a note for a cache without a prepared model, and a warning if disk space is short.
 
     Args:
         report: report of this machine.

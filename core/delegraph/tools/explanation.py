@@ -28,7 +28,7 @@ class Stage:
 
     Attributes:
         subgraph: index of the subgraph.
-        delegate: the delegate that runs it; None for Delegraph's kernels.
+        delegate: the delegate that runs the nodes; None for Delegraph's kernels.
         partition: position in ``Placement.partitions``; None for Delegraph's kernels.
         nodes: nodes of the original graph, in execution order; constants are left out.
         ops: operator names of these nodes.
@@ -63,7 +63,7 @@ class Explanation:
     """A placement with its stages in execution order, and the rejections, most arithmetic first.
 
     Attributes:
-        placement: the placement, of one signature where :attr:`signature` names one.
+        placement: the placement of the model, or of :attr:`signature` if that is not None.
         stages: the stages of the placement's nodes.
         refusals: the rejections of these nodes, grouped by reason.
         costs: multiply-accumulates and written bytes of each of these nodes.
@@ -275,7 +275,7 @@ def _in_order(needs: Sequence[Set[int]]) -> list[int]:
 
 
 def _stages(interpreter: Interpreter, placement: Placement, shown: Set[int]) -> Iterator[Stage]:
-    """Yield the stages of the subgraphs *shown*, whose nodes are all in the placement."""
+    """Yield the stages of the subgraphs *shown*, in execution order."""
     partitions = {(p.subgraph, p.node_index): p for p in placement.partitions}
     absorbed = {
         (node.subgraph, node.index): placement.partitions[node.partition]

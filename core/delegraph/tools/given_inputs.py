@@ -98,7 +98,7 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
 
 
 def _unnamed(word: str, details: Sequence[Details], names: Names) -> ArgumentError:
-    """Return the error for a text that names no input, where it must."""
+    """Return the error for a text *word* that has to name its input, but does not."""
     known = ", ".join(repr(entry["name"]) for entry in details)
     if "=" not in word:
         if not details:

@@ -1,4 +1,4 @@
-"""Hints how a delegate would claim more nodes, found by asking it with constraints removed.
+"""Changes after which a delegate would claim more nodes, found by asking it with fewer constraints.
 
 A delegate that uses its ``Capabilities`` is asked again with more claims. For a rejected rank, the
 delegate sees the node with shapes padded by dimensions of 1. If it then names another constraint,
@@ -43,7 +43,7 @@ LEAST_SHARE = 0.01
 """Share of the arithmetic from which a change is worth a hint."""
 
 MOST_TRIED = 16
-"""Largest number of changes that are tried for a delegate, those of most nodes first."""
+"""Largest number of changes that are tried for a delegate, first those that affect most nodes."""
 
 MOST_LIFTED = 3
 """Largest number of constraints that one change removes."""
@@ -61,7 +61,7 @@ class Hint:
         change: text that describes the change: ``claim activations RELU6``.
         nodes: number of additional nodes that the delegate would claim.
         macs: multiply-accumulates of these nodes.
-        share: their share of all multiply-accumulates of the explained nodes; None if there are
+        share: share of these in the multiply-accumulates of all explained nodes; None if there are
             none.
         fewer_partitions: number by which the delegate's partitions would be fewer, as these nodes
             join them; at least 0.
@@ -219,8 +219,8 @@ def _change_for(
 ) -> _Change | None:
     """Return the change after which the delegate accepts the node in *question*, or None.
 
-    The constraints that the delegate names are removed one after the other. An operator is only
-    added alone: types and activations of an unclaimed operator are the choice of its author.
+    The constraints that the delegate names are removed one after the other. A change that adds an
+    operator removes no other constraint, because the claims say nothing about that operator.
     """
     change, rejection = _Change(Widening()), question.rejection
     for _ in range(MOST_LIFTED):
@@ -240,7 +240,7 @@ def _change_for(
 def _lifted(
     change: _Change, rejection: Rejection, question: _Question, claimed: Claimed
 ) -> _Change:
-    """Return *change* with the constraint of *rejection* removed as well, if there is a way."""
+    """Return *change* with the constraint of *rejection* removed too, if it can be removed."""
     rank = _missing_rank(rejection)
     if rank is not None and change.rank is None:
         return replace(change, rank=rank)
@@ -306,7 +306,10 @@ _LIFTS: dict[str, Callable[[_Question, Capabilities], Widening | None]] = {
     "activation": lambda question, _: Widening(activations=(question.form.activation,)),
     "features": _features,
 }
-"""The addition that lifts each constraint of claims, or None if the claims do not make it."""
+"""Mapping from a constraint to a function that returns the addition to claims that removes it.
+
+The function returns None if the constraint does not come from the claims.
+"""
 
 
 def _missing_rank(rejection: Rejection) -> int | None:
@@ -329,7 +332,7 @@ class _PaddedContext:
 
 
 def _padded(question: _Question, rejection: Rejection) -> DelegateContext:
-    """Return the context of *question*, in which tensors of the rejected rank are padded by 1s."""
+    """Return the context of *question*, where tensors of the rejected rank have more dimensions."""
     actual, expected = rejection.actual, rejection.expected
     assert isinstance(actual, int)
     assert isinstance(expected, int)

@@ -27,7 +27,7 @@ class Host:
         runtime: name of the runtime for ``--runtime``.
         package: package and version; empty if unknown.
         api: name of the class that runs models.
-        refusal: why delegates cannot run in it; empty if they can.
+        refusal: text that says why delegates cannot run in it; empty if they can.
         is_tested: whether Delegraph was tested with this version on this platform.
     """
 

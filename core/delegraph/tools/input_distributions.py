@@ -38,7 +38,8 @@ def distributed_values(
 
     Args:
         details: details of the input.
-        distribution: name of the tool whose distribution is used; its random values differ.
+        distribution: name of the tool whose distribution is used; the single values are not the
+            tool's.
         rng: generator of the values.
         between: range of the values instead of the tool's, only for ``"benchmark"``.
 

@@ -1,4 +1,4 @@
-"""Statistics of run times, by the definitions of ``benchmark_model`` and by more exact ones."""
+"""Statistics of run times, by the definitions of ``benchmark_model`` and by more exact formulas."""
 
 from __future__ import annotations
 

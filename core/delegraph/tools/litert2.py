@@ -37,7 +37,7 @@ _KERNEL_MODES = {
     OpResolverType.BUILTIN_REF: "REFERENCE",
     OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES: "BUILTIN",
 }
-"""Mapping from the resolver types of set-ups to the members of ``CpuKernelMode``."""
+"""Mapping from an ``OpResolverType`` to the name of a member of LiteRT's ``CpuKernelMode``."""
 
 _ARGUMENTS = {"placement", "limits", "failures", "cache_dir"}
 
@@ -105,14 +105,14 @@ class LiteRt2Interpreter(ClosedByWith):
         """The official ``CompiledModel``, created at the first access.
 
         Raises:
-            StateError: it is closed.
+            StateError: the interpreter is closed.
         """
         if self._official is None:
             raise StateError("the interpreter is closed")
         return self._official
 
     def call(self, signature: str | None = None) -> LiteRt2Call:
-        """Return the object that calls the model, by *signature* or as a whole, step by step.
+        """Return the object with the steps of a call, by *signature* or of the whole model.
 
         Raises:
             ArgumentError: no signature calls the first subgraph.
@@ -122,7 +122,7 @@ class LiteRt2Interpreter(ClosedByWith):
         return self._calls[signature]
 
     def get_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Return names and tensor indices of each signature."""
+        """Return the tensor indices of each signature's inputs and outputs, by name."""
         return signature_details(self._model.signatures)
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
@@ -138,13 +138,13 @@ class LiteRt2Interpreter(ClosedByWith):
 
     @property
     def placement(self) -> Placement:
-        """Delegate and partition of each node, XNNPACK's included."""
+        """Delegate and partition of each node, also of nodes that XNNPACK computes."""
         placement: Placement = self.official.placement
         return placement
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of delegates after which the model went on."""
+        """Failures of delegates that did not stop the model."""
         incidents: tuple[Incident, ...] = self.official.incidents
         return incidents
 
@@ -167,7 +167,7 @@ class LiteRt2Call:
 
     Args:
         host: the interpreter.
-        model: its model.
+        model: the interpreter's model.
         signature: name of the signature; None means the whole model, with the tensors' own names.
     """
 
@@ -263,7 +263,11 @@ class LiteRt2Call:
         self._host.official.run_by_index(self._number, *self._buffers)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep each state, first from *values*, in two buffers that are exchanged at each run."""
+        """Keep each state in two buffers that are exchanged at each run.
+
+        Args:
+            values: values of all inputs, which contain the initial states.
+        """
         self.fill(values)
         inputs, outputs = (
             {entry["name"]: entry for entry in details}
@@ -294,7 +298,7 @@ def _require_no_variables(model: Model) -> None:
 
 
 class _Named(NamedTuple):
-    """A tensor with its name in this kind of call and LiteRT's name for it."""
+    """A tensor, its name in the call's details, and LiteRT's name for it."""
 
     spec: TensorSpec
     name: str
@@ -302,7 +306,7 @@ class _Named(NamedTuple):
 
 
 def _signature(model: Model, wanted: str | None) -> Signature | None:
-    """Return the signature *wanted*, or the first subgraph's; None without signatures."""
+    """Return the signature *wanted*, or the first subgraph's; None if the model has none."""
     for signature in model.signatures:
         if signature.key == wanted or (wanted is None and signature.subgraph_index == 0):
             return signature
@@ -329,7 +333,7 @@ def _tensors(
         signature: the signature; None means the first subgraph.
         side: whether to return inputs or outputs.
         names: the runtime's names of the tensors.
-        is_named: whether the call uses these names, not the names of the tensors.
+        is_named: whether details have the runtime's names, instead of the tensors' own names.
     """
     graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
     if signature is None:

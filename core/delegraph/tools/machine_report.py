@@ -56,8 +56,8 @@ class Cache:
     Attributes:
         source: origin of the path: an environment variable, or the platform.
         path: path of the folder; empty if unknown.
-        files: number of files in the folder; of Delegraph's own cache, the entries that
-            ``delegraph cache list`` shows; 0 if it does not exist.
+        files: number of files in the folder, 0 if it does not exist; for Delegraph's own cache, the
+            number of entries that ``delegraph cache list`` shows.
         bytes: size of these files in bytes.
         error: text that says why the folder cannot be used; empty if it can.
     """

@@ -245,7 +245,7 @@ PLANNERS = (*IN_PLACE, *_PLANS)
 """Names of the planners: the runtime's own, TFLite's, TFLite GPU's, TFLM's, and a search."""
 
 COMPARED = tuple(name for name in PLANNERS if name != "exact")
-"""Names of the planners that ``all`` means; the exact search is left out, as it may take long."""
+"""Names of the planners that ``all`` means: all but the exact search, which may take long."""
 
 CUBIC = ("mincostflow",)
 """Names of the planners whose time grows with the third power of the number of tensors.
@@ -254,7 +254,7 @@ They search a path through all pairs of tensors, once for each tensor.
 """
 
 MOST_FOR_CUBIC = 500
-"""Largest number of tensors for which ``all`` includes these planners, which take some seconds."""
+"""Largest number of tensors for which ``all`` includes :data:`CUBIC`; these take some seconds."""
 
 
 def memory_report(

@@ -11,7 +11,7 @@ from delegraph.schema.enums import BuiltinOperator
 from delegraph.tools.memory_report import OWN, MemoryReport
 
 LEAST_SHARE, LEAST_BYTES = 0.02, 64
-"""Share of the arena, and bytes, below which a saving is not worth a suggestion."""
+"""Least saving that is worth a suggestion: share of the arena, and number of bytes."""
 
 _SHOWN = 3
 
@@ -32,8 +32,8 @@ class Suggestion(JsonRecord):
 def suggestions(report: MemoryReport) -> tuple[Suggestion, ...]:
     """Return up to three suggestions for a model, largest saving first.
 
-    Savings are differences between computed sizes: sizes of plans, bytes in use at the two fullest
-    nodes, and bytes in use with INT8 in place of FLOAT32.
+    Savings are differences between computed sizes. These are the sizes of plans, the bytes in use
+    at the two fullest nodes, and the bytes in use if FLOAT32 tensors were INT8.
     """
     least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
     found = [s for s in _all(report) if s.saves >= least]

@@ -17,7 +17,8 @@ _FLOATS = frozenset({"FLOAT64", "FLOAT32", "FLOAT16", "BFLOAT16"})
 _PLAIN_INTEGERS = frozenset(
     {TensorType.BOOL, TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64}
 )
-"""Types whose constants are sizes, axes and indices, unless they have scales, as biases do."""
+"""Types whose constants are sizes, axes and indices, except constants with scales, such as
+biases."""
 
 _NEARLY_ALL = 0.999
 """Share of the arithmetic above which the rest is left out of a model's quantization in words."""
@@ -133,7 +134,7 @@ def count_precisions(model: Model) -> tuple[Precision, ...]:
 
 
 def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], int]]:
-    """Yield activations, weights and scales of each operator with weights, and its MACs."""
+    """Yield number types (activations, weights, scales) and MACs of each operator with weights."""
     made_by = {i: operator for operator in subgraph.operators for i in operator.outputs}
     for operator in subgraph.operators:
         count = macs_of(operator, subgraph.tensors)
@@ -148,7 +149,7 @@ def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], 
 
 
 def _weights(operator: OperatorSpec, subgraph: SubgraphSpec) -> TensorSpec | None:
-    """Return the tensor by which an operator multiplies; for LSTM the weights of the cell gate."""
+    """Return the weights of an operator; of LSTM those of the cell gate; None if it has none."""
     position = 2 if operator.name in _LSTM else 1
     index = operator.inputs[position] if position < len(operator.inputs) else -1
     return subgraph.tensors[index] if index >= 0 and operator.inputs[0] >= 0 else None
@@ -164,7 +165,7 @@ def _scales(weights: TensorSpec) -> str:
 
 
 def quantization_in_words(precisions: Iterable[Precision]) -> str:
-    """Return text of a few words about a model's quantization; empty without weights.
+    """Return text of a few words about a model's quantization; empty if no operator has weights.
 
     >>> quantization_in_words([Precision("INT8", "INT8", "per channel", 52, 300)])
     'quantized to integers: INT8 weights per channel, INT8 activations'

@@ -86,7 +86,7 @@ class ModelCall(Protocol):
         """Return details and values of each output."""
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """From now on, pass the signature's states, such as KV caches, from each run to the next.
+        """Pass the signature's states, such as KV caches, from each run to the next, from now on.
 
         Then :meth:`fill` does not change the states, and :meth:`invoke` passes them on.
 
@@ -116,7 +116,7 @@ class KeptState(NamedTuple):
 
 @runtime_checkable
 class MakesCalls(Protocol):
-    """Interface of a runtime that creates calls itself, without the methods of interpreters."""
+    """Interface of a runtime that returns ``ModelCall`` objects, without interpreter methods."""
 
     def call(self, signature: str | None = None) -> ModelCall:
         """Return the object that calls the whole model, or a signature.
@@ -129,11 +129,11 @@ class MakesCalls(Protocol):
         """Return input and output names of each signature."""
 
     def allocate_tensors(self) -> None:
-        """Allocate the first subgraph."""
+        """Allocate the first subgraph's tensors."""
 
 
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
-    """Return the object that calls the whole model, or a signature, step by step.
+    """Return the object with the steps of a call, of the whole model or of a signature.
 
     Args:
         interpreter: the interpreter.
@@ -173,7 +173,7 @@ def require_signature(signature: str, names: Iterable[str]) -> None:
     """Check that a model has a signature.
 
     Raises:
-        ArgumentError: it is not among *names*.
+        ArgumentError: *signature* is not among *names*.
     """
     known = sorted(names)
     if signature not in known:
@@ -263,7 +263,7 @@ class _Signature:
             np.copyto(given, made)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep states in place in Delegraph; in the official interpreter, copy them each run."""
+        """Keep states in place in Delegraph; copy them after each official run."""
         self.fill(values)
         inputs, outputs = self._runner.get_input_details(), self._runner.get_output_details()
         names = state_names(inputs, outputs)

@@ -28,7 +28,7 @@ from delegraph.tools.explanation import Explanation, explain
 from delegraph.tools.progress import Progress
 
 _LEVEL = "cpu"
-"""Option of a delegate that names a level of processors."""
+"""Name of the option that sets a delegate's processor level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def keepers(offer: Offer, options: object, levels: Sequence[str]) -> list[Keeper
     Args:
         offer: the plugin's offer of the delegate.
         options: the delegate's options.
-        levels: values of its option ``cpu``; empty means the value in *options*.
+        levels: values of the delegate's option ``cpu``; empty means the value in *options*.
 
     Raises:
         PluginOptionError: the delegate has no such option, or another has the value.
@@ -105,7 +105,7 @@ def with_kept(
     progress: Progress,
     arguments: Mapping[str, Any],
 ) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
-    """Let delegates store their decisions in a model file; return it with facts about them.
+    """Let delegates store decisions in a model file; return the file, and facts about the entries.
 
     The third result is the placement. Existing entries are kept, except entries of other versions
     of the same delegates.
@@ -152,7 +152,7 @@ def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> N
 
 
 def _remaining(model: Model, written: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of a file's entries that are kept beside the entries *written*."""
+    """Yield name and content of each of the file's old entries that stay beside *written*."""
     namespaces = {name.split("/")[0]: name.split("/")[1] for name in written}
     keys = set(map(_key, written))
     places = {} if model.entries is None else model.entries.places

@@ -46,10 +46,10 @@ def input_values(
 
     Args:
         text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
-            ``.wav`` file, or numbers as stored in the tensor (one for every element, or all of them
-            in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text per line,
-            or the text itself; after ``text:`` it is always used literally. The same holds for an
-            input of integers whose metadata has a tokenizer.
+            ``.wav`` file, or stored numbers: a single one for all elements, or one for each
+            (``1,2,3``). Inputs of strings, and of integers with a tokenizer in the metadata, also
+            take a ``.txt`` file with one text per line, or the text itself. After ``text:`` it is
+            always taken literally.
         details: details of the input, as ``get_input_details`` returns them.
         rng: generator of random values.
         described: metadata of the input.
@@ -87,7 +87,7 @@ def input_values(
 
 
 def _what_numbers(text: str, details: Details) -> str:
-    """Text that says what an input of numbers takes, as it does not take *text*."""
+    """Text that says which values an input of numbers takes, for an error about *text*."""
     count = math.prod(details["shape"].tolist())
     several = f"one number for all {count:,}, all of them with commas" if count != 1 else "a number"
     is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
@@ -231,7 +231,8 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
     Floats for a quantized input are real numbers, and become the nearest stored integers.
 
     Raises:
-        ArgumentError: the dtype is of another kind or cannot hold them; the message names *source*.
+        ArgumentError: the dtype is of another kind or cannot hold *values*; the message names
+            *source*.
     """
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "S":

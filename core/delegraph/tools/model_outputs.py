@@ -15,15 +15,15 @@ FIRST = 8
 """Number of values that a summary shows."""
 
 MIN_CLASSES = 10
-"""Number of scores from which an output without labels counts as a classifier's."""
+"""Least number of scores for which an output without labels counts as a classifier's."""
 
 _ROUNDING = 0.1
-"""Largest difference of a sum of quantised probabilities from 1."""
+"""Largest difference from 1 of the sum of quantized probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A class with its index, its score as a real number, and its label or None."""
+    """A class: its index, its score as a real number, and its label (None if unknown)."""
 
     index: int
     score: float
@@ -41,7 +41,7 @@ class OutputSummary:
         shape: dimensions of the tensor.
         top: best classes, best first; empty for outputs that are not class scores.
         minimum: smallest stored value; None if the output is empty or its values have no order.
-        maximum: largest stored value; None in the same cases.
+        maximum: largest stored value; None if *minimum* is None.
         first: the first stored values, at most :data:`FIRST`.
         threshold: smallest score of a class in *top*; None if the output is not class scores.
         scale: real value of one step of the stored integers; None if they are not quantized.
@@ -118,7 +118,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def _is_distribution(values: NDArray[Any], details: Mapping[str, Any]) -> bool:
     """Whether *values* are probabilities that add up to about 1, as those of SOFTMAX do.
 
-    Masks and features have the shape of class scores, too.
+    The shape alone is not enough, because masks and features may have the same shape.
     """
     shares = dequantized(values.reshape(-1), details)
     return bool((shares >= 0).all() and abs(shares.sum() - 1) <= _ROUNDING)

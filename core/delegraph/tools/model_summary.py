@@ -40,7 +40,7 @@ class TensorSummary:
         index: tensor index.
         type: element type as the schema calls it.
         shape: declared dimensions; -1 for unknown dimensions.
-        scale: per-tensor scale; None without quantization.
+        scale: per-tensor scale; None if there is none.
         zero_point: per-tensor zero point.
         channels: number of scales of per-channel quantization; None for other tensors.
     """
@@ -128,7 +128,7 @@ class ModelSummary(JsonRecord):
     Attributes:
         version: schema version.
         description: description in the file, usually of the converter that made it.
-        bytes: size of the file, and of constants in other files.
+        bytes: size of the file and of constants in other files, added up.
         constant_bytes: bytes of constant tensors, each buffer counted once.
         constants: number of constant tensors.
         subgraphs: summaries of all subgraphs.
@@ -141,7 +141,8 @@ class ModelSummary(JsonRecord):
         kept: number of bytes of delegates' entries after the model, by namespace.
         parameters: number of learnt values, such as weights and biases.
         macs: multiply-accumulates of one run of every subgraph.
-        quantization: text of a few words about the model's quantization; empty without weights.
+        quantization: text of a few words about the model's quantization; empty if no operator has
+            weights.
         types: constants by type.
         precisions: number types of the operators with weights.
         sparse_constants: number of constants that are stored sparse.
@@ -237,7 +238,8 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
 
 
 _Kind = tuple[str, int, bool, tuple[str | None, bool] | None]
-"""Name and version of an operator, whether it is custom, and the provider of a compiled one."""
+"""Key for counting: name, version, whether the operator is custom, a compiled partition's
+provider."""
 
 
 def _operator_count(kind: _Kind, count: int, work: int) -> OperatorCount:
@@ -250,7 +252,7 @@ def _operator_count(kind: _Kind, count: int, work: int) -> OperatorCount:
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Return the provider of a compiled partition, like :func:`_provider`; otherwise None."""
+    """Return the provider of a compiled partition, as :func:`_provider` does; None for others."""
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:

@@ -29,7 +29,7 @@ _PIXEL_BYTES = 4
 """Number of bytes that Pillow needs for a pixel."""
 
 _MUCH = 1.25
-"""Change of a picture's proportions from which its objects look wrong."""
+"""Factor of change of a picture's proportions from which on its objects look wrong."""
 
 _LOCK = threading.Lock()
 
@@ -43,8 +43,8 @@ class PictureOptions:
     Attributes:
         crop: ``square`` first cuts a square out of the middle, ``none`` cuts nothing.
         fraction: side of that square, as a share of the picture's shorter side.
-        mean: number that is subtracted from bytes, one or one per channel; empty means the value in
-            the metadata, or else 127.5.
+        mean: number that is subtracted from bytes: a single one, or one per channel; empty means
+            the value in the metadata, or else 127.5.
         std: number by which the difference is divided; empty means the value in the metadata, or
             else 127.5.
         layout: order of the input's dimensions; None means the order in its shape.
@@ -65,7 +65,7 @@ class PictureOptions:
             raise ArgumentError("--std 0: nothing can be divided by 0")
 
     def cut(self, image: Image) -> Image:
-        """Return the part of a picture that becomes the input."""
+        """Return the part of the picture *image* that becomes the input."""
         if self.crop == "none":
             return image
         side = max(1, round(min(image.size) * self.fraction))
@@ -100,10 +100,10 @@ def picture_as_input(
 ) -> NDArray[Any]:
     """Read a picture and convert it to the input's size, type and layout.
 
-    uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs ``(byte -
-    127.5) / 127.5``. If the metadata has a normalization, floating-point inputs get ``(byte - mean)
-    / std``, and int8 inputs get these numbers quantized. If the user gives a normalization, all
-    inputs are treated so.
+    By default, uint8 inputs get the bytes, int8 inputs the bytes minus 128, and floating-point
+    inputs ``(byte - 127.5) / 127.5``. If the metadata has a normalization, floating-point inputs
+    get ``(byte - mean) / std``, and int8 inputs get these numbers quantized. If the user gives a
+    normalization, uint8 inputs get quantized numbers, too.
 
     Args:
         path: path of a file that Pillow can read.
@@ -122,7 +122,7 @@ def picture_as_input(
             input takes no picture.
 
     Source:
-        For uint8 inputs, which get the bytes whatever the normalization: ``ImagePreprocessor``,
+        For uint8 inputs, for which the metadata's normalization is ignored: ``ImagePreprocessor``,
         tensorflow_lite_support/cc/task/processor/image_preprocessor.cc.
     """
     whole = open_picture(path)
@@ -190,7 +190,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Whether the input *details* has channels before rows: by user option or by shape.
+    """Whether channels come before rows in the input, by the user's choice or by its shape.
 
     Args:
         details: details of the tensor.
@@ -283,7 +283,7 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 
 
 def _require_reasonable(image: Image, path: str) -> None:
-    """Check that the size in a picture's header is in proportion to the size of its file *path*.
+    """Check that a picture's size in its header is plausible for the size of its file *path*.
 
     Args:
         image: the picture.
@@ -380,7 +380,7 @@ def _normalized(
 
     Args:
         pixels: the picture: ``[height, width, channels]``.
-        described: what the author's metadata tells about the tensor.
+        described: the author's metadata of the tensor.
         details: details of the tensor.
     """
     channels = pixels.shape[-1]

@@ -74,7 +74,7 @@ class PlacementLock:
 
     @property
     def guards_a_delegate(self) -> bool:
-        """Whether a delegate is named or has a node; else only the model is compared later."""
+        """Whether a delegate is named or has a node; otherwise the lock guards only the model."""
         owners = (owner for subgraph in self.subgraphs for owner in subgraph.delegates)
         return bool(self.delegates or self.delegate_files or any(owners))
 
@@ -89,7 +89,7 @@ class NodeChange:
         op: operator name.
         before: delegate that ran the node; None means Delegraph's kernels.
         after: delegate that runs the node now; None means Delegraph's kernels.
-        reason: why ``before`` no longer runs the node; empty if no delegate ran it.
+        reason: text that says why ``before`` no longer runs the node; empty if no delegate ran it.
     """
 
     subgraph: int
@@ -102,7 +102,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class PlacementDifference(JsonRecord):
-    """Differences between a placement and a lock; falsy if none. ``str()`` is one line.
+    """Differences between a placement and a lock; false if there are none. ``str()`` is one line.
 
     Attributes:
         causes: changes of the model and of the list of delegates, one sentence each.

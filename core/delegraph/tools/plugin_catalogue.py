@@ -23,7 +23,7 @@ from delegraph.plugins.address import canonical_name
 from delegraph.plugins.distributions import distributions_with_plugins, entry_points_of
 
 BADGE = "delegraph badge"
-"""Label of the project URL, in any case, that is the picture of a package's badge."""
+"""Label (in any case) of the project URL that leads to a package's badge picture."""
 
 LARGEST = 1 << 20
 """Largest number of bytes of a metadata file in a wheel."""
@@ -42,7 +42,7 @@ class Listed(JsonRecord):
         plugins: names of its entry points, sorted.
         delegraph: required versions of Delegraph; empty means any.
         python: required versions of Python; empty means any.
-        license: its licence; empty if it names none.
+        license: licence of the package; empty if it names none.
         links: mapping from a label to an address, except the badge.
         badge: address of its badge; empty if it has none.
     """

@@ -144,7 +144,7 @@ def _advice(offer: Offer) -> Iterator[Finding]:
 
 
 def _words(text: object) -> str:
-    """Return a plugin's text on one line."""
+    """Return *text*, which comes from a plugin, on one line."""
     return " ".join(str(text).split())
 
 

@@ -65,7 +65,7 @@ class SurveyedPlugin:
 
 
 def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
-    """Return every installed plugin in any state, sorted by name and distribution.
+    """Return facts about every installed plugin in any state, sorted by name and distribution.
 
     No plugin is imported in this process. Text that plugins print goes to standard error.
 
@@ -81,7 +81,7 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return reports from one process on the first plugins; it may end before the last one."""
+    """Return reports from one process on all plugins, or on the first plugins if it ends early."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
@@ -139,7 +139,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended before its reports on a plugin were complete."""
+    """Reason why a process ended before its reports on a plugin were complete."""
 
     state: PluginState
     text: str

@@ -25,7 +25,7 @@ def untold(what: str, done: float, total: float | None) -> None:
 def part_of(progress: Progress, number: int, count: int) -> Progress:
     """Return a progress function for part *number* of *count* equal parts of some work.
 
-    It reports the progress of the whole to *progress*.
+    The returned function reports the progress of the whole work to *progress*.
     """
 
     def told(what: str, done: float, total: float | None) -> None:

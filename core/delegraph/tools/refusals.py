@@ -12,7 +12,7 @@ from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, TensorSpec
 
 NOTHING = "nothing"
-"""Word for the unknown package that runs a custom operator."""
+"""Word for the runner of a custom operator that nothing here can run."""
 
 _MOST_VALUES = 4
 """Largest number of actual values that a reason lists."""
@@ -32,8 +32,8 @@ class Refusal:
         runs_on: names of the delegates that finally run the nodes, or the host's name, or
             ``nothing``, or ``NAME (plugin)`` where kernels of a plugin run them.
         macs: multiply-accumulates of the nodes.
-        share: share of these multiply-accumulates in those of all explained nodes; None if there
-            are none.
+        share: share of these in the multiply-accumulates of all explained nodes; None if there are
+            none.
         bytes: number of bytes that the nodes write.
     """
 
@@ -145,7 +145,7 @@ def runner_of(node: NodePlacement, host: str) -> str:
 
 
 def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
-    """Return the common reason of *members*, with actual values unless they are operators."""
+    """Return the common reason of *members*, with the rejected values if they are no operators."""
     rejection = members[0][1]
     if rejection.constraint == "op" and rejection.expected and not rejection.message:
         return f"takes only {rejection.expected}"
@@ -156,7 +156,7 @@ def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
 
 
 def values_in_words(values: Iterable[object]) -> object:
-    """Return different values as one: a range of integers, or the first value.
+    """Return several values as one: a range of integers, a list of texts, or the common value.
 
     >>> values_in_words([1, 3, 2]), values_in_words(["INT8", "INT8"]), values_in_words("abcdef")
     ('1 to 3', 'INT8', 'a, b, c or 3 others')

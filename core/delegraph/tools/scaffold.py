@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.]+[A-Za-z0-9]+)*")
 _PREFIX = "delegraph-"
 
 _OWN_NAMES = ("core", "delegraph", "litert", "litert2")
-"""Words of commands and tables for Delegraph's kernels, and for runtimes."""
+"""Names that commands and tables use for Delegraph's kernels and for runtimes."""
 
 UNARY = {
     "ABS": "np.absolute",
@@ -47,10 +47,10 @@ OPERATORS = UNARY | BINARY
 """Mapping from each operator that a project can start with to its NumPy function on floats."""
 
 _ACTIVATIONS = ', activations=["RELU", "RELU6"]'
-"""Text in claims of :data:`BINARY` operators; unary operators fuse no activation."""
+"""Text of the activations in claims of :data:`BINARY` operators; unary operators have none."""
 
 Files = Mapping[str, tuple[str, ...]]
-"""Mapping from a file's path in the project to the templates whose texts it joins."""
+"""Mapping from a file's path in the project to the templates that are joined to its text."""
 
 _EVERY: Files = {
     ".github/workflows/publish.yml": ("publish.yml",),
@@ -142,8 +142,8 @@ class Engine:
 
     Attributes:
         name: name of the engine as part of a sentence.
-        requirements: distributions that the project needs for it.
-        modules: patterns of its modules without type hints.
+        requirements: distributions that the project needs for the engine.
+        modules: patterns of the engine's modules without type hints.
         operators: operators that the project's own tests try; empty means the project's operators.
     """
 
@@ -174,8 +174,8 @@ class Project:
         name: name of the delegate as users type it, such as ``my_chip``.
         operators: names of :data:`OPERATORS` that the delegate starts with.
         template: name of the kind, a key of :data:`KINDS`.
-        engine: name of the engine, a key of :data:`ENGINES`; only for kinds that hand partitions
-            to an engine.
+        engine: name of the engine, a key of :data:`ENGINES`; only for kinds of projects that use an
+            engine.
     """
 
     name: str

@@ -61,7 +61,7 @@ class Setup:
         use_default_delegates: whether delegates may be applied without being named: LiteRT's
             XNNPACK, and Delegraph's default delegates.
         threads: number of threads; None lets the runtime choose.
-        numerics: whether kernels round like the official builtin or reference ones.
+        numerics: ``builtin`` or ``reference``: the official kernels whose rounding is followed.
         rules, require, partition_policy: as in ``PlacementPolicy``.
         time_limit, memory_limit, table_limit, depth_limit, weights_dir: as in ``Limits``.
         on_failure, validate, isolate, timeout: as in ``FailurePolicy``.
@@ -122,7 +122,7 @@ class Setup:
 
         Raises:
             ArgumentError: the file cannot be opened.
-            ModelError: it cannot be loaded.
+            ModelError: the file cannot be loaded.
         """
         return load_model(self.model, self.table_limit, self.memory_limit, self.weights_dir)
 
@@ -150,7 +150,7 @@ class Setup:
         )
 
     def keep_runtime_quiet(self) -> None:
-        """Keep the official runtime's XNNPACK, if it is used, from printing that it is created."""
+        """Keep XNNPACK in the official runtime, if it is used, from printing that it is created."""
         if self.runtime != "delegraph" and self._resolver() is OpResolverType.AUTO:
             from delegraph.native.litert.quiet import keep_xnnpack_quiet
 
@@ -226,7 +226,7 @@ class Setup:
                 installed().find(str(delegate))
 
     def own_runtime_only(self) -> list[str]:
-        """Return the names of options that are set and only Delegraph's own runtime supports."""
+        """Return the names of set options that only Delegraph's own runtime supports."""
         return [name for name in self._not_default() if name in OWN_RUNTIME_ONLY]
 
     def __str__(self) -> str:
@@ -247,7 +247,7 @@ class Setup:
         return [d if isinstance(d, str) else type(d).__name__ for d in self.delegates]
 
     def _not_default(self) -> dict[str, Any]:
-        """Return all attributes, without the first three, that differ from their defaults."""
+        """Return the attributes that are not defaults, except model, runtime and delegates."""
         values = {spec.name: (getattr(self, spec.name), spec.default) for spec in fields(self)[3:]}
         return {name: value for name, (value, default) in values.items() if value != default}
 

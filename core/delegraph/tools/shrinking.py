@@ -207,7 +207,7 @@ def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
 
 
 def _constant(case: Case, record: tables.Tensor) -> Array | None:
-    """Return the array of the constant *record*; None for types without one, such as strings."""
+    """Return the array of the constant *record*; None for types without arrays, such as strings."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:

@@ -21,7 +21,7 @@ ASSUMED_RATE = 16_000
 """Samples per second if neither the model nor the user gives a rate; usual for speech."""
 
 RATES = (1_000, 768_000)
-"""Lowest and highest sample rate; the resampling filter grows with the rate."""
+"""Lowest and highest sample rate in hertz; the resampling filter grows with the rate."""
 
 _WIDEST = 4  # bytes of a sample
 
@@ -63,8 +63,8 @@ def sound_as_input(
         note: function that is called with a description of each conversion of the sound.
 
     Raises:
-        ArgumentError: the file is no such sound, the input takes no sound, the numbers of channels
-            do not fit, or SciPy is missing.
+        ArgumentError: the file cannot be read as PCM sound, the input takes no sound, the numbers
+            of channels do not fit, or SciPy is missing.
     """
     channels = described.channels or 1
     shape = _shape(details)

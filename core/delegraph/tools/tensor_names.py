@@ -16,7 +16,7 @@ from delegraph.tools.setup import Setup
 _SAYS_NOTHING = re.compile(
     r"|(?:\w*/)?(?:Stateful)?(?:PartitionedCall|Identity)(?:_?\d+)?(?::\d+)?"
 )
-"""Names that converters give to outputs for which they know none."""
+"""Pattern of the names that converters give to outputs whose names they do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def output_names(model: Model, said: ModelMetadata, details: Sequence[Details]) 
 
 
 def with_names(details: Sequence[Details], names: Sequence[str]) -> list[Details]:
-    """Return details of tensors with *names*; :func:`called_name` still returns those before."""
+    """Return details with *names* instead of their own names, which :func:`called_name` returns."""
     return [
         {**entry, "name": name, "called_name": entry["name"]}
         for entry, name in zip(details, names, strict=True)
@@ -94,7 +94,7 @@ def called_name(details: Details) -> str:
 def _of_signatures(
     model: Model, tensors_of: Callable[[Signature], Mapping[str, int]]
 ) -> Mapping[int, str]:
-    """Return a mapping from tensors of the first subgraph to names in the first signature."""
+    """Return a mapping from tensors of the first subgraph to their names in the first signature."""
     names: dict[int, str] = {}
     for signature in model.signatures:
         if signature.subgraph_index == 0:
@@ -122,7 +122,7 @@ def _maker(graph: SubgraphSpec, tensor: int) -> str:
 
 
 def _unique(names: Sequence[str], details: Sequence[Details]) -> list[str]:
-    """Return *names*, in which equal ones get the tensor's index, or the position if needed."""
+    """Return *names* made unique: equal names get the tensor's index, or else the position."""
     counts = Counter(names)
     indices = [int(entry["index"]) for entry in details]
     what = "tensor" if len(set(indices)) == len(indices) else "number"

@@ -22,11 +22,14 @@ from delegraph.graph.metadata import ModelMetadata, TensorMetadata, Tokenizer
 from delegraph.tools.model_call import Details, declared_shape, input_name
 
 MAX_CHARACTERS = 1 << 20
-"""Largest length of a text."""
+"""Largest number of characters of a text."""
 
 _ATOM = r"(?:\[(?:\\.|[^\]\\])+\]|\\.|[^\\()\[\]{}*+?|^$])\+?"
 _PLAIN_PATTERN = re.compile(rf"\(?{_ATOM}(?:\|{_ATOM})*\)?")
-"""Patterns that are searched in linear time: single characters or classes, maybe repeated."""
+"""Pattern of the regular expressions whose search takes linear time.
+
+They consist of characters or classes, each maybe repeated, with ``|`` between them.
+"""
 
 _IDS, _MASK, _SEGMENTS = "ids", "mask", "segment_ids"
 _LONGEST_WORD = 100  # in bytes; longer ones are unknown
@@ -47,7 +50,7 @@ def takes_text(details: Details, described: TensorMetadata) -> bool:
 
     Args:
         details: details of the tensor.
-        described: what the author's metadata tells about the tensor.
+        described: the author's metadata of the tensor.
     """
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
@@ -138,11 +141,11 @@ def text_as_input(
 
 
 def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return at most *length* ids, the number of words, and the number of unknown words.
+    """Return the first *length* ids of a text, and its numbers of words and of unknown words.
 
     Args:
         text: the text.
-        tokenizer: how the text is divided into tokens.
+        tokenizer: the tokenizer in the metadata, with its vocabulary.
         length: number of elements of the input; None for any number.
     """
     if not _PLAIN_PATTERN.fullmatch(tokenizer.pattern):
@@ -170,11 +173,11 @@ def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def _of_bert(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return ids, with ``[CLS]`` and ``[SEP]``, and the numbers of words and unknown words.
+    """Return ids from ``[CLS]`` to ``[SEP]``, and the numbers of words and of unknown words.
 
     Args:
         text: the text.
-        tokenizer: how the text is divided into tokens.
+        tokenizer: the tokenizer in the metadata, with its vocabulary.
         length: number of elements of the input; None for any number.
     """
     indexed = {word: index for index, word in enumerate(tokenizer.vocabulary)}

@@ -18,7 +18,7 @@ _INSTALLED = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 
 
 class Place(NamedTuple):
-    """A line of a file, and the function that it is in."""
+    """A line of a file, and the function that contains this line."""
 
     path: str
     line: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def origin(error: BaseException) -> Place | None:
-    """Return where a delegate's own code failed; None if that is not known.
+    """Return the line where a delegate author's code failed; None if no such line is known.
 
     Code of installed packages does not count, except of packages that are installed as editable.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: str, content: bytes) -> None:
-    """Write a file atomically: readers never see a part of it; a failure keeps the old file.
+    """Write a file atomically: readers see the old or the new content; a failure keeps the old.
 
     Args:
         path: path of the file, or of a link to it; a device or a pipe is written directly.

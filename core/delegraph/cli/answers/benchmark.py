@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delegraph.tools.latency import Latency
 
 _SHOWN_STATES = 4
-"""Number of states that are named; a language model has two for each layer."""
+"""Number of states that are named; a language model has two states for each layer."""
 
 
 _BESIDE = {"init": "init (one sample)", "peak memory": "peak memory (one sample)"}
@@ -88,11 +88,11 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
     """Print states that each run passes to the next run, and tokens per second.
 
-    Nothing is printed without states.
+    If there are no states, nothing is printed.
 
     Args:
         out: the console to print to.
-        handed_on: states, such as KV caches; None without states.
+        handed_on: states, such as KV caches; None if there are none.
         rate: number of tokens per second; None if unknown.
     """
     if handed_on is None:

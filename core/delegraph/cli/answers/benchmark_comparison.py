@@ -50,7 +50,7 @@ _OF_ONE_ALONE = tuple(name for name in CONTROL_OPTIONS if name != _OF_BOTH)
 
 
 _LITTLE = 5.0
-"""Seconds by which a comparison may take longer than announced without a word."""
+"""Seconds by which a comparison may exceed the announced time before a message says so."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Against:
         seconds: duration of all turns together, in seconds.
         same_within: the largest difference that counts as equal, in percent.
         fail_above: percentage above which a slower set-up makes the command fail; None means never.
-        max_seconds: no block begins later than this; None means no limit.
+        max_seconds: seconds after which no block begins; None means no limit.
     """
 
     setup: Setup
@@ -105,7 +105,7 @@ class Against:
         )
 
     def check(self, found: Comparison) -> None:
-        """Raise an error if a set-up failed, or if MODEL's is too slow.
+        """Raise an error if a set-up failed, or if MODEL is too slow.
 
         Raises:
             CheckFailed: MODEL is slower than another set-up by more than :attr:`fail_above`.
@@ -128,7 +128,7 @@ def with_whole_time(progress: Progress, blocks: int, announced: float) -> Progre
     Args:
         progress: function that is told the progress as well.
         blocks: number of blocks.
-        announced: seconds that the user expects; a time that is little longer is not told.
+        announced: seconds that the user expects; a slightly longer time is not reported.
     """
     begin, is_told = time.monotonic(), sys.stderr.isatty()
 

@@ -30,7 +30,7 @@ def print_verdict(
     has_tolerance: bool,
     is_one_setup: bool = False,
 ) -> None:
-    """Print whether outputs are equal, and how to find the node from which on they differ.
+    """Print whether outputs are equal, and if not, how to find the first differing node.
 
     Args:
         out: the terminal.
@@ -101,7 +101,7 @@ def print_difference(out: Console, found: Difference) -> None:
 
 
 def print_side(out: Console, side: str, setup: Setup) -> None:
-    """Print which set-up is the test or the reference."""
+    """Print the set-up that is the test or the reference."""
     label, room = f"{side}:", max(1, out.width - _SIDE)
     lines = wrapped(str(setup), room)
     if max(map(len, lines)) > room:  # a file name that needs a line of its own
@@ -134,7 +134,7 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return table texts of one output, by ``SHOWN``.
+    """Return table texts of one output: the figures that ``SHOWN`` selects.
 
     Args:
         metrics: mean, deviation and extremes over runs of each metric.

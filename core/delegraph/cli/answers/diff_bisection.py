@@ -81,7 +81,9 @@ def bisect_and_print(
 
 
 def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> None:
-    """Print whether outputs are right where XNNPACK alone has nodes, which no rule takes from it.
+    """Print whether outputs are right when only LiteRT's XNNPACK has nodes.
+
+    A bisection cannot search these nodes, because no placement rule takes nodes from XNNPACK.
 
     Args:
         whole: difference of the outputs, computed with XNNPACK.
@@ -89,7 +91,7 @@ def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> Non
         as_json: whether to print JSON.
 
     Raises:
-        CheckFailed: outputs are beyond the tolerance, or without one beyond the numerics profile.
+        CheckFailed: outputs are beyond the tolerance, by default the numerics profile.
     """
     from delegraph.tools.differing.command_line import layers_command
     from delegraph.tools.differing.verdict import verdict_of
@@ -136,7 +138,7 @@ def print_bisection(out: Console, found: Bisection, *, has_tolerance: bool = Tru
 
 
 def _verdict(found: Bisection, bound: str) -> str:
-    """Return which nodes are wrong, or that none is."""
+    """Return a sentence that names the wrong nodes, or says that no node is wrong."""
     if not found.candidates:
         return "nothing to search: no delegate has a node"
     if found.is_right:
@@ -158,7 +160,7 @@ def _in_words(culprit: Culprit) -> str:
 
 
 def _candidates(found: Bisection) -> str:
-    """Return text that counts the nodes of delegates, and among them those of the default."""
+    """Return text with the number of delegated nodes, and how many are with default delegates."""
     rest = Counter(node.delegate for node in found.candidates if node.is_by_default)
     shares = " and ".join(f"{count} of {name}, by default" for name, count in rest.items())
     text = f"{plural(len(found.candidates), 'node')} with delegates"

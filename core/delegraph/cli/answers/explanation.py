@@ -131,18 +131,20 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 
 def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
-    """Return the partition of *stage* to show; None for kernels and for the default delegate."""
+    """Return the partition of *stage*; None for kernels, and for the default delegate."""
     found = None if stage.partition is None else placement.partitions[stage.partition]
     is_rest = found is not None and found.is_by_default and placement.requested_delegates
     return None if is_rest else found
 
 
 def _by_runner(placement: Placement, stages: Iterable[Stage]) -> Iterator[tuple[str, Stage]]:
-    """Yield the name of what runs the nodes of each stage, which is divided where that changes.
+    """Yield each stage with the name of its runner; a stage with several runners is divided.
+
+    A runner is a delegate, a plugin or the host.
 
     Args:
-        placement: which delegate or kernel computes each node.
-        stages: consecutive nodes, each time on the same delegate or the host.
+        placement: delegate or kernel of each node.
+        stages: consecutive nodes, all of one delegate or of the host.
     """
     runners = {(n.subgraph, n.index): runner_of(n, placement.host) for n in placement.nodes}
     for stage in stages:
@@ -218,7 +220,7 @@ def _operators(ops: Sequence[str]) -> str:
 
 
 def _first(texts: Sequence[str], most: int, others: str) -> str:
-    """Join at most *most* texts; if there are more, the last one counts the others."""
+    """Join at most *most* texts; if there are more, the last one counts *others*."""
     if len(texts) <= most:
         return ", ".join(texts)
     kept = most - 1

@@ -23,7 +23,7 @@ _FEW_TENSORS = 4
 """Largest number of tensors of a plan of which one size is enough beside that of the core alone."""
 
 _ROOM_FOR_TIMES = 72
-"""Width in columns from which the times of planning are shown."""
+"""Width in columns from which on the times of planning are shown."""
 
 _CORE_ALONE = "core alone"
 _AS_IT_RUNS = "as it runs"
@@ -31,7 +31,7 @@ _AS_IT_RUNS = "as it runs"
 
 @dataclass(frozen=True)
 class Applied:
-    """Memory of a model to which delegates are applied, and which delegate has which node."""
+    """Memory of a model with delegates applied, and the placement of its nodes."""
 
     report: MemoryReport
     placement: Placement
@@ -43,7 +43,7 @@ class MemoryAnswer:
 
     Attributes:
         runs: the model with its delegates; None if it runs on the core alone.
-        core: report of the core alone; None if only delegates can run the model.
+        core: report without delegates; None if only delegates can run the model.
         is_named: whether the user named the delegates.
         planner: name of the requested planner, or ``all``.
         estimate: estimate of TFLM's arena; None if not requested.
@@ -64,10 +64,10 @@ class MemoryAnswer:
 
     @property
     def subject(self) -> MemoryReport:
-        """Memory report that the chart, bound, peak, suggestions, budget and plan are about.
+        """Memory report from which the chart, bound, peak, suggestions, budget and plan are made.
 
-        Default delegates depend on the installation, so it is the report of the core alone unless
-        the user named delegates.
+        It is the report without delegates unless the user named some, because default delegates
+        depend on the installation.
         """
         return self.runs_as if self.is_named or self.core is None else self.core
 

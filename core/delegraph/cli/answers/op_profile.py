@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from delegraph.tools.profiling.sections import NodeTime, Section
 
 _SLOWED = 1.1
-"""Factor from which on the time of the profile itself is told."""
+"""Ratio of profiled to plain run time above which a note about the profile's own time is
+printed."""
 
 _SLOWEST = 10
 """Number of rows of the table by time, as in ``benchmark_model``."""
 
 _FEW = 5
-"""Largest number of nodes of which there is no table by time: the run order shows it."""
+"""Largest number of nodes for which the table by time is omitted."""
 
 _TIMES = ("median", "mean", "min", "std", "first")
 _NODES = ("node type", *_TIMES, "share", "so far", "calls", "output", "name")

@@ -35,7 +35,7 @@ PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
 
 _HANGING = 2
-"""Number of blanks by which the later lines of a sentence are further to the right."""
+"""Number of blanks by which later lines of a sentence are indented further than the first."""
 
 
 def console() -> Console:
@@ -94,8 +94,8 @@ def print_table(
         sentences: headings of the columns whose cells are sentences, which keep 24 characters.
         optional: groups of headings whose columns are omitted, the first group first, if other
             columns would be too narrow.
-        below: heading of an optional column whose cells are lines below the rows, where it is
-            omitted.
+        below: heading of an optional column; where it is omitted, its cells are printed as lines
+            below the rows.
         indent: number of blanks before each row.
     """
     texts = [[printable(str(cell)) for cell in row] for row in rows]
@@ -139,7 +139,7 @@ def _dropped_folder(columns: Sequence[Column], layout: Layout) -> str:
 def _without(folder: str, column: Column) -> Column:
     """Return a column whose names have ``.../`` for their common folder.
 
-    A list of names begins with a bracket, which stays.
+    The bracket at the beginning of a list of names stays.
     """
     if not column.is_name:
         return column

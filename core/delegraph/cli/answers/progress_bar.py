@@ -31,7 +31,7 @@ PATIENCE = 2.0
 """Seconds before progress is shown on a terminal."""
 
 FIRST_LINE = 20.0
-"""Seconds before the first line of progress where standard error is no terminal."""
+"""Seconds before the first line of progress is written if standard error is no terminal."""
 
 _RAREST_LINE = 300.0
 
@@ -39,7 +39,7 @@ _RAREST_LINE = 300.0
 class Lines:
     """Writes a line of progress to standard error from time to time, until :meth:`stop`.
 
-    A thread writes them, as a single step of the work may take minutes.
+    A thread writes the lines, because a single step of the work may take minutes.
     """
 
     def __init__(self, what: str = "") -> None:

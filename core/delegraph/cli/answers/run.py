@@ -43,13 +43,13 @@ class RunAnswer:
     Attributes:
         model: path of the model.
         signature: name of the called signature; None means the first subgraph.
-        signatures: index of the subgraph of each signature of the model.
-        numerics: whether kernels round like the official builtin or reference ones.
+        signatures: mapping from each signature of the model to its subgraph's index.
+        numerics: ``builtin`` or ``reference``: the official kernels whose rounding is followed.
         inputs: values given to each input.
         outputs: summary of each output.
         findings: objects recognized in a picture.
-        picture_size: width and height of the part of the user's picture that the model got; None
-            without a picture.
+        picture_size: width and height of the part of the user's picture that the model got; None if
+            no input is a picture.
         is_cut: whether the model got only a part of the picture.
         saved: path of the file with all outputs; None if no file is written.
         drawn: path of the file with the findings drawn on the picture; None if no file is written.
@@ -146,7 +146,10 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
 
 
 def _called(answer: RunAnswer) -> str:
-    """Text that names the signature that ran, and the others; empty if there is no choice."""
+    """Text that names the signature that ran, and the other signatures.
+
+    It is empty if the user named no signature and the model has fewer than two.
+    """
     if answer.signature is None and len(answer.signatures) < 2:
         return ""
     first = next((name for name, subgraph in answer.signatures.items() if subgraph == 0), None)
@@ -157,7 +160,7 @@ def _called(answer: RunAnswer) -> str:
 
 
 def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:
-    """Print each note once, with the inputs that it concerns if there are several."""
+    """Print each note once; if there are several inputs, with the names of those concerned."""
     about: dict[tuple[str, ...], list[str]] = {}
     for given in inputs:
         if given.notes:

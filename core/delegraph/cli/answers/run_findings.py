@@ -24,8 +24,8 @@ def print_findings(
     Args:
         out: the console to print to.
         findings: the findings to print.
-        size: width and height of the user's picture, to print coordinates in pixels. Without a
-            picture it is None, and coordinates are printed as shares of the size.
+        size: width and height of the user's picture, in which coordinates are printed; None means
+            that coordinates are printed as shares of the size.
         is_cut: whether *size* is the size of a part that was cut out.
     """
     whole = "the part that was cut out" if is_cut else "the picture"

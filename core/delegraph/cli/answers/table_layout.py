@@ -12,7 +12,7 @@ GAP = 2
 """Blanks between two columns."""
 
 SMALL_GAP = 1
-"""Blanks between two columns where more would break words."""
+"""Blanks between two columns if :data:`GAP` would break words."""
 
 LONGEST_NAME = 60
 """Largest number of characters of a name in tables; JSON has the whole name."""
@@ -24,7 +24,7 @@ _SHAPE = re.compile(r"\[-?\d+(?:, -?\d+){1,3}\]")
 
 _PLACE = re.compile(r":\d+$")
 _TAIL_SHARE = 5
-"""The part of a shortened name that may move from its end to its beginning: a fifth."""
+"""Divisor of a name's limit: a fifth of the shown characters may move from its end to its start."""
 
 
 _SHORTEST_NAME = 12
@@ -64,7 +64,8 @@ class Column:
     def narrowest(self) -> int:
         """Smallest width, in characters, at which no word of the column is broken.
 
-        Of names, it is the width that most of them have; of sentences, at least 24 characters.
+        For names, it is a width that is enough for most names; for sentences, at least 24
+        characters.
         """
         words = joined_units(self.heading).split(" ")
         for text in self.cells:
@@ -76,7 +77,7 @@ class Column:
 
     @property
     def broken(self) -> int:
-        """Smallest width, in characters, where long names and words are shortened to fit."""
+        """Smallest width, in characters, if long names and words are shortened."""
         if self.is_number:
             return self.narrowest
         if self.is_sentence:
@@ -130,9 +131,9 @@ def wrapped(text: str, width: int, later: str = "") -> list[str]:
 
 
 def joined_units(text: str) -> str:
-    """Return the text with blanks that do not break before units and counts, such as ``x14``.
+    """Return the text with no-break blanks before units and counts, such as ``x14``.
 
-    Nor do those in shapes up to rank 4.
+    Blanks in shapes up to rank 4 become no-break blanks as well.
     """
     whole = _SHAPE.sub(lambda shape: shape[0].replace(" ", _NO_BREAK), text)
     return _BEFORE_COUNT.sub(_NO_BREAK, _BEFORE_UNIT.sub(_NO_BREAK, whole))
@@ -187,7 +188,7 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
 
 
 def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:
-    """Return column widths without characters that no wrapped cell uses.
+    """Return column widths reduced to the longest line of each column's wrapped cells.
 
     The saved characters go to columns whose cells wrap.
     """
@@ -251,9 +252,9 @@ def shortened_names(names: Sequence[str], limit: int) -> tuple[str, ...]:
 
 
 def _best_cut(names: Sequence[str], limit: int) -> tuple[int, int]:
-    """Return where names that look alike are cut, as arguments of :func:`_cut`: most then differ.
+    """Return the cut after which most of some similar names differ, as arguments of :func:`_cut`.
 
-    The number of a node at a name's end, ``:7``, is no difference.
+    A node's number at the end of a name, such as ``:7``, does not count as a difference.
     """
     middle = _half(limit - 3)
     shortest = min(map(len, names))
@@ -273,7 +274,7 @@ def _half(room: int) -> int:
 
 
 def _cut(name: str, limit: int, start: int, count: int) -> str:
-    """Return *count* characters of a name from *start*, and its end, together *limit* characters.
+    """Return *count* characters of a name from *start*, and its end: in all *limit* characters.
 
     A name that is not longer than the limit is whole. A list of names keeps its bracket.
     """
@@ -287,7 +288,7 @@ def _cut(name: str, limit: int, start: int, count: int) -> str:
 
 
 def common_folder(names: Sequence[str]) -> str:
-    """Return the folders with which all names begin that have any; empty if they are short.
+    """Return the folders that begin all names with folders; empty if they are short.
 
     >>> common_folder(["input", "network/block_1/add", "network/block_1/mul", "network/block_1/x"])
     'network/block_1/'

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_PATH = 20
 _FOLDER_ROOM = 8
-"""Number of characters of the folder that a path keeps besides the file's whole name."""
+"""Number of characters of its folder that a shortened path keeps; the file's name is whole."""
 
 _OTHER_COLUMNS = 48
 """Number of characters of all other columns in the table of warmed models."""
@@ -63,9 +63,9 @@ def command() -> None:
 def list_(as_json: bool) -> None:
     """List the cached data, the last used first.
 
-    A cache has the name of the delegate that fills it, which may have further ones, NAME-WORD.
-    Delegraph itself has some, too. A version is that of the code or the options that made the data;
-    --json has the size of each.
+    A cache has the name of the delegate that fills it. A delegate may have further caches,
+    NAME-WORD, and Delegraph itself has some. A version is that of the code or of the options that
+    made the data; --json has the size of each.
     """
     from delegraph.delegation.configuration import cache_folder
 
@@ -231,7 +231,7 @@ def _groups(names: tuple[str, ...] | None) -> Groups:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Context that adds to system errors the file of the cache that caused them, and the reason."""
+    """Context in which system errors also name the cache file that caused them, and the reason."""
     from delegraph.delegation.configuration import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 

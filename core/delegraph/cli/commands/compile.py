@@ -143,7 +143,7 @@ def command(
 
 
 def _require_compilable(delegates: Sequence[str]) -> None:
-    """Check that each of the words of ``--delegate`` names an installed delegate that compiles."""
+    """Check that each name in ``--delegate`` is that of an installed delegate that compiles."""
     if not delegates:
         from delegraph.tools.compiling import compilable
 
@@ -169,7 +169,7 @@ def _require_compilable(delegates: Sequence[str]) -> None:
 
 
 def _require_ending(model: str, output: str) -> None:
-    """Check that the written file ends in ``.tflite``, or as the file of *model*."""
+    """Check that the written file ends in ``.tflite``, or like the file *model*."""
     from delegraph.bundles.opening import split_address
 
     endings = dict.fromkeys((".tflite", Path(split_address(model)[0]).suffix.lower()))
@@ -224,7 +224,7 @@ def _told(model: str, checked: CompiledRun) -> str:
 
 
 def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
-    """Return the error text for a file in which nothing was compiled."""
+    """Return the error text for a model of which nothing was compiled."""
     taken = [each.delegate for each in compiled.explanation.placement.partitions]
     why = ""
     if compiled.kept and taken:
@@ -234,7 +234,7 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
 
 
 def _empty(compiled: CompiledModel, delegates: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each delegate without anything in the file, with its cause."""
+    """Yield a sentence for each delegate that added nothing to the file, with the cause."""
     from delegraph.plugins.address import DelegateAddress
 
     entries, nodes = Counter[str](), Counter[str]()

@@ -160,8 +160,8 @@ def command(
 ) -> None:
     """Compare outputs in two set-ups, on the same inputs.
 
-    The first line is the verdict. Without --tolerance, outputs are the same within the numerics
-    profile if they differ by roundings only, also for --bisect. Those are a small share of the
+    The first line is the verdict. Without --tolerance, also with --bisect, outputs are the same
+    within the numerics profile if they differ by roundings only. A rounding is a small share of the
     largest value for floats, and 1 for quantized integers.
 
     The options describe the tested set-up; --reference describes the set-up to compare with.

@@ -13,7 +13,7 @@ from delegraph.cli.options.sections import SummarizedGroup
 from delegraph.errors import DelegraphError, did_you_mean
 
 TASKS = ("classification", "detection", "custom")
-"""Names of the tasks in the order of ``--help``; each is ``command`` in ``evaluate_NAME``."""
+"""Names of the tasks in the order of ``--help``; each is a module ``evaluate_NAME``."""
 
 
 class TaskGroup(SummarizedGroup):

@@ -190,7 +190,7 @@ def _print_drops(out: Console, result: Detection) -> None:
 
 
 _LESS_IMPORTANT_OVERLAPS = ("0.55", "0.65", "0.85", "0.95", "0.70", "0.80", "0.60", "0.90")
-"""Thresholds that narrow tables omit, the first ones first; JSON has all."""
+"""Thresholds that narrow tables omit, in this order; JSON has all."""
 
 
 def _print_thresholds(out: Console, result: Detection) -> None:

@@ -77,7 +77,7 @@ class EvaluationCommand(SectionedCommand):
 
 
 def _wanted(parameter: click.Parameter) -> str:
-    """Text of an option with its value and meaning, or of an argument."""
+    """Text for the error: an option with its value and meaning, or an argument."""
     if not isinstance(parameter, click.Option):
         return (parameter.name or "").upper()
     meaning = (parameter.help or "").rstrip(".")
@@ -104,7 +104,7 @@ class Evaluation:
 
     @property
     def journal(self) -> str | None:
-        """Path of the journal; None without a result file."""
+        """Path of the journal; None if no result file is requested."""
         return None if self.output is None else f"{self.output}.journal"
 
     def finish(
@@ -240,7 +240,7 @@ def print_changes(
         out: the console to print to.
         kind: heading of the column with the figures' names.
         changes: number of a set-up, name of a figure, its drop and the interval of the drop; None
-            if one sample gives no interval.
+            if there is a single sample, which gives no interval.
     """
     heading(out, "Change from set-up 1")
     columns = ("", kind, "change", "95 % interval", "verdict")
@@ -280,7 +280,7 @@ def change(drop: float, form: str) -> str:
 
 
 def change_interval(interval: Interval, form: str) -> str:
-    """Text of the interval of a change, below zero where the figure is lower than in set-up 1.
+    """Text of the interval of a change; it is negative where the figure is lower than in set-up 1.
 
     Args:
         interval: interval of the drop, whose sign is that of a loss.

@@ -89,7 +89,7 @@ def command(**options: Any) -> int:
 
 
 def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
-    """Return the request, with the delegates of the lock to check if it names none."""
+    """Return the request; if it names no delegates, with those of the lock file to check."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)

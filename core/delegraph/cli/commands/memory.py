@@ -166,7 +166,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _reports(
     request: MemoryRequest, delegates: Sequence[Any] | None
 ) -> tuple[Applied | None, MemoryReport | None]:
-    """Return the memory report with delegates, and the one of Delegraph's kernels alone.
+    """Return the memory report with delegates, and the report of Delegraph's kernels alone.
 
     The first is None if delegates claim no node, the second if only delegates can run the model.
 

@@ -11,10 +11,10 @@ from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 
 TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
-"""Names of the ``KINDS`` of tools/scaffold.py, which is not imported for help."""
+"""Names of the ``KINDS`` in tools/scaffold.py, copied so that help need not import it."""
 
 ENGINES = ("custom", "onnxruntime", "openvino")
-"""Names of the ``ENGINES`` of tools/scaffold.py."""
+"""Names of the ``ENGINES`` in tools/scaffold.py, copied for the same reason."""
 
 
 @click.command("new", cls=SectionedCommand)

@@ -203,7 +203,7 @@ def info(name: str, claims: bool, as_json: bool) -> int:
 
 
 def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
-    """Return the delegates and plugins that *name* matches: a delegate, or a whole plugin."""
+    """Return the delegates called *name*, or those of plugins called *name*; and these plugins."""
     named = [
         plugin
         for plugin in plugins.plugins
@@ -267,7 +267,7 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 def survey_findings(
     request: SurveyRequest,
 ) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
-    """Return the plugins as separate processes found them, and all findings."""
+    """Return the plugins as reported by separate processes, and all findings."""
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_check import check_offers
     from delegraph.tools.plugin_survey import survey_plugins

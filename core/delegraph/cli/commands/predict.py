@@ -190,7 +190,7 @@ def command(as_json: bool, **options: Any) -> None:
     """Run a model on all rows of some data, into a file.
 
     DATA is a folder of pictures or .npy files, or a .npz, .parquet, .jsonl or .csv file with a
-    column for each input. Numbers in consecutive columns of CSV are an input, too: --input-column
+    column for each input. Consecutive CSV columns of numbers are one input, too: --input-column
     INPUT=FIRST:LAST, or all columns. The output has the number of each row, the columns that are no
     inputs, and the outputs. With --top, --labels or labels in the model's metadata, a classifier's
     scores become the best classes, by name; outputs of --output-column stay as well.
@@ -368,7 +368,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
 
 
 def _about(source: Source) -> dict[str, Any]:
-    """Return the source's part of the answer in JSON."""
+    """Return the part of the JSON answer that describes the source."""
     return {"skipped": dict(source.skipped), "preprocessing": source.preparation}
 
 

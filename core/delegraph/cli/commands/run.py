@@ -116,8 +116,8 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     metadata or --mean and --std say otherwise. A sound is resampled, mixed to the model's channels,
     and cut or padded with zeros. A text becomes numbers by the tokenizer of the metadata. Scores of
     classes are shown as real numbers, best first. Boxes, key points and classes of pixels are shown
-    if they are recognized, other outputs as shape, range and first values, named by the signature,
-    the metadata, or the operator that makes them.
+    if they are recognized. Other outputs are shown as shape, range and first values. Outputs are
+    named by the signature, the metadata, or the operator that makes them.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     if request.picture.crop == "none":

@@ -111,7 +111,7 @@ _OPTIONS = (
 
 
 _EXPECTED = "expected name.tflite or name/1/model.tflite"
-"""What a folder of models holds."""
+"""Text for messages that says which files a folder of models must contain."""
 
 
 def _options(command: Any) -> Any:

@@ -51,7 +51,7 @@ _FAULTS = {
     "other words": "both sides give errors, with different texts",
     "refuses alone": "the reference computes",
 }
-"""Mapping from a kind of fault to its meaning, where the kind does not say it."""
+"""Mapping from a kind of fault whose name says too little to its meaning."""
 
 
 @click.command("test-operators", cls=SectionedCommand)

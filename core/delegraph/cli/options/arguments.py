@@ -103,7 +103,7 @@ def complete_delegate(
 
 
 def placement_options(command: Command) -> Command:
-    """Add ``--rules``, ``--require``, ``--partition-policy``: the fields of ``PlacementPolicy``."""
+    """Add ``--rules``, ``--require`` and ``--partition-policy``: fields of ``PlacementPolicy``."""
     command = click.option(
         "--partition-policy",
         type=click.Choice(["largest", "measured"]),
@@ -231,7 +231,7 @@ def json_option(command: Command) -> Command:
 
 
 def diagnosis_options(command: Command) -> Command:
-    """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` finds on the command line."""
+    """Add ``-v``, ``--log-level`` and ``--traceback``."""
     command = click.option(
         TRACEBACK, is_flag=True, expose_value=False, help="Show Python's traceback of an error."
     )(command)

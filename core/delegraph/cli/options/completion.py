@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
 
 Offer = Callable[[click.Context, str], Iterable[CompletionItem]]
-"""Function from the words before the cursor and the start of the present word to completions."""
+"""Function that returns completions, given the words before the cursor and the word's beginning."""
 
 _SEPARATORS = (":", "=")
-"""Characters at which Bash cuts words."""
+"""Characters at which Bash splits words."""
 
 
 def with_completion(command: click.Command) -> click.Command:
@@ -154,7 +154,7 @@ def _operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the names of tensors that nodes compute, after tensors that are already given."""
+    """Yield names of tensors that nodes compute, prefixed by the tensors already given."""
     given, comma, _ = incomplete.rpartition(",")
     graph = _model(ctx).subgraphs[0]
     for operator in graph.operators:
@@ -219,7 +219,7 @@ class _JoinedWords(BashComplete):
 
 
 def joined(pieces: list[str]) -> tuple[list[str], int]:
-    """Return whole words of Bash's *pieces*, and the length of the last word before its piece.
+    """Return whole words joined from *pieces*, and the length of the last word before its piece.
 
     >>> joined(["run", "-d", "add_sub", ":", "min"])
     (['run', '-d', 'add_sub:min'], 8)

@@ -137,7 +137,7 @@ def _print_offer(out: Console, offer: Offer) -> None:
 
 
 def _other_value(option: Option) -> str:
-    """Value for an example that is not the default; empty for options of any text.
+    """Value for an example, different from the default; empty for options of any text.
 
     >>> from delegraph.plugins.options import Option
     >>> _other_value(Option("link", "one of 'pci', 'usb'", "pci", ""))

@@ -26,7 +26,7 @@ def input_option(command: Command) -> Command:
 
 
 def sample_rate_option(command: Command) -> Command:
-    """Add ``--sample-rate``, the rate of the sounds that the model takes."""
+    """Add ``--sample-rate``, the sample rate of sounds in hertz."""
     return click.option(
         "--sample-rate",
         type=click.IntRange(1_000, 768_000),

@@ -17,7 +17,7 @@ import click
 from delegraph.quantities import plural
 
 Words = Callable[[str], list[str]]
-"""Function that returns the words of Delegraph's command line for the value of a flag."""
+"""Function from a flag's value to the words of Delegraph's command line with the same meaning."""
 
 _WITH_SHAPES = ("benchmark", "diff")
 """Commands with ``--input-shape``."""
@@ -26,7 +26,7 @@ _YES, _NO = ("true", "1"), ("false", "0")
 
 
 def own_words(command: str, arguments: Sequence[str]) -> list[str]:
-    """Return arguments in which flags of the official tools became Delegraph's options.
+    """Return *arguments* with the official tools' flags replaced by Delegraph's options.
 
     >>> own_words("benchmark", ["--graph=m.tflite", "--num_runs=5", "--dry_run", "--json"])
     ['m.tflite', '--runs', '5', '--dry-run', '--json']
@@ -136,12 +136,12 @@ class _Shapes(_Pair):
 
 
 def _as(option: str) -> Words:
-    """Return a function that gives the value of an official flag to the option *option*."""
+    """Return a function that passes an official flag's value to the option *option*."""
     return lambda value: [option, value]
 
 
 def _unless_negative(option: str) -> Words:
-    """Return a function that gives a non-negative value of an official flag to *option*.
+    """Return a function that passes an official flag's non-negative value to *option*.
 
     A negative value means the default, so that no option is given.
     """
@@ -153,12 +153,12 @@ def _if_true(*words: str) -> Words:
 
 
 def _xnnpack(value: str) -> list[str]:
-    """Return the runtime that has XNNPACK, or the option that leaves all delegates out."""
+    """Return the option for the runtime with XNNPACK, or the option for no default delegates."""
     return ["--runtime", "litert"] if value == "true" else ["--no-default-delegates"]
 
 
 def _for_phones(flag: str) -> Words:
-    """Return a function that refuses a delegate for phones, and accepts that it is not wanted."""
+    """Return a function that raises an error if a delegate for phones is wanted."""
 
     def words(value: str) -> list[str]:
         if value == "true":

@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class OutputFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
-    """Option type: a file to write, which is no folder and lies in an existing one.
+    """Option type: a file to write, in an existing folder.
 
     Args:
         endings: accepted endings of its name; empty accepts every name.
@@ -66,7 +66,7 @@ def require_other_files(context: click.Context) -> None:
 
 
 def require_other_model(model: str) -> None:
-    """Check that no file which the running command writes is *model*, of ``--against`` and so on.
+    """Check that the running command writes no file that is *model*, such as ``--against`` names.
 
     Raises:
         UsageError: the model would be written over.
@@ -77,7 +77,7 @@ def require_other_model(model: str) -> None:
 
 
 def _files_to_read(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield what each file is that arguments and options of the command name, and its path."""
+    """Yield the kind and the path of each file that arguments and options of the command name."""
     for parameter in context.command.params:
         words = _INPUTS.get(parameter.name or "")
         is_path = isinstance(parameter.type, click.Path) and parameter.name not in _RENEWED
@@ -110,7 +110,7 @@ def _path_of_delegate(word: str) -> list[str]:
 
 
 _RENEWED = ("check", "compare_with")
-"""Options with a file of an earlier command, which the same command may write anew."""
+"""Options that name a file of an earlier command, which the same command may write again."""
 
 _INPUTS = {"inputs": _paths_in_input, "delegate_files": _path_of_delegate}
 """Functions that find paths in the texts of options, by the option's name in Python."""

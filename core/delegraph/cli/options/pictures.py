@@ -1,4 +1,4 @@
-"""Options for converting a picture to an input of ``run`` and ``predict``."""
+"""Options for converting a picture to an input, for ``run`` and ``predict``."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SECTIONS = {
 """Headings in the order of the help, each with its options; other options come first."""
 
 _LONGEST_SUMMARY = 200
-"""Number of characters, more than those of any summary, from which on click would cut it."""
+"""Number of characters that no summary exceeds; click would cut a longer summary."""
 
 SHORT = 10
 """Largest number of options that are shown without headings."""
@@ -53,7 +53,7 @@ class SectionedCommand(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and check that no file that they name is written over."""
+        """Parse the arguments, and check that no file they name is overwritten."""
         left = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             require_other_files(ctx)

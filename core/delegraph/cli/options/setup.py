@@ -110,7 +110,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 
 
 def _advice(words: str, option: str) -> str:
-    """Advice on *words* that begin with no option and no model; else an empty text."""
+    """Advice on *words* if they begin with neither an option nor a model; otherwise empty."""
     from delegraph.plugins import installed
     from delegraph.plugins.specs import DELEGATE_WORDS
     from delegraph.tools.setup import Runtime

@@ -1,1 +1,1 @@
-"""Kernels of the custom operators that TensorFlow Lite ships."""
+"""Kernels of the custom operators that TensorFlow Lite has."""

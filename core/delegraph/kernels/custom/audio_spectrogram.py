@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare AudioSpectrogram: ``[samples, channels]`` to ``[channels, windows, frequencies]``.
 
-    Windows have Hann's shape and are padded with zeros to a power of two. Options:
-    ``window_size``, ``stride``, and ``magnitude_squared`` for powers rather than magnitudes.
+    Windows have Hann's shape and are padded with zeros to a power of two. The options are
+    ``window_size``, ``stride`` and ``magnitude_squared``, which gives powers instead of magnitudes.
 
     Source:
         tflite/kernels/audio_spectrogram.cc and internal/spectrogram.cc.

@@ -29,10 +29,10 @@ class Options:
 
     Attributes:
         max_detections: largest number of kept boxes.
-        max_classes_per_detection: number of classes reported for each box (fast suppression).
+        max_classes_per_detection: number of classes returned for each box (fast suppression).
         detections_per_class: number of kept boxes of each class (regular suppression).
-        use_regular_nms: whether to suppress boxes of each class separately; otherwise each box has
-            its best class only.
+        use_regular_nms: whether to suppress boxes of each class separately (regular suppression);
+            otherwise all boxes together, by their highest scores (fast suppression).
         nms_score_threshold: boxes with lower scores are omitted.
         nms_iou_threshold: overlap, in (0, 1], above which the lower-scoring box is dropped.
         num_classes: number of classes without the background.
@@ -54,7 +54,7 @@ class Options:
 
     @classmethod
     def parse(cls, data: bytes) -> Options:
-        """Return the options that *data* holds; an absent option has the official kernel's default.
+        """Return the options in *data*; an absent option has the official kernel's default.
 
         Raises:
             OperatorError: *data* is no FlexBuffer map, or a value is invalid.
@@ -177,11 +177,11 @@ def decoded(encodings: Floats, anchors: Floats, options: Options) -> Floats:
 
 
 Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
-"""Row of the box, class and score of each detection, and the number of valid detections."""
+"""Rows of detections' boxes, their classes and scores, and the number of valid detections."""
 
 
 def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
-    """Return the boxes of one class that overlap no better box too much, best first.
+    """Return the boxes of one class, best first, without those that overlap a better box too much.
 
     Args:
         boxes: corners of the boxes, ``[N, 4]``.
@@ -198,7 +198,7 @@ def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> N
 
 
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Drop boxes that overlap better ones, by each box's best class; return the detections.
+    """Drop boxes that overlap boxes with a higher best score; return the detections.
 
     Args:
         boxes: corners of the boxes, ``[N, 4]``.
@@ -229,7 +229,7 @@ def _best_classes(scores: Floats, count: int) -> list[int]:
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Drop boxes that overlap better ones, class by class; return the best detections.
+    """Drop boxes that overlap better boxes, class by class; return the best detections.
 
     Args:
         boxes: corners of the boxes, ``[N, 4]``.

@@ -23,9 +23,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare aeq.hadamard_rotation: blocks of features times a Hadamard matrix.
 
     A block has ``hadamard_size`` features. The matrix is normalized, so that lengths are kept. If
-    the last axis is no multiple of the block, blocks continue over its end, and the last elements
-    stay unchanged. With four or more axes, only the first two are used. The output keeps its
-    declared shape. Integers, which the official kernel accepts, are read as the bits of floats.
+    the last axis is no multiple of the block size, blocks continue into the next row, and the last
+    elements stay unchanged. With four or more axes, only the first two are used. The output keeps
+    its declared shape. Integers, which the official kernel accepts, are read as the bits of floats.
 
     Source:
         tflite/kernels/hadamard_rotation.cc.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare IRFFT2D: images of the size in input 1, computed from their frequencies.
 
-    Input 0 holds the frequencies. They are cut, or padded with zeros, to the size of the image. In
-    a real image's spectrum, some frequencies occur twice, as conjugates; the kernel reads the same
-    one of each pair as the official kernel.
+    Input 0 has the frequencies, which are cut, or padded with zeros, to the size of the image. In a
+    real image's spectrum, some frequencies occur twice, as conjugates; of each pair, the kernel
+    reads the same element as the official kernel.
 
     Source:
         tflite/kernels/irfft2d.cc.
@@ -58,9 +58,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
-    """Complete the first and last column of *frequencies*, in place.
+    """Complete the first and last column of *frequencies* in place, so that the inverse is real.
 
-    Then the inverse transform is real.
+    The inverse transform of the result is real.
 
     In these columns, row i and row -i are conjugate. The first column is read from its upper half,
     the last column from its lower half.

@@ -46,10 +46,10 @@ class _Options:
 
     @classmethod
     def of(cls, node: Node) -> _Options:
-        """Return the options that *node* has in its flexbuffer.
+        """Return the options of *node*, a FlexBuffer map.
 
         Raises:
-            OperatorError: the flexbuffer is no map, or a value is out of range.
+            OperatorError: the options are no map, or a value is out of range.
         """
         options = flexbuffer_options(node.custom_options)
         parsed = cls(
@@ -69,8 +69,8 @@ class _Options:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare Mfcc: ``[channels, windows, frequencies]`` to rows of coefficients.
 
-    The input has powers. Their roots are summed in bands of equal width on the mel scale, and the
-    logarithms of the bands are cosine transformed.
+    The input has powers. Square roots of powers are summed in bands of equal width on the mel
+    scale, and the logarithms of the sums are cosine transformed.
 
     Source:
         tflite/kernels/mfcc.cc; internal/mfcc.cc, mfcc_mel_filterbank.cc and mfcc_dct.cc.
@@ -111,18 +111,18 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _mel_bands(
     options: _Options, frequencies: int, sample_rate: int
 ) -> tuple[slice, Doubles] | None:
-    """Return the frequencies within the limits, and the share of each in each band.
+    """Return the frequencies within the limits, and the share of each frequency in each band.
 
     *frequencies* is the number of the spectrogram's frequencies, and *sample_rate* is in Hz.
 
-    Bands are triangles that end under the peaks of their neighbours.
+    Bands are triangles, each of which ends at the peaks of its neighbours.
 
     Returns:
         The frequencies and ``[used frequencies, bands], float64``; None if the upper limit is
         beyond the spectrogram's last frequency: the official kernel then leaves all coefficients 0.
 
     Raises:
-        OperatorError: the spectrogram has one frequency only, or the sample rate is missing.
+        OperatorError: the spectrogram has only one frequency, or the sample rate is missing.
 
     Source:
         MfccMelFilterbank, tflite/kernels/internal/mfcc_mel_filterbank.cc.

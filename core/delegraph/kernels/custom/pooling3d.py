@@ -101,7 +101,7 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
 
 
 def _taps(windows: list[Window]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield, for each tap, the index of the outputs that use it and the index of their inputs.
+    """Yield, for each tap, the index of the outputs that use it and the index of its inputs.
 
     A tap is a position in the box. *windows* are the windows along depth, height and width.
     """

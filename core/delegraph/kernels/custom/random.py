@@ -1,8 +1,8 @@
 """Custom operators RandomUniform, RandomUniformInt, RandomStandardNormal and Multinomial.
 
-They are older than the builtin operators of the same names. Every interpreter starts with the same
-numbers and continues from invoke to invoke. The numbers differ from those of the C++ standard
-library.
+These operators are older than the builtin operators of the same names. Every interpreter starts
+with the same numbers, and each invoke continues the sequence. The numbers differ from those of the
+official kernels, which use the C++ standard library.
 
 Source:
     tflite/kernels/random_uniform_custom.cc, random_standard_normal_custom.cc, multinomial.cc.

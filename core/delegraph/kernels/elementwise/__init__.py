@@ -1,1 +1,1 @@
-"""Kernels of operators that compute each element alone."""
+"""Kernels of operators that compute each element separately."""

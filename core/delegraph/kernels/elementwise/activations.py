@@ -60,7 +60,7 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
     """Prepare RELU6: x clamped to [0, 6], on float32, uint8, int8 and int16.
 
-    TFLM's kernel clamps stored numbers of the input, and stores them as the output's without
+    TFLM's kernel clamps the stored integers of the input, and stores them in the output without
     rescaling.
 
     Source:
@@ -132,8 +132,8 @@ def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunct
 def _quantize(value: float, y: Tensor) -> int:
     """Return *y*'s stored integer nearest to *value*.
 
-    A ratio beyond int32 becomes the smallest int32, and the sum with the zero point wraps, as on
-    x86.
+    As on x86, a quotient beyond int32 becomes the smallest int32, and the sum with the zero point
+    wraps.
     """
     with np.errstate(over="ignore"):  # with a tiny scale it becomes infinite
         quantized = np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value))
@@ -172,7 +172,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return the function for LEAKY_RELU on stored integers, from *x* to *y*.
+    """Return the evaluation of LEAKY_RELU on stored integers, from *x* to *y*.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -240,10 +240,10 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
-    """Return the function for HARD_SWISH on stored integers of *x*, in 16-bit fixed point.
+    """Return the evaluation of HARD_SWISH on stored integers of *x*, in 16-bit fixed point.
 
     Raises:
-        OperatorError: the output's scale is too small for the input's.
+        OperatorError: the output's scale is too small in comparison with the input's.
 
     Source:
         HardSwish, tflite/kernels/internal/reference/hard_swish.h.
@@ -300,7 +300,8 @@ def prepare_logistic(context: OpContext, node: Node) -> Eval:
     """Prepare LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
-        OperatorError: the output's scale is not 1/256 (for int16: 1/32768, with zero points of 0).
+        OperatorError: the output's scale is not 1/256. Or int16 tensors have a zero point that is
+            not 0, or an output scale that is not 1/32768.
 
     Source:
         SigmoidEval, tflite/kernels/activations.cc.

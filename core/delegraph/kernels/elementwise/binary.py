@@ -1,6 +1,6 @@
-"""Functions of two operands: ADD, SUB, MUL, DIV, POW, SQUARED_DIFFERENCE, ATAN2; custom Atan2.
+"""Operators of two operands: ADD, SUB, MUL, DIV, POW, SQUARED_DIFFERENCE, ATAN2; custom Atan2.
 
-Functions of one operand (EXP, SQRT, ...) are in :mod:`delegraph.kernels.elementwise.unary`. The
+Operators of one operand (EXP, SQRT, ...) are in :mod:`delegraph.kernels.elementwise.unary`. The
 quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
 :mod:`delegraph.arithmetic.quantized_add`, which are imported where a node has quantized operands.
 """
@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return a function from a node's two inputs and its output to the node's evaluation."""
+    """Return a function that returns a node's evaluation from its two inputs and its output."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)
@@ -228,9 +228,9 @@ class _Constant:
 def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
     """Return *x*, or for some constants an array in a shape that needs no broadcasting.
 
-    A constant with one element loses its dimensions; one with as many elements as *y* gets y's
-    shape. NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
-    dimensions.
+    A constant with one element loses its dimensions; a constant with as many elements as *y* gets
+    the shape of *y*. Broadcasting in NumPy takes as long as adding a thousand numbers, except for
+    arrays without dimensions.
     """
     if x.shape == y.shape or not x.is_constant or x.data is None:
         return x
@@ -260,7 +260,7 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the function for int32 DIV of *a* by *b*; a divisor of zero is an error."""
+    """Return the evaluation of int32 DIV of *a* by *b*; a divisor of zero is an error."""
     low, high = float_activation_range(activation)
     limits = np.iinfo(y.dtype)
     lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
@@ -288,8 +288,8 @@ def require_nonzero(divisor: Tensor) -> None:
 def prepare_pow(context: OpContext, node: Node) -> Eval:
     """Prepare POW: ``y = a ** b`` on float32 and int32; negative int32 exponents are errors.
 
-    int32 results that do not fit become the smallest integer. If one exponent is used for all
-    elements, they become the lower 32 bits.
+    int32 results that do not fit become the smallest integer, or their lower 32 bits if one
+    exponent is used for all elements.
 
     Source:
         tflite/kernels/pow.cc.
@@ -320,7 +320,8 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
     """Prepare ATAN2: the angle of the point (b, a); floats of one shape.
 
     Source:
-        tflite/kernels/atan2.cc, which only compares ranks and so reads beyond a smaller operand.
+        tflite/kernels/atan2.cc. The official kernel only compares ranks, and so reads beyond a
+        smaller operand.
     """
     a, b, y = matching_operands(context, node, _FLOATS)
 
@@ -336,7 +337,7 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("Atan2")
 def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
-    """Prepare Atan2: the angle of (input 1, input 0), both of one shape.
+    """Prepare Atan2: the angle of the point (input 1, input 0), both inputs of one shape.
 
     Source:
         tflite/kernels/atan2_custom.cc.

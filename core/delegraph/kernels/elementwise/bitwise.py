@@ -29,7 +29,7 @@ def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
 def prepare_right_shift(context: OpContext, node: Node) -> Eval:
     """Prepare RIGHT_SHIFT: ``y = a >> b``, broadcast, on 8- to 32-bit integers.
 
-    Shifts outside the type's width act like the nearest valid shift.
+    Shifts outside of the type's width count as the nearest valid shift.
 
     Source:
         tflite/kernels/right_shift.cc.

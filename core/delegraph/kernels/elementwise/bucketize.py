@@ -15,7 +15,7 @@ _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLO
 
 @kernel("BUCKETIZE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare BUCKETIZE: the number of boundaries that each element reaches, int32.
+    """Prepare BUCKETIZE: for each element the number of boundaries at or below it, int32.
 
     Source:
         tflite/kernels/bucketize.cc.

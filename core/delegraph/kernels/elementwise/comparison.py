@@ -41,7 +41,7 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL")
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    """Prepare NOT_EQUAL: ``y = a != b``, broadcast; types as in EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
@@ -59,19 +59,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS_EQUAL")
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast; types as in LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER")
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER: ``y = a > b``, broadcast; types as LESS."""
+    """Prepare GREATER: ``y = a > b``, broadcast; types as in LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL")
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast; types as in LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 
@@ -110,9 +110,10 @@ def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
     """Return the function that compares the real numbers of *a* and *b*, in fixed point.
 
     Source:
-        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as if
-        scales were below 1, so larger scales give meaningless results, here too. With a scale of 1,
-        or none, the official kernel ends the process; here the stored integers are compared.
+        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. The official kernel
+        multiplies as if scales were below 1, so larger scales give meaningless results, here too.
+        If a scale is 1 or missing, the official kernel ends the process; here the stored integers
+        are compared.
     """
 
     def scaled(tensor: Tensor) -> Callable[[Integers], Integers]:

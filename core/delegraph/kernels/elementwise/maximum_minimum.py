@@ -32,7 +32,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM")
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Prepare MINIMUM: the smaller of a and b, broadcast; types and NaN as for MAXIMUM."""
+    """Prepare MINIMUM: the smaller of a and b, broadcast; types and NaN as in MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 

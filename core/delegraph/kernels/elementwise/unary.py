@@ -1,4 +1,4 @@
-"""Kernels of one operand: ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ..."""
+"""Operators of one operand: ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ..."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unary_operands(
         context: context of the operator.
         node: the node.
         allowed: types of the input.
-        adopts: whether the output gets the input's type; otherwise it must have it.
+        adopts: whether the output gets the input's type; otherwise the output must have this type.
 
     Raises:
         OperatorError: the node does not have one input and one output, the types differ, or the
@@ -70,7 +70,7 @@ def unary_operands(
 
 
 def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
-    """Return the function that applies a NumPy function to *x* and stores the result in *y*.
+    """Return the evaluation that applies a NumPy function to *x* and stores the result in *y*.
 
     16-bit floats are computed in float32.
     """
@@ -146,7 +146,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 def prepare_log(context: OpContext, node: Node) -> Eval:
     """Prepare LOG: the natural logarithm of float32, int8 and int16.
 
-    Quantized x <= 0 gives the smallest value.
+    For quantized x <= 0, the result is the smallest value.
 
     Source:
         LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.
@@ -303,7 +303,7 @@ def prepare_sign(context: OpContext, node: Node) -> Eval:
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
-    """Return the function that applies *function* to the real numbers of *x*.
+    """Return the evaluation that applies *function* to the real numbers of *x*.
 
     *x* and *y* are quantized 8-bit or int16 tensors.
 

@@ -46,7 +46,7 @@ class SparseLookupInput(IntEnum):
 
 @kernel("EMBEDDING_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare EMBEDDING_LOOKUP: rows of a table; integer rows may become floats.
+    """Prepare EMBEDDING_LOOKUP: rows of a table; rows of integers may become floats.
 
     Source:
         tflite/kernels/embedding_lookup.cc.
@@ -114,10 +114,10 @@ def _check_table(lookup: Tensor, table: Tensor) -> None:
 
 
 def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows.
+    """Return the function that returns rows for row numbers.
 
     Raises:
-        OperatorError: rows of the table's type or quantization do not fit *y*.
+        OperatorError: the table's type or quantization does not fit *y*.
     """
     if y.type not in (TensorType.FLOAT32, TensorType.FLOAT16) or table.type == y.type:
         require_same_type(table, y)
@@ -140,12 +140,12 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
 
 
 def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows of *table*; its bytes are read as signed."""
+    """Return the function that returns rows of *table*, read as signed bytes, for row numbers."""
     return lambda i: table.data.view(np.int8).reshape(-1, width)[i]
 
 
 def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows of *table*, which holds 2- or 4-bit integers.
+    """Return the function that returns rows of *table*, 2- or 4-bit integers, for row numbers.
 
     The official kernel starts each row at a whole byte, even if the previous row ends within that
     byte.
@@ -166,7 +166,8 @@ def _scales(table: Tensor) -> NDArray[np.float32]:
     """Return the scales of the blocks in each row of *table*: ``[rows, blocks], float32``.
 
     Raises:
-        OperatorError: scales belong to another dimension, or blocks do not divide a row.
+        OperatorError: scales belong to another dimension, or a row is no multiple of the block
+            size.
     """
     rows, quantization = table.shape[0], table.quantization
     if quantization is None:
@@ -189,7 +190,7 @@ def _scales(table: Tensor) -> NDArray[np.float32]:
 
 
 def _checked(numbers: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
-    """Return *numbers* after checking that each one is a row of the table.
+    """Return *numbers* after checking that each number is that of a row of the table.
 
     Raises:
         OperatorError: a number is not in ``range(rows)``.

@@ -19,7 +19,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))
-"""Pairs of key type and value type that tables may have."""
+"""Pairs of key type and value type that hash tables support."""
 
 
 @kernel("HASHTABLE")
@@ -43,7 +43,7 @@ def prepare_hashtable(context: OpContext, node: Node) -> Eval:
 
 @kernel("HASHTABLE_IMPORT")
 def prepare_import(context: OpContext, node: Node) -> Eval:
-    """Prepare HASHTABLE_IMPORT: it fills a table that is still empty.
+    """Prepare HASHTABLE_IMPORT: fills a table that is still empty.
 
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.

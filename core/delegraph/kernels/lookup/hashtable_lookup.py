@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare HASHTABLE_LOOKUP: each key's value, and whether the table has the key.
 
-    Keys must be sorted. Among equal keys, the one that the official binary search finds is used.
+    Keys must be sorted. Of equal keys, the key that the official binary search finds is used.
 
     Source:
         tflite/kernels/hashtable_lookup.cc.
@@ -57,7 +57,7 @@ def _search(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the index in *keys* of each wanted key, and whether the key exists.
 
-    The index is the one that C's ``bsearch`` finds among equal keys.
+    Of equal keys, the index is that of the key that C's ``bsearch`` finds.
 
     >>> _search(np.int32([1, 1, 1, 4]), np.int32([1, 2, 4]))
     (array([2, 3, 3]), array([ True, False,  True]))

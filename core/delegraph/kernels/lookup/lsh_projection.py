@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare LSH_PROJECTION: one bit for each seed, the sign of the sum of the rows' hashes.
 
-    The hashes of all rows, which may be weighted, are summed for each seed; the sign gives one bit.
-    Dense outputs have a number for each bit. Sparse outputs have a number for each row of seeds,
-    made from the row's bits and its number.
+    For each seed, the hashes of all rows, perhaps weighted, are summed. Dense outputs have a number
+    for each bit. Sparse outputs have a number for each row of seeds, made from the row's bits and
+    index.
 
     Source:
         tflite/kernels/lsh_projection.cc.

@@ -19,7 +19,7 @@ _HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
 
 @kernel("SKIP_GRAM")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare SKIP_GRAM: phrases of words in order, some words skipped.
+    """Prepare SKIP_GRAM: phrases of words in the order of the text, some words skipped.
 
     At most ``max_skip_size`` words are skipped between neighbours; ``include_all_ngrams`` adds
     shorter phrases.
@@ -51,8 +51,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _words(text: bytes) -> list[bytes]:
     """Split *text* into words.
 
-    As in the official kernel, a leading space is a part of a text's only word, and hides the first
-    of several words.
+    As in the official kernel, a leading space is a part of a text's only word. If there are several
+    words, a leading space removes the first word.
     """
     head = _HEAD.match(text)
     if head is None:

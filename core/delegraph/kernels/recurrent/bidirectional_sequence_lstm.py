@@ -23,7 +23,7 @@ from delegraph.schema.enums import TensorType
 
 
 class BidirectionalLstmInput(IntEnum):
-    """Positions of the first input of each group; weights follow in the order of LstmInput.
+    """Positions of the first input of each group; within a group the order is that of LstmInput.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.
@@ -43,8 +43,8 @@ class BidirectionalLstmInput(IntEnum):
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare BIDIRECTIONAL_SEQUENCE_LSTM: one layer runs forwards and one backwards.
 
-    If outputs are merged, there are several sequences and the batch is the first axis, the official
-    kernel confuses the states of the sequences; this kernel does not.
+    If outputs are merged, the batch is the first axis and there are several sequences, the official
+    kernel confuses the sequences' states; this kernel does not.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.
@@ -94,10 +94,10 @@ def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensor
 
 
 def _if_present(context: OpContext, node: Node, first: int) -> int | None:
-    """Return *first* if the node has auxiliary weights from that input on; otherwise None.
+    """Return *first* if the node has auxiliary weights from input *first* on; otherwise None.
 
-    *first* holds the weights of the input gate. The next input, the forget gate's weights, is never
-    absent in a layer with auxiliary weights.
+    Input *first* has the weights of the input gate, and the next input those of the forget gate.
+    The latter are never absent in a layer with auxiliary weights.
     """
     return None if optional_input(context, node, first + 1) is None else first
 

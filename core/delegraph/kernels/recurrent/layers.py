@@ -23,10 +23,11 @@ class Cell(Protocol):
 
         Args:
             x: the inputs of all time steps, ``[T, B, I]``.
-            aux: a second input, ``[T, B, A]``, or None.
+            aux: a second input, ``[T, B, A]``; None if there is none.
 
         Returns:
-            ``[T, B, ...]``, a new array; each step gets its ``[B, ...]`` and may overwrite it.
+            ``[T, B, ...]``, a new array; each time step gets its part ``[B, ...]`` and may
+            overwrite it.
         """
 
     def step(self, projected: Array, *states: Array) -> None:
@@ -46,12 +47,12 @@ class Sequence3D(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Reads a sequence forwards or backwards by a cell, and writes the outputs.
+    """Reads a sequence forwards or backwards with a cell, and writes the outputs.
 
     Attributes:
         cell: function that returns the cell; called at each invoke.
         input: sequence of inputs, ``[T, B, I]``, ``[B, T, I]`` or ``[B, I]``.
-        aux_input: a second input of the same layout, or None.
+        aux_input: a second input of the same layout; None if there is none.
         states: variable tensors of ``B * n`` elements; the first is the output state.
         output: sequence of outputs, laid out like the input, with the output state in its last
             axis.
@@ -68,7 +69,7 @@ class Direction:
     reverse: bool = False
 
     def run(self, time_major: bool) -> None:
-        """Run the cell over the whole sequence; it reads and writes the states.
+        """Run the cell over the whole sequence, and update the states.
 
         *time_major* says whether time is the first axis of inputs and output.
         """
@@ -87,7 +88,7 @@ class Direction:
 
 
 def sequence_eval(directions: Sequence[Direction], time_major: bool) -> Eval:
-    """Return the function that runs all *directions*, one after the other.
+    """Return the evaluation that runs all *directions*, one after the other.
 
     *time_major* says whether time is the first axis of inputs and outputs.
     """
@@ -122,7 +123,7 @@ def bidirectional_eval(
     passes: tuple[Pass, Pass],
     rounds: int = 1,
 ) -> Eval:
-    """Set the output shapes of a bidirectional layer, and return the function that runs it.
+    """Set the output shapes of a bidirectional layer, and return its evaluation.
 
     Args:
         context: context of the subgraph.
@@ -131,8 +132,8 @@ def bidirectional_eval(
         x: the input of the forward pass.
         inputs: the input of the backward pass, and the auxiliary input of both passes.
         passes: the forward pass and the backward pass.
-        rounds: number of runs over the whole sequence; each begins with the states of the previous
-            run.
+        rounds: number of runs over the whole sequence; each run begins with the states of the
+            previous run.
     """
     x_backward, aux = inputs
     forward, backward = passes

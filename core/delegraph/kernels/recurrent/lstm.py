@@ -74,11 +74,11 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 
 
 def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
-    """Return the position of the first layer normalisation input, or None if there is none.
+    """Return the position of the first layer normalisation input; None if there is none.
 
     Raises:
-        OperatorError: other gates have such inputs, but the forget gate has none. The official
-            kernels check the forget gate only, and then read each gate's input.
+        OperatorError: the forget gate lacks the input, but other gates have it. The official
+            kernels check only the forget gate, and then read each gate's input.
     """
     first = LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
     if optional_input(context, node, LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is not None:
@@ -97,7 +97,7 @@ def _integer_cell(
     *,
     whole_batch: bool,
 ) -> Callable[[], Cell]:
-    """Return a function that returns the cell of an integer layer with these tensors and options.
+    """Return a function that makes the cell of an integer layer with these tensors and options.
 
     Raises:
         OperatorError: weights are no constants, or intermediates are missing or not quantized.

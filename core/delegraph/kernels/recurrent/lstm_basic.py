@@ -1,4 +1,4 @@
-"""The basic kernel of LSTM: one matrix for input and previous output, no options."""
+"""The basic kernel of LSTM, with one matrix for input and previous output, but no options."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ _ACTIVATION_ZERO_POINT = 128
 def prepare_basic(context: OpContext, node: Node) -> Eval:
     """Prepare an LSTM node of the basic kernel, and set the shapes of its outputs.
 
-    Gates are in the order input, cell, forget, output. Outputs are copied back to the inputs with
-    the previous activation and state.
+    Gates are in the order input, cell, forget, output. The new activation and state are copied to
+    the inputs for the previous activation and state.
 
     Raises:
         OperatorError: a shape, type or scale does not fit.
@@ -103,7 +103,7 @@ def _check_shapes(
 
 
 def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the function for floats; *inputs* and *outputs* are the node's tensors in order.
+    """Return the evaluation for floats; *inputs* and *outputs* are the node's tensors in order.
 
     Source: optimized_ops::LstmCell, optimized_ops.h.
     """
@@ -125,7 +125,7 @@ def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
 
 
 def _quantized_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the function for uint8; *inputs* and *outputs* are the node's tensors in order.
+    """Return the evaluation for uint8; *inputs* and *outputs* are the node's tensors in order.
 
     Activations have zero point 128, gates are Q3.12, and the state is Q4.11.
 
@@ -170,8 +170,8 @@ def _check_state_scale(state: Tensor) -> None:
 def _gate_sums(weights: Tensor, biases: Tensor) -> Callable[[NDArray[np.uint8]], NDArray[np.int32]]:
     """Return the function that multiplies by *weights*, adds *biases* and requantises.
 
-    It takes input and previous output joined, ``[B, I + n], uint8``, and returns the four gates in
-    Q3.12, ``[B, 4 n], int32``.
+    Its argument is input and previous output joined, ``[B, I + n], uint8``. It returns the four
+    gates in Q3.12, ``[B, 4 n], int32``.
     """
     multiplier, shift = quantize_multiplier(4096 * biases.scale)
     # Products of 17 bits add up exactly in float64.

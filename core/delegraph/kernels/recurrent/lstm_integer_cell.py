@@ -37,7 +37,8 @@ class IntegerLstmCell:
 
     Gates are int16: Q3.12, or with an intermediate tensor's scale before layer normalisation. The
     cell state is int16 with a power of two as scale. For scales below 2**-15 the official kernel
-    computes no tanh; its buffer still holds the input gate, which is multiplied by the output gate.
+    computes no tanh. The buffer for tanh still has the input gate, which is multiplied by the
+    output gate.
 
     Args:
         context: context that provides working memory.
@@ -114,7 +115,8 @@ class IntegerLstmCell:
         """Update *cell_state*, ``[B, n_cell], int16``, from *gates*, ``[B, gates, n_cell]``.
 
         Returns:
-            Share of the new values that is added, ``[B, n_cell], int16``: the input gate, if any.
+            Share of the new values that was added, ``[B, n_cell], int16``: the input gate if there
+            is one, or else computed from the forget gate.
         """
         *input_gate, forget, new = (
             gate.activate(gates[:, k], cell_state) for k, gate in enumerate(self._gates[:-1])
@@ -183,10 +185,10 @@ class _Gate:
 class _Peephole:
     """Peephole of a gate: adds the weighted cell state.
 
-    The official kernel uses the length of the output state in place of the cell state's. So after a
-    projection to fewer values, the last cells of a row have no peephole. If the whole batch is
-    computed at once, the shorter rows are packed together, and the last cells of the batch have no
-    peephole.
+    The official kernel uses the length of the output state in place of the cell state's length. So
+    after a projection to fewer values, the last cells of a row have no peephole. If the whole batch
+    is computed at once, the shorter rows are packed together, and the last cells of the batch have
+    no peephole.
     """
 
     def __init__(self, weights: Tensor, scale: float, n_output: int, whole_batch: bool) -> None:
@@ -242,7 +244,7 @@ class _Output:
     """Converts output gate times cell activation, Q0.30, to the output state.
 
     With a projection, the hidden vector's zero point has the wrong sign here and in the
-    projection's bias, as in the official kernel. Both errors cancel except for saturation.
+    projection's bias, as in the official kernel. The two errors cancel unless values saturate.
     """
 
     def __init__(
@@ -295,7 +297,7 @@ def _gate_product(
 
 
 def _projection(context: OpContext, tensors: LstmTensors, hidden: Tensor) -> _IntegerProduct | None:
-    """Return the product of *hidden* and the projection's weights; None without projection."""
+    """Return the product of *hidden* and the projection's weights, or None if there are none."""
     weights, bias = tensors.projection_weights, tensors.projection_bias
     if weights is None:
         return None
@@ -336,17 +338,17 @@ def _gates(
 
 
 def _look_up(table: NDArray[np.int16], x: Ints) -> NDArray[np.int16]:
-    """Return the entries of a table of all int16 values for *x*, int16."""
+    """Return the entries for *x*, int16, of a table of all int16 values."""
     return table.take(x.view(np.uint16))
 
 
 def _saturated(x: Ints) -> Ints:
-    """Clamp *x* to the range of int16 without changing the dtype."""
+    """Clamp *x* to the range of int16, without changing its dtype."""
     return np.minimum(np.maximum(x, -32768), 32767)  # half the time of np.clip on short arrays
 
 
 def _rounded_shift(x: NDArray[np.int32], exponent: int) -> NDArray[np.int32]:
-    """Return ``x / 2**exponent`` to nearest, halves away from zero; *x* is within 2**30."""
+    """Return ``x / 2**exponent`` rounded to nearest, halves away from zero; *x* is within 2**30."""
     return (x + (1 << (exponent - 1)) + (x >> 31)) >> exponent
 
 

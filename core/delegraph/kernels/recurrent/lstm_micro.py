@@ -76,7 +76,7 @@ class _Layer:
 
 
 def prepare_micro(context: OpContext, node: Node) -> Eval:
-    """Prepare an LSTM layer of int8 or int16 activations and int8 weights, as TFLM runs it.
+    """Prepare an LSTM layer of int8 or int16 activations and int8 weights, as in TFLM.
 
     The cell state is int16. A gate is the sum of two FULLY_CONNECTED, each of which is rounded;
     LiteRT's kernel has other roundings and tables. Peepholes, projections, normalisation and
@@ -150,7 +150,7 @@ class _Gate:
 
     Attributes:
         project: function from inputs ``[T, B, n_input]`` to ``[T, B, n]``, int32 within int16.
-        recur: function from the hidden state ``[B, n]`` to the same range.
+        recur: function from the hidden state ``[B, n]`` to an array of the same shape and range.
     """
 
     project: Callable[[Ints], Ints]
@@ -222,5 +222,5 @@ def _saturated(x: Ints) -> Ints:
 
 
 def _look_up(table: NDArray[np.int16], x: Ints) -> Ints:
-    """Return the entries of a table of all int16 values for *x*."""
+    """Return the entries for *x* of a table of all int16 values."""
     return np.take(table, x.astype(np.int16).view(np.uint16))

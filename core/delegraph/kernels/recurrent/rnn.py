@@ -57,7 +57,7 @@ class RnnInput(IntEnum):
 
 
 class BidirectionalRnnInput(IntEnum):
-    """Positions of the first input of each group; weights follow in the order of RnnInput.
+    """Positions of the first input of each group; within a group the order is that of RnnInput.
 
     Source:
         tflite/kernels/bidirectional_sequence_rnn.cc.
@@ -73,14 +73,14 @@ class BidirectionalRnnInput(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RnnTensors:
-    """The tensors of a layer without its input and output.
+    """The tensors of a layer, except its input and output.
 
     Attributes:
         weights: ``[units, n_input]``.
         recurrent_weights: ``[units, units]``.
         bias: ``[units]``.
         hidden_state: ``[B, units]``, the output of the last time step.
-        aux_weights: ``[units, n_aux]``, or None without a second input.
+        aux_weights: ``[units, n_aux]``; None if there is no second input.
     """
 
     weights: Tensor
@@ -132,7 +132,7 @@ class RnnCell:
         self._activation = activation
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the part of every time step that comes from *x* and *aux*: ``[T, B, units]``."""
+        """Return the part of each time step that comes from *x* and *aux*: ``[T, B, units]``."""
         y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             y += self._aux.product(as_rows(aux))
@@ -172,11 +172,11 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Prepare BIDIRECTIONAL_SEQUENCE_RNN: one layer runs forwards and another backwards.
 
-    Three peculiarities of the official kernel are reproduced. With time as the first axis, the
-    backward layer reads an auxiliary input without weights; with the batch first, it does not. The
-    auxiliary input's time steps begin at the offsets of the input's (except for floats with the
-    batch first). With 8-bit weights and time first, the sequence is run once for each of its time
-    steps.
+    Three peculiarities of the official kernel are reproduced. If an auxiliary input has no weights,
+    the backward layer reads it if time is the first axis, but not if the batch is. The auxiliary
+    input's time steps begin at the offsets of the input's time steps, except for floats with the
+    batch first. With 8-bit weights and time first, the whole sequence is run as often as it has
+    time steps.
 
     Raises:
         OperatorError: tensors do not fit, or the official kernel would read past an input's end.
@@ -284,7 +284,7 @@ def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 def _tensors(
     context: OpContext, node: Node, first: int, aux_weights: int | None = None
 ) -> RnnTensors:
-    """Return the tensors of one direction; the weights begin at input *first*."""
+    """Return the tensors of one direction, whose weights begin at input *first*."""
     return RnnTensors(
         input_tensor(context, node, first),
         input_tensor(context, node, first + 1),

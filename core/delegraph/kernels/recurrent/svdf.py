@@ -48,7 +48,7 @@ class _Layer:
         x: input, ``[B, I]``.
         features: weights of each filter, ``[F, I]``.
         times: weights of each filter's last M results, ``[F, M]``.
-        bias: bias, ``[F / rank]``, or None.
+        bias: bias, ``[F / rank]``; None if there is none.
         state: the last M results of each filter, latest last, ``[B, F * M]``.
         y: output, ``[B, F / rank]``.
         rank: number of filters that are summed for one unit.
@@ -84,8 +84,8 @@ class _Layer:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SVDF: one time step of a layer of filters with memory.
 
-    Each filter keeps a window of its last M results. A unit is the activation of the weighted sum
-    of its filters' windows plus a bias.
+    Each filter keeps a window of its last M results. The output of a unit is the activation of a
+    sum: the weighted windows of its filters, plus a bias.
 
     Source:
         tflite/kernels/svdf.cc and internal/reference/svdf.h.
@@ -136,7 +136,7 @@ def _check(layer: _Layer) -> None:
 
 
 def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
-    """Return the function that runs a layer with float activations, and float or 8-bit weights.
+    """Return the evaluation for float activations, and float or 8-bit weights.
 
     Source:
         EvalFloatSVDF and EvalHybridSVDF, tflite/kernels/internal/reference/svdf.h.
@@ -160,7 +160,7 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
 
 
 def _integer_eval(layer: _Layer, activation: int) -> Eval:
-    """Return the function that runs a layer with int8 activations, int16 state and time weights.
+    """Return the evaluation for int8 activations, and int16 state and time weights.
 
     Source:
         EvalIntegerSVDF, tflite/kernels/internal/reference/svdf.h.

@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 
 
 class Matrix(Protocol):
-    """Weights that multiply rows of activations."""
+    """Interface of weights that multiply rows of activations."""
 
     def product(self, rows: Floats) -> Floats:
         """Return ``rows @ weights.T``, from ``[R, I]`` to ``[R, O]``, float32, as a new array."""
@@ -94,8 +94,8 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
     """Return one matrix with the rows of all *tensors*, stacked from top to bottom.
 
     Args:
-        tensors: tensors of one type, with two dimensions, or one for diagonal matrices (float
-            only).
+        tensors: tensors of one type, with two dimensions; diagonal matrices, which must be float,
+            have one dimension.
         asymmetric: whether activations get a zero point if the weights are quantised.
 
     Raises:

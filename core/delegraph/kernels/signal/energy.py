@@ -16,10 +16,10 @@ from delegraph.schema.enums import TensorType
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalEnergy: powers ``[n], uint32`` of complex numbers ``[2 n], int16``.
 
-    Real and imaginary parts are in turn.
+    Real and imaginary parts alternate.
 
-    Only frequencies from ``start_index`` to before ``end_index`` are computed. The others are 0;
-    TFLM leaves them unwritten.
+    Only powers from ``start_index`` to before ``end_index`` are computed. All other powers are 0;
+    TFLM does not write them.
 
     Source:
         tflite-micro/signal/micro/kernels/energy.cc, src/energy.cc.

@@ -1,4 +1,4 @@
-"""SignalFftAutoScale: shifts samples up to use all 16 bits."""
+"""SignalFftAutoScale: shifts samples to the left, so that they use all 16 bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST = -(2**15)
 
 @kernel("SignalFftAutoScale")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare SignalFftAutoScale: samples, shifted up as far as the largest one allows.
+    """Prepare SignalFftAutoScale: samples, shifted to the left as far as the largest allows.
 
     Output 1 is the number of bits.
 
@@ -48,8 +48,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def largest_magnitude(x: NDArray[np.int16]) -> int:
     """Return the largest magnitude of *x*, ``[n], int16``, with TFLM's 16-bit overflow.
 
-    The magnitude of -32768 does not fit, so it becomes -32768, and the search starts again after
-    it.
+    The magnitude of -32768 does not fit. So it becomes -32768, and the search starts again with the
+    next element.
 
     Source:
         MaxAbs16, tflite-micro/signal/src/max_abs.cc.

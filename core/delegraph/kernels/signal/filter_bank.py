@@ -1,4 +1,4 @@
-"""SignalFilterBank: the energy of a spectrum in bands, each with a triangle of weights."""
+"""SignalFilterBank: the energy of a spectrum in bands, each weighted by a triangle."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _Sum = Callable[[NDArray[np.uint32]], NDArray[np.uint64]]
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalFilterBank: a spectrum ``[n], uint32`` to ``[num_channels], uint64``.
 
-    Inputs 1 and 2 are the weights of the rising and falling sides. Inputs 3, 4 and 5 are the first
-    frequency, the first weight and the length of each run. All are int16. Run *i* rises for channel
-    *i* - 1 and falls for channel *i*; there is one more run than channels.
+    A run is a range of frequencies with weights. Inputs 1 and 2 are the weights for the rising and
+    falling sides of the triangles. Inputs 3, 4 and 5 are the first frequency, the first weight and
+    the length of each run. All are int16. Run *i* is the rising side of channel *i* - 1 and the
+    falling side of channel *i*; there is one more run than channels.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank.cc, src/filter_bank.cc.
@@ -56,7 +57,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
-    """Return the function that sums the spectrum *x* in each of its *channels*.
+    """Return the function that sums the spectrum *x* in each of *channels* channels.
 
     *tables* are the node's inputs 1 to 5.
 

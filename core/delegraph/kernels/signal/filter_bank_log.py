@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SEGMENTS = np.arange(130) / 128
 _BEND = np.round((np.log2(1 + _SEGMENTS) - _SEGMENTS) * 2**16).astype(np.int64)
 _BEND[128:] = 0
-"""Distances of log2 above the straight line between two powers of two, in 16 fraction bits."""
+"""Differences between log2 and the straight lines between powers of two, in 16 fraction bits."""
 
 _LOG_2 = 45426
 """The natural logarithm of 2, in 16 fraction bits."""
@@ -32,8 +32,8 @@ _LARGEST = 2**15 - 1
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalFilterBankLog: natural logarithms of ``[n], uint32``, scaled, as int16.
 
-    Numbers are first shifted up by ``input_correction_bits``; 0 and 1 give 0. Logarithms are
-    multiplied by ``output_scale``.
+    Numbers are first shifted to the left by ``input_correction_bits``; results for 0 and 1 are 0.
+    Logarithms are multiplied by ``output_scale``.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_log.cc, src/filter_bank_log.cc.

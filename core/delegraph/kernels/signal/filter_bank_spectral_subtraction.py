@@ -23,8 +23,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
     Output 1 is that average, the estimate of the noise.
 
-    Even channels are averaged by ``smoothing`` and ``one_minus_smoothing``, odd channels by
-    ``alternate_smoothing`` and ``alternate_one_minus_smoothing``. All have
+    Even channels are averaged with the weights ``smoothing`` and ``one_minus_smoothing``, odd
+    channels with ``alternate_smoothing`` and ``alternate_one_minus_smoothing``. Weights have
     ``spectral_subtraction_bits`` fraction bits. At least the share ``min_signal_remaining`` of the
     signal is kept. With ``clamping`` the average never exceeds the signal.
 
@@ -64,7 +64,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _by_channel(node: Node, channels: int, name: str) -> NDArray[np.uint64]:
-    """Return the option *name* for each of *channels*, ``[channels], uint64``.
+    """Return the option *name* for each of *channels* channels, ``[channels], uint64``.
 
     Odd channels have the option ``alternate_`` + *name*.
     """

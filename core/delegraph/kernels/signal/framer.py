@@ -18,8 +18,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalFramer: ``[..., n * frame_step]`` cut into ``[..., n, frame_size]``.
 
     A frame begins ``frame_step`` samples after the previous one. Output 1 says whether all frames
-    are full. A frame that is not full, because the stream has just begun, is not written. With
-    ``prefill``, zeros precede the stream, so that the first frame is full.
+    are full. A frame that is not full, because the stream has just begun, is not written to the
+    output. With ``prefill``, zeros precede the stream, so that the first frame is full.
 
     Source:
         tflite-micro/signal/micro/kernels/framer.cc.

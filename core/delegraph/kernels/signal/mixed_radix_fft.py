@@ -1,6 +1,6 @@
 """Fourier transforms of real numbers, with the roundings of KISS FFT.
 
-A complex array has its real and imaginary parts in the first axis: ``[2, ..., n]``. Fixed-point
+A complex array has its real and imaginary parts along the first axis: ``[2, ..., n]``. Fixed-point
 numbers have 15 or 31 fraction bits, and each stage divides by its radix, so that sums fit.
 
 Source:
@@ -115,8 +115,8 @@ class RealTransform:
         """Return the transform of the last axis.
 
         Args:
-            x: ``[..., length]``, or for the inverse ``[..., length + 2]`` with real and imaginary
-                parts in turn.
+            x: ``[..., length]``, or for the inverse ``[..., length + 2]`` with alternating real and
+                imaginary parts.
 
         Returns:
             The other of these shapes.
@@ -156,7 +156,7 @@ class RealTransform:
     # -- the transform of complex numbers --------------------------------------------------------
 
     def _complex_transform(self, z: Array, level: int = 0, stride: int = 1) -> Array:
-        """Return the transform of *z*, ``[2, ..., n]``: butterflies join the parts' transforms.
+        """Return the transform of *z*, ``[2, ..., n]``, joined from the transforms of its parts.
 
         *level* is the depth of the recursion, and *stride* the product of the radices so far.
         """
@@ -237,7 +237,7 @@ def _factors(n: int) -> Iterator[tuple[int, int]]:
 
 
 def is_length(length: int) -> bool:
-    """Whether transforms of *length* exist: twice a product of 2, 3 and 5.
+    """Whether transforms of *length* exist: if it is twice a product of 2, 3 and 5.
 
     KISS FFT supports other lengths with more memory, but TFLM crashes on them.
 
@@ -249,12 +249,12 @@ def is_length(length: int) -> bool:
 
 
 def _parts(x: Array) -> Array:
-    """Return *x*, ``[..., 2 n]`` with real and imaginary parts in turn, as ``[2, ..., n]``."""
+    """Return *x*, ``[..., 2 n]``, real and imaginary parts alternating, as ``[2, ..., n]``."""
     return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2), -1, 0)
 
 
 def _interleaved(z: Array) -> Array:
-    """Return *z*, ``[2, ..., n]``, as ``[..., 2 n]`` with real and imaginary parts in turn."""
+    """Return *z*, ``[2, ..., n]``, as ``[..., 2 n]``, real and imaginary parts alternating."""
     return np.moveaxis(z, 0, -1).reshape(*z.shape[1:-1], 2 * z.shape[-1])
 
 

@@ -1,4 +1,4 @@
-"""Readers of the options of signal operators; a model must give every option."""
+"""Readers for the options of signal operators; a model must have every option."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 2**31 - 1
 
 
 def signal_option(node: Node, name: str, low: int = 0, high: int = LARGEST) -> int:
-    """Return an option as a whole number; truth values are 0 and 1.
+    """Return an option as an integer; a bool counts as 0 or 1.
 
     Args:
         node: the node.

@@ -1,4 +1,4 @@
-"""SignalPCAN: applies a gain by each band's noise, then a curve that compresses large values."""
+"""SignalPCAN: multiplies by a gain that depends on each band's noise, then compresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TABLE_SIZE = 4 * 32 - 3
-"""Size of the gain table: for each bit length of a number, three coefficients and a gap."""
+"""Size of the gain table: three coefficients and a gap for each bit length of a number."""
 
 _SNR_BITS = 12
 _OUTPUT_BITS = 6
@@ -27,7 +27,7 @@ _OUTPUT_BITS = 6
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalPCAN: bands normalised by their noise, both ``[n], uint32``.
 
-    The gain comes from input 2, a table ``[125], int16``; the product is shifted down by
+    Input 2 is the table of gains, ``[125], int16``; the product is shifted to the right by
     ``snr_shift``.
 
     Source:
@@ -72,7 +72,7 @@ def _gain(x: NDArray[np.uint32], table: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def _shrunk(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return x^2 / 4 for x below 2 and x - 1 above; 12 fraction bits become 6.
+    """Return x^2 / 4 for x below 2, and x - 1 above; 12 fraction bits become 6.
 
     Source:
         PcanShrink, tflite-micro/signal/src/pcan_argc_fixed.cc.

@@ -20,7 +20,7 @@ TYPES = (TensorType.INT16, TensorType.INT32, TensorType.FLOAT32)
 def prepare_rfft(context: OpContext, node: Node) -> Eval:
     """Prepare SignalRfft: spectra ``[..., fft_length + 2]`` of ``[..., samples]``.
 
-    The result has real and imaginary parts in turn. Frames shorter than ``fft_length`` are padded
+    In the result, real and imaginary parts alternate. Frames shorter than ``fft_length`` are padded
     with zeros. For fixed-point numbers, the result is divided by ``fft_length``.
 
     Source:

@@ -16,10 +16,9 @@ from delegraph.schema.enums import TensorType
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare SignalStacker: frames ``[num_channels]``, stacked with their neighbours.
 
-    The result has a frame with ``stacker_left_context`` frames before it and
-    ``stacker_right_context`` after it; copies of the first frame stand for frames before it. There
-    is a result every ``stacker_step`` invokes, when output 1 is true; otherwise output 0 is not
-    written.
+    The result has a frame, ``stacker_left_context`` frames before it, and ``stacker_right_context``
+    frames after it. Copies of the first frame replace frames before the first. There is a result
+    every ``stacker_step`` invokes, when output 1 is true; otherwise output 0 is not written.
 
     Source:
         tflite-micro/signal/micro/kernels/stacker.cc.

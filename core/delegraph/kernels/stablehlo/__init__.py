@@ -1,7 +1,8 @@
 """NumPy kernels of the StableHLO operators.
 
-``elementwise.py`` has the operators that compute each element alone (ADD, COMPARE, SELECT, CONVERT,
-...), ``data_movement.py`` those that only move elements (RESHAPE, TRANSPOSE, SLICE, ...). Each
-other operator has its own file. ``body.py`` runs the subgraphs that some operators get as their
-computation. STABLEHLO_CASE and STABLEHLO_WHILE are in :mod:`delegraph.kernels.control_flow`.
+``elementwise.py`` has the operators that compute each element separately (ADD, COMPARE, SELECT,
+CONVERT, ...), ``data_movement.py`` the operators that only move elements (RESHAPE, TRANSPOSE,
+SLICE, ...). Each other operator has its own file. ``body.py`` runs the subgraphs that define the
+computation of some operators. STABLEHLO_CASE and STABLEHLO_WHILE are in
+:mod:`delegraph.kernels.control_flow`.
 """

@@ -49,17 +49,17 @@ _ELEMENTWISE = ELEMENTWISE | {
 class Body:
     """A subgraph from scalars to scalars, applied to arrays element by element.
 
-    A subgraph with only element-wise operators on its inputs runs once, on arrays. Any other
-    subgraph runs for every element.
+    A subgraph of element-wise operators that read no constants runs once, on arrays. Any other
+    subgraph runs once for every element.
 
     Args:
         context: context of the node that calls the subgraph.
         index: index of the subgraph.
         inputs: tensors whose types the subgraph's inputs must have.
-        outputs: number of outputs that it must have.
+        outputs: number of outputs that the subgraph must have.
 
     Raises:
-        OperatorError: counts or types differ.
+        OperatorError: the numbers or types of inputs or outputs differ.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Kernel of STABLEHLO_COMPOSITE."""
+"""Kernel of STABLEHLO_COMPOSITE: runs a subgraph in place of the composite operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.operators.subgraph_call import Value, give_back
 
 @kernel("STABLEHLO_COMPOSITE")
 def prepare_composite(context: OpContext, node: Node) -> Eval:
-    """Prepare STABLEHLO_COMPOSITE: it runs its decomposition subgraph.
+    """Prepare STABLEHLO_COMPOSITE: runs the subgraph that decomposes the operator.
 
     Source:
         tflite/kernels/stablehlo_composite.cc.

@@ -23,9 +23,9 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_CONVOLUTION: a convolution in any number of spatial dimensions.
 
-    The input is dilated and padded (or cropped), the kernel dilated and reversed; features or
-    batches may be divided into groups. The official interpreter only parses this operator; it
-    follows the StableHLO specification.
+    The input may be dilated and padded (or cropped), the kernel dilated and reversed; features or
+    batches may be divided into groups. The official interpreter only parses this operator; this
+    kernel follows the StableHLO specification.
 
     Source:
         https://openxla.org/stablehlo/spec#convolution
@@ -133,7 +133,7 @@ def _check_groups(
 def _geometry(
     node: Node, spatial: list[int], kernel_sizes: list[int]
 ) -> tuple[InteriorPadding, tuple[Window, ...]]:
-    """Return the padding of the input, and the windows that slide over the padded input.
+    """Return the padding of the input, and the windows over the padded input.
 
     *spatial* and *kernel_sizes* are the lengths of the input's and the kernel's spatial axes.
     """

@@ -1,8 +1,8 @@
 """Kernels of StableHLO operators that move or copy elements.
 
-Operators: STABLEHLO_BROADCAST_IN_DIM, CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, IOTA,
-RESHAPE, SLICE and TRANSPOSE. The official interpreter only parses them; they follow the StableHLO
-specification. Some read the shape of their result from the model file.
+The operators are STABLEHLO_BROADCAST_IN_DIM, CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE,
+IOTA, RESHAPE, SLICE and TRANSPOSE. The official interpreter only parses them; these kernels follow
+the StableHLO specification. For some operators, the model file has the shape of the result.
 
 Source:
     https://openxla.org/stablehlo/spec
@@ -96,7 +96,7 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
 def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_BROADCAST_IN_DIM: elements repeated to the output's declared shape.
 
-    Input axis i becomes output axis ``broadcast_dimensions[i]``, repeated if it has length 1.
+    Input axis i becomes output axis ``broadcast_dimensions[i]``; an axis of length 1 is repeated.
     """
     x, y = _operand(context, node)
     dimensions = axes(node, "broadcast_dimensions", len(y.shape))
@@ -160,7 +160,7 @@ def prepare_concatenate(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Prepare STABLEHLO_SLICE: from start to before limit by stride, per axis."""
+    """Prepare STABLEHLO_SLICE: elements from start to before limit by stride, for each axis."""
     x, y = _operand(context, node)
     rank = len(x.shape)
     names = ("start_indices", "limit_indices", "strides")
@@ -199,7 +199,8 @@ def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_DYNAMIC_UPDATE_SLICE: input 0 with a block from input 1.
 
-    The block starts at the other inputs, moved so that it lies inside.
+    The other inputs are the start of the block along each axis. The start is moved so that the
+    block lies inside.
     """
     x, y = _operand(context, node, len(node.inputs))
     update = input_tensor(context, node, 1)
@@ -236,7 +237,7 @@ class _Block:
             raise OperatorError(f"block {list(shape)} of a tensor {list(x.shape)}")
 
     def index(self) -> tuple[slice, ...]:
-        """Return the slices of the tensor that are the block, by the starts of this invoke."""
+        """Return the index of the block in the tensor, from the starts of this invoke."""
         places = zip(self._starts, self._room, self._shape, strict=True)
         begins = [(max(0, min(int(at.data), room)), size) for at, room, size in places]
         return tuple(slice(begin, begin + size) for begin, size in begins)

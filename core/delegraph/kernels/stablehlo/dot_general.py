@@ -27,8 +27,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_DOT_GENERAL: products summed over contracting axes.
 
     The result has the batching axes, then the other axes of the left operand, then the other axes
-    of the right one. The official interpreter only parses this operator; it follows the StableHLO
-    specification.
+    of the right operand. The official interpreter only parses this operator; this kernel follows
+    the StableHLO specification.
 
     Source:
         https://openxla.org/stablehlo/spec#dot_general
@@ -58,10 +58,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
-    """Return the dtype in which products of *a* and *b* are summed, *terms* for an element of *y*.
+    """Return the dtype for sums of *terms* products of *a* and *b*, one sum per element of *y*.
 
-    Integers use a float type if it holds their sums exactly, because BLAS only sums floats. Floats
-    of 16 and 8 bits use float32. All others use the output's type.
+    For integers it is a float type if this represents all sums exactly, because BLAS only adds
+    floats. For floats of 16 and 8 bits it is float32. For all other types it is the output's type.
     """
     if {a.dtype.kind, b.dtype.kind} <= {"i", "u"}:
         bound = largest_input(a) * largest_input(b) * terms
@@ -71,13 +71,13 @@ def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
 
 
 def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
-    """Convert *sums* to the type of *y* and store them there; integers wrap."""
+    """Convert *sums* to the type of *y* and store them in *y*; integers wrap."""
     is_exact_integer = sums.dtype.kind == "f" and y.dtype.kind in "iu"
     np.copyto(y, sums.astype(np.int64) if is_exact_integer else sums, casting="unsafe")
 
 
 class _Side:
-    """Axes of one operand, in order: batching, contracting and free ones, with their lengths."""
+    """Axes of one operand with their lengths, in the order batching, contracting, other axes."""
 
     def __init__(
         self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]

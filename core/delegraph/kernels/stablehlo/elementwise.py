@@ -1,7 +1,8 @@
-"""StableHLO operators that compute each element alone: arithmetic, comparison, conversion.
+"""StableHLO operators that compute each element separately: arithmetic, comparison, conversion.
 
-The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM and MULTIPLY; these kernels
-follow it. The other operators, which it only parses, follow the StableHLO specification.
+The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM and MULTIPLY; the kernels here
+give the same results. Other operators are only parsed by the official interpreter; their kernels
+follow the StableHLO specification.
 
 Source:
     tflite/kernels/stablehlo_elementwise.{h,cc};
@@ -46,10 +47,10 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Unary = Callable[[Array, Array], object]
-"""Function that computes its second argument from its first."""
+"""Function that computes its second argument, an output, from its first."""
 
 Binary = Callable[[Array, Array, Array], object]
-"""Function that computes its third argument from the first two."""
+"""Function that computes its third argument, an output, from the first two."""
 
 _COMPARISONS = {
     Direction.STABLEHLO_COMPARISON_DIRECTION_EQ: np.equal,
@@ -65,12 +66,12 @@ _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Tenso
 
 
 def greater(kept: Array, other: Array, y: Array) -> None:
-    """Store the greater of two elements in *y*, which may be *other*; *kept* if *other* is NaN."""
+    """Store the greater of *kept* and *other* in *y*; store *kept* if *other* is NaN."""
     _prevailing(np.maximum, kept, other, y)
 
 
 def less(kept: Array, other: Array, y: Array) -> None:
-    """Store the lesser of two elements in *y*, which may be *other*; *kept* if *other* is NaN."""
+    """Store the lesser of *kept* and *other* in *y*; store *kept* if *other* is NaN."""
     _prevailing(np.minimum, kept, other, y)
 
 
@@ -82,7 +83,7 @@ def _prevailing(ufunc: np.ufunc, kept: Array, other: Array, y: Array) -> None:
 
 
 def _divide(a: Array, b: Array, y: Array) -> None:
-    """Store *a* / *b* in *y*; integers are truncated towards zero, and 0 for a divisor of zero."""
+    """Store *a* / *b* in *y*; integers are truncated towards zero, and division by 0 gives 0."""
     if a.dtype.kind not in "iu":
         np.divide(a, b, y)
         return
@@ -92,7 +93,7 @@ def _divide(a: Array, b: Array, y: Array) -> None:
 
 
 def _power(a: Array, b: Array, y: Array) -> None:
-    """Store *a* to the power of *b* in *y*; integers wrap, and negative powers are truncated."""
+    """Store *a* to the power of *b* in *y*; integers wrap, or are truncated for negative *b*."""
     if a.dtype.kind not in "iu":
         np.power(a, b, y)
         return
@@ -268,7 +269,7 @@ def prepare_convert(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_CONVERT: elements in the output's type.
 
     Floats are truncated towards zero and saturate at an integer's limits; NaN becomes the largest
-    integer. Complex numbers lose their imaginary part. A bool is whether a number is not zero.
+    integer. Complex numbers lose their imaginary part. A number other than 0 becomes True as bool.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -18,9 +18,9 @@ _TYPES = ANY - {TensorType.COMPLEX128}
 
 @kernel("STABLEHLO_GATHER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare STABLEHLO_GATHER: slices of input 0 with the starts in input 1.
+    """Prepare STABLEHLO_GATHER: slices of input 0 that start at the indices in input 1.
 
-    Slices are moved to lie inside the operand.
+    Slices are moved so that they lie inside input 0.
 
     Source:
         tflite/kernels/stablehlo_gather.cc, tensor_slice_util.{h,cc}.

@@ -44,7 +44,7 @@ class StartIndices:
         rank: rank of the result.
 
     Raises:
-        OperatorError: the length of the vectors differs from *index_map*'s, or the number of batch
+        OperatorError: the length of the vectors is not that of *index_map*, or the number of batch
             axes is wrong.
     """
 
@@ -74,7 +74,7 @@ class StartIndices:
             self._shape[axis] = size
 
     def read(self, indices: NDArray[Any]) -> dict[int, Integers]:
-        """Return a dictionary from each indexed axis to the start indices along it in *indices*.
+        """Return, for each indexed axis, the start indices along the axis in *indices*.
 
         The start indices are shaped to broadcast to the result.
         """

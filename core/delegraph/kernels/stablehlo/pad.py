@@ -13,9 +13,9 @@ from delegraph.operators.tensor import Shape
 
 @kernel("STABLEHLO_PAD")
 def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
-    """Prepare STABLEHLO_PAD: pads before, after and between; negative pads crop.
+    """Prepare STABLEHLO_PAD: padding before, after and between elements; if negative, cropping.
 
-    If an axis of the output is empty, all its axes are empty, as in the official kernel.
+    If an axis of the output has length 0, all axes have length 0, as in the official kernel.
 
     Source:
         tflite/kernels/stablehlo_pad.cc.

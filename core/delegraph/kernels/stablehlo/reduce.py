@@ -38,8 +38,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
 
     The second half has the initial values. A subgraph combines two elements of each input into one.
-    It is called for neighbours, so N elements need log2(N) steps. The official interpreter only
-    parses this operator; it follows the StableHLO specification.
+    It is called for all pairs of neighbours at once, so N elements need log2(N) calls. The official
+    interpreter only parses this operator; this kernel follows the StableHLO specification.
 
     Source:
         https://openxla.org/stablehlo/spec#reduce
@@ -102,7 +102,7 @@ def _by_ufunc(
 
 
 def _fold(body: Body, lines: Sequence[Array]) -> Sequence[Array]:
-    """Combine *lines* pairwise by *body* along the first axis until one element or none remains."""
+    """Combine *lines* pairwise by *body* along the first axis until at most one element remains."""
     while len(lines[0]) > 1:
         pairs = len(lines[0]) // 2
         firsts = [line[: 2 * pairs : 2] for line in lines]

@@ -27,7 +27,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_RNG_BIT_GENERATOR: random bits from a state, and the next state.
 
     The state is input 0 and output 0; the bits are output 1. A third number in a Philox state is
-    the high half of the counter; without it, the key is used as the high half.
+    the high half of the counter; if there is no third number, the key is used as the high half.
 
     Source:
         tflite/kernels/rng_bit_generator.cc, rng_util.cc.

@@ -26,7 +26,7 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Update = Callable[[Array, Array, Array], object]
-"""Function that updates an array at some places, which may repeat, with values, in order."""
+"""Function that updates array elements at positions, which may repeat, with values, in order."""
 
 
 @kernel("STABLEHLO_SCATTER")
@@ -35,8 +35,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
     Input 1 has the positions of the updates.
 
-    Updates outside of the operand are ignored. A subgraph combines an element and its update. It
-    has one operator, or none if the update replaces the element.
+    Updates outside of input 0 are ignored. A subgraph combines an element and its update. The
+    subgraph has one operator, or none if the update replaces the element.
 
     Source:
         tflite/kernels/stablehlo_scatter.cc, tensor_slice_util.{h,cc}.
@@ -95,7 +95,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _update(body: CallableSubgraph) -> Update:
-    """Return the NumPy update for the body subgraph.
+    """Return the NumPy function for the body subgraph *body*.
 
     Raises:
         OperatorError: the body has several operators, or an unsupported one.

@@ -18,15 +18,15 @@ Integers = NDArray[np.int32]
 
 _LANES = 8
 _LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
-"""Number of elements from which the official kernel runs its vector loop, by type."""
+"""Number of elements from which on the official kernel runs its vector loop, by type."""
 
 
 @kernel("STABLEHLO_SHIFT_LEFT")
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_SHIFT_LEFT: 8- to 32-bit signed integers, shifted to the left.
 
-    Shapes may differ; shift amounts are used in order, and surplus amounts are ignored. C++ leaves
-    shifts below 0 or above 31 undefined; their results equal the official kernel's.
+    Shapes may differ; shift amounts are used in order, and surplus amounts are ignored. Shifts
+    below 0 or above 31, which C++ does not define, give the results of the official kernel.
 
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
@@ -61,8 +61,8 @@ def _put(values: Integers, result: NDArray[Any]) -> None:
 def _powers_of_two(exponents: Integers) -> Integers:
     """Return 2 to the power of each exponent, computed as in the official kernel's vector loop.
 
-    The loop writes exponents into the bits of floats and converts these to int32. Results that do
-    not fit become the smallest int32.
+    The loop writes exponents into the bits of floats and converts the floats to int32. Results that
+    do not fit become the smallest int32.
 
     >>> _powers_of_two(np.array([0, 4, 40, -1], np.int32)).tolist()
     [1, 16, -2147483648, 0]

@@ -20,7 +20,7 @@ from delegraph.schema.enums import TensorType
 
 Order = NDArray[np.int64]
 Less = Callable[[Order, Order], NDArray[np.bool_]]
-"""Function that returns whether elements at some positions come before those at others."""
+"""Function that returns whether elements at its first positions come before those at its second."""
 
 _DESCENDING = {
     "GREATER": True,
@@ -34,9 +34,9 @@ _DESCENDING = {
 def prepare(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
 
-    A subgraph returns, for two elements of each input, whether the first ones come before the
-    second ones. Equal elements always keep their order. The official interpreter only parses this
-    operator; it follows the StableHLO specification.
+    A subgraph compares two positions: for the two elements of each input, it returns whether the
+    first position comes before the second. Equal elements always keep their order. The official
+    interpreter only parses this operator; this kernel follows the StableHLO specification.
 
     Source:
         https://openxla.org/stablehlo/spec#sort
@@ -71,7 +71,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _ordering(body: Body) -> Callable[[Sequence[Array]], Order]:
-    """Return the function from lines along the first axis to the order of their elements.
+    """Return the function that sorts lines along the first axis and returns the order.
 
     *body* is the comparator; the order has the index of the element for each position.
     """

@@ -1,4 +1,4 @@
-"""EQUALITY: a tensor takes over a free object whose size equals the tensor's."""
+"""EQUALITY: a tensor gets a free object whose size equals the tensor's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from delegraph.memory.strategies.objects_in_use import ObjectsInUse
 
 
 def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Assign each record an object of exactly its size: the free object that was freed last.
+    """Assign each record an object of exactly its size: the last freed of the free objects.
 
-    A free object is reused before a new one is created; of several, the one freed last is used.
-    Sizes are bytes, or batch, height, width and channels.
+    A new object is created only if no free object has the size. Sizes are bytes, or batch, height,
+    width and channels.
 
     Source:
         EqualityAssignmentWithHash, tflite/delegates/gpu/common/memory_management/
@@ -39,8 +39,8 @@ def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[
 def lowest_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
     """Assign each record an object of exactly its size: the free object with the lowest id.
 
-    A free object is reused before a new one is created; of several, the one with the lowest id is
-    used. Sizes are those of textures, with two or three dimensions.
+    A new object is created only if no free object has the size. Sizes are those of textures, with
+    two or three dimensions.
 
     Source:
         EqualityAssignment, tflite/delegates/gpu/common/memory_management/equality_assignment.h.

@@ -1,4 +1,4 @@
-"""GREEDY_BY_BREADTH: tasks that use the most memory are served first."""
+"""GREEDY_BY_BREADTH: tasks that use the most memory come first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from delegraph.memory.task_profiles import num_tasks
 def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Assign each tensor of *records* to the smallest free object that is large enough.
 
-    If none holds it, the largest free object grows, or a new object is created. The breadth of a
-    task is the sum of the sizes in use. Tasks of greater breadth come first, and within a task
-    larger tensors.
+    If no object is large enough, the largest free object grows, or a new object is created. The
+    breadth of a task is the sum of the sizes in use. Tasks of greater breadth come first, and
+    within a task larger tensors.
 
     Source:
         GreedyByBreadthAssignment, tflite/delegates/gpu/common/memory_management/
@@ -57,7 +57,7 @@ def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
 
 
 def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Yield ids of objects that hold *size*, smallest first, then the others, largest first.
+    """Yield ids of objects of at least *size*, smallest first, then the others, largest first.
 
     *object_sizes* has the size of each object, by id.
     """

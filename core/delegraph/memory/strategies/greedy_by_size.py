@@ -1,4 +1,4 @@
-"""GREEDY_BY_SIZE: large tensors first, as objects and as offsets."""
+"""GREEDY_BY_SIZE: large tensors come first; results are objects or offsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASSIGNED = np.iinfo(np.int64).max  # marks an assigned tensor, which is skipped
 
 
 def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssignment:
-    """Return offsets: each tensor gets the smallest gap that holds it, at the lowest offset.
+    """Return offsets: each tensor gets the smallest gap that is large enough, the lowest first.
 
     Args:
         records: sizes in bytes.
@@ -43,8 +43,9 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Assign each tensor to the object whose uses are closest to the tensor's uses in time.
 
-    Tensors are assigned in order of the positional maximum that holds them: largest first. Ties are
-    broken by that distance in time, which changes as objects are assigned, then by size.
+    Tensors are assigned in the order of the smallest positional maximum that is not smaller,
+    largest first. Tensors with the same maximum are sorted by that distance in time, which changes
+    as objects are assigned, then by size.
 
     Source:
         GreedyBySizeDistPriorityAssignment, tflite/delegates/gpu/common/memory_management/
@@ -64,14 +65,14 @@ def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[i
 
 
 class _Queue:
-    """Tensors that wait for a memory object, in the order in which they get one.
+    """Tensors that wait for a memory object, in the order in which they get an object.
 
     Attributes:
         _order: tensors sorted by position, size (descending) and index, ``[tensors], int64``; the
             arrays below have the same order.
         _distances: number of tasks to the closest use of the object in ``_objects``, ``[tensors],
             int64``.
-        _objects: the object that the tensor takes when its turn comes, ``[tensors], int64``.
+        _objects: the object that the tensor gets when it is the next, ``[tensors], int64``.
     """
 
     def __init__(self, records: Sequence[ByteRecord]) -> None:
@@ -116,7 +117,7 @@ class _Queue:
         self._objects[closer] = object_id
 
     def _free(self, schedule: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Return which tensors are in use at no task of *schedule*, ``[tensors], bool``."""
+        """Return a mask, ``[tensors], bool``, of the tensors in use at no task of *schedule*."""
         firsts, lasts = np.array(schedule, np.int64).reshape(-1, 2).T
         begun = firsts.searchsorted(self._lasts, "right")
         ended = lasts.searchsorted(self._firsts, "left")
@@ -124,7 +125,7 @@ class _Queue:
         return free
 
     def _choose_anew(self, place: int) -> None:
-        """Choose again among all objects for the tensor at *place*; the lowest id wins ties."""
+        """Choose again among all objects for the tensor at *place*; of equals, the lowest id."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         self._distances[place] = _NEVER
         for object_id, schedule in enumerate(self._schedules):
@@ -135,9 +136,10 @@ class _Queue:
 
 
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return, for each tensor, the position by which large tensors are served first.
+    """Return, for each tensor, the index of its positional maximum; large tensors come first.
 
-    It is the last k for which the k-th positional maximum is at least as large as the tensor.
+    The index is the last k for which the k-th positional maximum is at least as large as the
+    tensor.
 
     Args:
         records: sizes and times of use of the tensors.

@@ -1,4 +1,4 @@
-"""GREEDY_IN_ORDER: a tensor takes over the free object of the closest size."""
+"""GREEDY_IN_ORDER: a tensor gets the free object of the closest size."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _Pool = list[tuple[int, int]]  # (size, object id), ascending
 def greedy_in_order(
     records: Sequence[ByteRecord], reallocation_graph: Sequence[Sequence[int]] | None = None
 ) -> ObjectsAssignment[int]:
-    """Assign tensors to objects; an object grows when a larger tensor takes it over.
+    """Assign tensors to objects; an object grows if a larger tensor gets it.
 
-    Without a graph, a new object is created only if none is free.
+    Without a graph, a new object is created only if no object is free.
 
     Args:
         records: sizes in bytes.
-        reallocation_graph: for each tensor, the tensors that may take over its memory, ascending.
+        reallocation_graph: for each tensor, the tensors that may use its memory later, ascending.
             Tasks may then run in another order or at the same time.
 
     Source:
@@ -56,8 +56,8 @@ def greedy_in_order(
 def _closest(pool: _Pool, size: int) -> int | None:
     """Return the index in *pool* of the object whose size is closest to *size*; None if empty.
 
-    *pool* is sorted by size. If a smaller and a larger object are equally close, the larger one is
-    taken.
+    *pool* is sorted by size. If a smaller and a larger object are equally close, the larger object
+    is selected.
     """
     larger = bisect_left(pool, (size, 0))
     smaller = larger - 1
@@ -86,10 +86,10 @@ def _closest_permitted(
 def greedy_in_order_by_dimensions(
     records: Sequence[ShapeRecord],
 ) -> ObjectsAssignment[tuple[int, ...]]:
-    """Assign tensors to objects as large as all their tensors in every dimension; none grows.
+    """Assign tensors to objects that are large enough in every dimension; no object grows.
 
-    A tensor takes over a free object that is large enough, with the fewest surplus elements; of
-    equal objects, the object freed first.
+    A tensor gets the free object that is large enough and has the fewest surplus elements; of equal
+    objects, the object freed first.
 
     Source:
         GreedyInOrderAssignmentMultidimensional, tflite/delegates/gpu/common/memory_management/

@@ -1,4 +1,4 @@
-"""MINCOSTFLOW: an assignment problem decides which tensor takes over which tensor's memory."""
+"""MINCOSTFLOW: an assignment problem decides which tensor uses which tensor's memory next."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NONE = -1
 
 
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Assign each tensor to a new object, or to the object of a tensor no longer used.
+    """Assign each tensor to a new object, or to the object of a tensor that is not used any more.
 
-    A new object costs the tensor's bytes. Taking over an object costs the bytes by which the tensor
-    is larger than its predecessor. The sum of costs is minimal. It only estimates the memory: of
-    tensors that share an object, only the largest really counts.
+    A new object costs the tensor's bytes. Reusing an object costs the bytes by which the tensor is
+    larger than the tensor before. The sum of costs is minimal. The sum only estimates the memory:
+    of tensors that share an object, only the largest really counts.
 
     Source:
         MinCostFlowAssignment, tflite/delegates/gpu/common/memory_management/
@@ -43,16 +43,17 @@ class _Flow:
 
     Each tensor is a giver and a taker of memory. The source has edges to every giver at no cost,
     and to every taker at the cost of its size. Givers have edges to later takers, and takers pass
-    one unit to the sink. So each taker is fed by at most one vertex, which describes the whole
-    flow.
+    one unit to the sink. So each taker gets a unit from at most one vertex, which describes the
+    whole flow.
 
     Vertices are numbered: givers from 0, takers from n, source 2n, sink 2n + 1.
 
     Attributes:
         _takers: for each giver, the tensors that may take over its memory, ascending, ``[edges],
             int64``.
-        _costs: for each giver, the cost of each such takeover in bytes, ``[edges], int64``.
-        _feeder: for each taker, the giver or source that feeds it, or none.
+        _costs: for each giver, the cost in bytes for each tensor in ``_takers``, ``[edges],
+            int64``.
+        _feeder: for each taker, the giver or source from which it gets a unit, or none.
         _fed: for each giver, the tensor that takes over its memory, or none.
     """
 
@@ -74,11 +75,11 @@ class _Flow:
         self._fed = [_NONE] * count
 
     def with_own_object(self) -> list[int]:
-        """Return the tensors that get a new object: those that the source feeds."""
+        """Return the tensors that get a new object: takers that get a unit from the source."""
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:
-        """Return *tensor* followed by the tensors that take over its memory one after another."""
+        """Return *tensor*, followed by the tensors that use its memory one after another."""
         chain = [tensor]
         while (taker := self._fed[chain[-1]]) != _NONE:
             chain.append(taker)
@@ -102,8 +103,8 @@ class _Flow:
     def _cheapest_paths(self) -> NDArray[np.int64]:
         """Return the vertex before each vertex on its cheapest path, ``[2n + 2], int64``, or _NONE.
 
-        Of paths with equal cost, the one found first counts. So the order of the search matters:
-        each round continues from the vertices that came closer in the round before.
+        Of paths with equal cost, the path found first counts. So the order of the search matters:
+        each round continues from the vertices whose paths became cheaper in the round before.
         """
         distances = np.full(2 * self._count + 2, _UNREACHED)
         before = np.full(2 * self._count + 2, _NONE)

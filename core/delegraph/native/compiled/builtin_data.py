@@ -110,7 +110,7 @@ _MEMBERS = {
 }
 """Mapping from an options table to the members of its C struct.
 
-Operators of other tables have a null pointer, as in TFLite.
+Operators with other options tables have a null pointer, as in TFLite.
 """
 
 _ROOM = {
@@ -130,7 +130,7 @@ _NUMBERED_FROM_1: dict[type | None, Callable[[Any], int]] = {
 """Enumerations whose members have other numbers in C than in the model file."""
 
 _TYPES_OF_INDICES = {"idx_out_type": {TensorType.INT64: C_TYPES[TensorType.INT64]}}
-"""Fields of type TensorType for which all types not listed here mean INT32."""
+"""For fields of type TensorType: the types that C code tells apart; all others mean INT32."""
 
 _SCALARS: dict[str, Any] = {"b1": c_bool, "f4": c_float}
 
@@ -142,7 +142,8 @@ def builtin_data(code: int, options: Table | None) -> Structure | None:
 
     Args:
         code: code of the builtin operator.
-        options: typed options of the node; None, if the file has none, sets all members to zero.
+        options: typed options of the node; None means that the file has none, and sets all members
+            to zero.
     """
     table = OPTIONS_OF_OPERATOR.get(code) if options is None else type(options)  # type: ignore[call-overload]  # members are ints
     if table is None or table.__name__ not in _MEMBERS:

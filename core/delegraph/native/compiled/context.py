@@ -1,7 +1,7 @@
 """A ``TfLiteContext`` for one of Delegraph's subgraphs, passed to compiled delegates.
 
-Each subgraph has one struct for its whole life. The struct's functions work while Delegraph calls
-the delegate, and return an error at other times. Their exceptions never reach C: the function
+Each subgraph has one struct as long as it exists. The struct's functions work while Delegraph calls
+the delegate, and return an error at other times. C code never gets their exceptions: the function
 returns an error and stores the exception, which the delegate's caller raises.
 """
 
@@ -45,10 +45,10 @@ class Owner(Protocol):
 
 
 class NativeContext:
-    """C struct of one subgraph for one delegate, with the Python objects that its functions use.
+    """C struct of one subgraph for one delegate, with the Python objects of its functions.
 
-    ``context_of`` creates it, in :mod:`delegraph.native.compiled.context_functions`, which sets its
-    functions.
+    ``context_of`` in :mod:`delegraph.native.compiled.context_functions` creates this object and
+    sets the struct's functions.
 
     Attributes:
         delegate: the delegate whose code uses the struct.
@@ -57,7 +57,7 @@ class NativeContext:
         tensors: structs of the subgraph's tensors.
         external_contexts: pointers that the delegate has stored by ``SetExternalContext``.
         messages: error messages reported during the call in progress.
-        kept: memory handed to the delegate that must live as long as the subgraph.
+        kept: memory that the delegate uses as long as the subgraph exists.
     """
 
     def __init__(self, delegate: Owner, context: DelegateContext) -> None:
@@ -138,7 +138,7 @@ class NativeContext:
         """Return the C structs of the node with *index*.
 
         Raises:
-            ArgumentError: the subgraph has no such node.
+            ArgumentError: the node does not exist.
         """
         node, registration = self.current.get_node_and_registration(index)
         found = self._nodes.get(index)
@@ -148,7 +148,7 @@ class NativeContext:
         return found
 
     def add_node(self, native: NativeNode) -> None:
-        """Use the existing C structs *native* for a node that the delegate has added."""
+        """Use *native*, existing C structs, for a node that the delegate has added."""
         self._nodes[native.node.index] = native
 
     def drop_node(self, native: NativeNode) -> None:
@@ -177,7 +177,7 @@ class NativeContext:
         """Return the context of subgraph *index*, valid until released or the outermost call ends.
 
         Raises:
-            ArgumentError: the model has no such subgraph.
+            ArgumentError: the subgraph does not exist.
         """
         context = self.current.acquire_subgraph_context(index)
         other = self.delegate.native_context(context)
@@ -214,7 +214,7 @@ class NativeContext:
     def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
         """Raise an error if the status that a function of the delegate returned is not OK.
 
-        After a successful call, the messages that it reported are only logged.
+        The messages that a successful call has reported are only logged.
 
         Args:
             status: status that the delegate's function returned.

@@ -35,7 +35,7 @@ from delegraph.native.compiled.report_error import report_error_callback
 Function = Callable[..., Any]
 
 _contexts: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
-"""Mapping from the address of a struct to its context, as long as the subgraph lives."""
+"""Mapping from the address of a struct to its context, as long as the subgraph exists."""
 
 _FUNCTIONS: dict[str, Function] = {}
 
@@ -54,7 +54,7 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
     """Return the ``TfLiteContext`` of a subgraph for *owner*; create it at the first request.
 
-    *made* holds the contexts that exist already.
+    *made* has the contexts that exist already.
 
     Args:
         owner: compiled delegate or custom operator whose C code gets the context.
@@ -88,7 +88,7 @@ def _failed(signature: tuple[Any, ...]) -> Any:
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function*, a Python function, for calls by C, which cannot receive exceptions.
+    """Wrap the Python function *function* for calls from C, which cannot handle exceptions.
 
     After an exception, the wrapper stores the exception for the delegate's caller, and returns
     *failed*.
@@ -115,7 +115,7 @@ def _report(address: int, message: str) -> None:
 
 
 def _function(function: Function) -> Function:
-    """Register *function* as the implementation of the struct field with its name in camel case."""
+    """Register *function* for the struct field of the same name in camel case."""
     _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
     return function
 
@@ -224,7 +224,7 @@ def add_tensors(native: NativeContext, count: int, first: Any) -> None:
 
 @_function
 def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
-    """Set a tensor's shape; the runtime owns *dims* from now on."""
+    """Set a tensor's shape to *dims*, an array that the runtime must free from now on."""
     _resize(native, tensor, dims)
 
 
@@ -269,7 +269,7 @@ def get_tensor(native: NativeContext, index: int) -> int:
 
 @_function
 def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
-    """Return the address of *size* bytes that live as long as the subgraph.
+    """Return the address of *size* bytes that are freed with the subgraph.
 
     Args:
         native: the C context of a subgraph.
@@ -288,7 +288,7 @@ def get_external_context(native: NativeContext, kind: int) -> int | None:
 
 @_function
 def set_external_context(native: NativeContext, kind: int, context: int | None) -> None:
-    """Store a pointer to an external context of this kind."""
+    """Store the pointer *context* to an external context of kind *kind*."""
     native.external_contexts[kind] = context or 0
 
 

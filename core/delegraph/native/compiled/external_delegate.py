@@ -1,8 +1,8 @@
 """Runs compiled TFLite external delegates unchanged in Delegraph's interpreter.
 
-A library exports ``tflite_plugin_create_delegate`` and ``tflite_plugin_destroy_delegate``; the
-delegate that they create sees a ``TfLiteContext`` of Delegraph's subgraph. Libraries that need more
-of TFLite than this struct do not work: for example those that call TFLite's functions, such as
+A library exports ``tflite_plugin_create_delegate`` and ``tflite_plugin_destroy_delegate``. The
+created delegate gets a ``TfLiteContext`` of Delegraph's subgraph. Libraries that need more of
+TFLite than this struct do not work, for example libraries that call TFLite's functions, such as
 ``TfLiteOpaque...``, or cast ``impl_``.
 
 Source:
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 CREATE, DESTROY = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 
 _FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
-"""Delegate flags that have an effect here; single operators are not profiled."""
+"""Delegate flags that have an effect here; PER_OPERATOR_PROFILING has none."""
 
 _ReportError = CFUNCTYPE(None, c_char_p)
 
@@ -134,7 +134,7 @@ class NativeDelegate(Delegate):
             native.check(status, function)
 
     def _function(self, name: str) -> Any:
-        """Return the function *name* of the C struct, which the delegate may exchange."""
+        """Return the function *name* of the C struct, which the delegate may replace any time."""
         return callback(DELEGATE_FUNCTIONS[name])(getattr(self._struct, name))
 
     # -- for its contexts and kernels ----------------------------------------------------------
@@ -169,7 +169,7 @@ class ExternalDelegate(NativeDelegate):
     Raises:
         DelegateLibraryError: the library does not exist, or cannot be loaded.
         NotADelegateError: the library lacks the functions of a delegate.
-        DelegateLoadError: the library refuses to create the delegate.
+        DelegateLoadError: the library does not create the delegate.
     """
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
@@ -193,7 +193,7 @@ class ExternalDelegate(NativeDelegate):
 
     @property
     def _library(self) -> Any:
-        """The loaded library, for programs that call other functions of it."""
+        """The loaded library, for programs that call its other functions."""
         assert self._plugin is not None
         return self._plugin.loaded
 
@@ -226,7 +226,7 @@ def library_name(library: str) -> str:
 
 
 class _Plugin:
-    """A loaded native delegate, destroyed after its last user: a Python object or a kernel."""
+    """A loaded native delegate, destroyed when no Python object or kernel uses it any more."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
         self.loaded = _open(library)
@@ -289,7 +289,7 @@ def require_right_platform(name: str) -> None:
     """Raise an error on a platform whose C struct layouts are not known.
 
     Raises:
-        DelegateLoadError: this is such a platform; the text names the delegate *name*.
+        DelegateLoadError: the layouts are not known; the text names the delegate *name*.
     """
     if not is_known_platform():
         raise DelegateLoadError(
@@ -300,7 +300,7 @@ def require_right_platform(name: str) -> None:
 
 
 def _advice(library: str, error: str) -> str:
-    """Advice on the system loader's *error* about *library*; empty if there is none."""
+    """Advice for the system loader's *error* about *library*; empty if there is none."""
     if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
         return (
             "; it needs functions of TFLite's own library, which Delegraph does not have: build it "

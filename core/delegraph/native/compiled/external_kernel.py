@@ -15,7 +15,7 @@ from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 _READ = ("init", "free", "prepare", "invoke")
-"""Fields that the struct has in every version for which a delegate may be compiled."""
+"""Functions of ``TfLiteRegistration`` that all versions have for which delegates are compiled."""
 
 
 class KernelFunctions:
@@ -130,7 +130,7 @@ class ExternalKernel:
     def _take_over(self, context: Any) -> None:
         """Copy the C code's changes of tensor structs to Delegraph's tensors of the node.
 
-        These are types and buffer handles of inputs and outputs, and the descriptions of working
+        The changes are types and buffer handles of inputs and outputs, and descriptions of working
         memory.
         """
         tensors, node = self._native.tensors, self._structs.node

@@ -11,7 +11,7 @@ from delegraph.native.abi import libc, malloc
 
 
 class LibcMemory:
-    """A block of libc memory, which is freed with the last array that uses it.
+    """A block of libc memory, which is freed when no array uses it any more.
 
     Attributes:
         address: address of the block; None after :meth:`forget`.

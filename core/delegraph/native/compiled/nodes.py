@@ -80,7 +80,7 @@ class NativeNode:
             self.struct.inputs = malloc_int_array(self.node.inputs)
 
     def read_inputs(self) -> None:
-        """Copy the inputs from the C struct to the node, in case a delegate has changed them."""
+        """Copy the inputs from the C struct to the node, since a delegate may have changed them."""
         inputs = ints_at(self.struct.inputs)
         if inputs != self.node.inputs:
             self.node.inputs = inputs

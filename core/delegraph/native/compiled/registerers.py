@@ -1,8 +1,8 @@
 """Gets custom operators that C++ registerers add to an official runtime's resolver.
 
-A registerer contains compiled calls of ``tflite::MutableOpResolver``. So the resolver must have the
-layout of that version, and an official runtime creates it. Operators are looked up by the virtual
-function ``FindOp``, whose address is in the object's table.
+A registerer contains compiled calls of ``tflite::MutableOpResolver`` of one version. So the
+resolver must have the layout of that version, and an official runtime creates it. Operators are
+looked up by the virtual function ``FindOp``, whose address is in the object's table.
 
 Source:
     OpResolver, tflite/core/api/op_resolver.h; RegisterCustomOpByName,
@@ -44,8 +44,8 @@ def registered_ops(
 
     Raises:
         ArgumentError: a registerer's C function does not exist.
-        UnsupportedRuntimeError: no official runtime is installed (Python functions need none), or
-            its resolver has an unknown layout.
+        UnsupportedRuntimeError: a registerer is no Python function, and no official runtime is
+            installed or its resolver has an unknown layout.
     """
     try:
         official = interpreter_module()
@@ -71,7 +71,7 @@ def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCus
 
 
 class OfficialResolver:
-    """A C++ resolver filled by registerers; it lives as long as its interpreter."""
+    """A C++ resolver filled by registerers; it exists as long as its interpreter."""
 
     def __init__(self, official: Any, registerers: Sequence[Registerer]) -> None:
         self.ops: dict[str, AnyCustomOp] = {}
@@ -166,6 +166,6 @@ class _CustomOpOwner:
 
 @cache
 def _empty_model() -> bytes:
-    """Return a model without operators and with one tensor, the smallest valid model."""
+    """Return the smallest valid model, with one tensor but no operators."""
     subgraph = tables.SubGraph(tensors=(tables.Tensor(shape=(1,)),))
     return write_model(tables.Model(version=3, subgraphs=(subgraph,), buffers=(tables.Buffer(),)))

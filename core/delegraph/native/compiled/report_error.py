@@ -1,9 +1,9 @@
 """Reads the text that C code passes to ``ReportError(context, format, ...)``.
 
-ctypes only supports callbacks with fixed arguments. But each platform's calling convention fixes
-the registers and stack slots of variable arguments. So a callback that declares all of them
-receives the arguments, with unrelated values after them. The callback makes a ``va_list`` of all
-values, and libc's ``vsnprintf`` reads as many as the format needs.
+ctypes only supports callbacks with a fixed number of arguments. But each platform's calling
+convention fixes the registers and stack slots of variable arguments. So a callback that declares
+all these registers and slots receives the arguments, with unrelated values after them. The callback
+makes a ``va_list`` of all values, and libc's ``vsnprintf`` reads as many as the format needs.
 
 ========================  =======================================================================
 x86-64 Linux and macOS    four integer registers, eight vector registers, then the stack
@@ -32,13 +32,13 @@ from delegraph.native.abi import libc
 logger = logging.getLogger(__name__)
 
 STACK_WORDS = 16
-"""Number of eight-byte words of the caller's stack that are read; later arguments read as 0."""
+"""Number of 8-byte words read from the caller's stack; arguments after these are read as 0."""
 
 _LONGEST = 4096  # bytes of a message
 
 
 class Convention(NamedTuple):
-    """Registers and stack in which a caller passes the arguments after context and format.
+    """Registers and stack that contain the caller's arguments after context and format.
 
     Attributes:
         integers: number of integer registers for arguments.

@@ -37,8 +37,8 @@ class _TfLiteSparsity(Structure):
 def write_quantization(struct: Any, quantization: Quantization) -> list[Any]:
     """Write a tensor's quantization to its struct; return the memory that the struct refers to.
 
-    TFLite stores blockwise scales in separate tensors, which Delegraph does not have, so such a
-    tensor gets no scales.
+    TFLite stores blockwise scales in separate tensors, which Delegraph does not have. So a tensor
+    with blockwise quantization gets no scales.
     """
     if quantization.block_size:
         return []

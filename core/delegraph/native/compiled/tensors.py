@@ -1,10 +1,11 @@
 """Tensors of a subgraph as an array of ``TfLiteTensor`` structs that never moves.
 
-Delegraph writes shapes, memory and owners to the structs before a delegate's code runs. Afterwards
-it reads back changes of that code: types of added tensors, dynamic allocation, buffer handles.
+Delegraph writes shapes, memory and owners to the structs before a delegate's code runs. Afterwards,
+Delegraph reads the changes that the code made: types of added tensors, dynamic allocation, buffer
+handles.
 
-Memory that a delegate may free or reallocate comes from ``malloc``, as it does in TFLite: the
-``dims`` of every tensor, and the data of dynamic tensors that the delegate writes.
+Memory that a delegate may free or reallocate comes from ``malloc``, as in TFLite: the ``dims`` of
+every tensor, and the data of dynamic tensors that the delegate writes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from delegraph.schema.enums import TensorType
 SIZE = ctypes.sizeof(TfLiteTensor)
 
 HEADROOM = 4096
-"""Number of tensors that delegates may add to a subgraph; the array has room for them."""
+"""Number of tensors that delegates may add to a subgraph."""
 
 _DYNAMIC = int(AllocationType.DYNAMIC)
 
@@ -242,7 +243,7 @@ class TensorStruct:
             self._state = None
 
     def read_filled(self) -> None:
-        """Use the data of a dynamic tensor that C code has reallocated.
+        """Use the data to which C code has reallocated a dynamic tensor.
 
         Raises:
             OperatorError: the strings are damaged, or fewer than the shape needs.

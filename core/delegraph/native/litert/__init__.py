@@ -1,7 +1,7 @@
 """Delegraph's delegates in the official interpreters, and in the official ``CompiledModel``.
 
 Open first: ``delegate.py`` for the object that an interpreter gets, ``context.py`` for the context
-that a delegate sees, ``kernel.py`` for its nodes, ``thunks.py`` for the functions that C calls,
+that a delegate gets, ``kernel.py`` for its nodes, ``thunks.py`` for the functions that C calls,
 ``guard.py`` for the check of runtimes, ``applied_delegates.py`` for code that both front ends
 share. The front ends are ``interpreter.py`` and ``compiled_model.py``; ``environment.py`` has the
 accelerators for the latter.

@@ -1,12 +1,12 @@
 """Calls between Python and ``libLiteRt`` for accelerators, in both directions.
 
 An accelerator offers a delegate to each model that is compiled in its environment. LiteRT's Python
-classes contain a second copy of the library, of the same build and with the same heap. So the
-exported functions work on their environments.
+classes contain a second copy of ``libLiteRt``, of the same build and with the same heap. So the
+library's functions work on environments that the Python classes created.
 
 The functions that LiteRT calls are created once per process and never freed. An environment still
-asks its accelerators for their names while it is destroyed, even at the end of the process. No
-exception leaves them, because C cannot handle it.
+asks its accelerators for their names while it is destroyed, even at the end of the process. They
+raise no exception, because C cannot handle it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 OK, RUNTIME_FAILURE = 0, 3
 
 CPU = 1
-"""Hardware bit of accelerators that LiteRT asks for a delegate of every model."""
+"""Hardware bit of the accelerators from which LiteRT requests a delegate for every model."""
 
 _GET_NAME = CFUNCTYPE(c_int, c_void_p, POINTER(c_char_p))
 _GET_VERSION = CFUNCTYPE(c_int, c_void_p, POINTER(c_int * 3))
@@ -63,7 +63,7 @@ class CalledAccelerator(Protocol):
         """Name of the accelerator, which LiteRT writes to its log."""
 
     def delegate_address(self) -> int | None:
-        """Return the address of the delegate for the model being compiled; None for none."""
+        """Return the address of the delegate for the model being compiled, or None."""
 
 
 _accelerators: dict[int, CalledAccelerator] = {}
@@ -72,7 +72,7 @@ _accelerators: dict[int, CalledAccelerator] = {}
 
 @cache
 def _library() -> ctypes.PyDLL:
-    """Return ``libLiteRt``; its functions are called with the GIL held, as they call back at once.
+    """Return ``libLiteRt``, whose functions are called with the GIL held, as they call Python back.
 
     Raises:
         UnsupportedRuntimeError: the library or one of the functions is missing.

@@ -1,4 +1,4 @@
-"""Delegates of one official interpreter or compiled model: their choice, policies and errors."""
+"""Delegates of one official interpreter or compiled model: selection, policies, errors."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class AppliedDelegates:
         all: all delegates in the order of application, including official delegates.
         by_default: delegates that the user's configuration applies.
         cancellation: stop request for the running call.
-        observer: reports the runtime's nodes, if its errors do not name operators without a kernel;
-            otherwise None.
+        observer: object that reports the runtime's nodes; None if the runtime's own errors name
+            operators without a kernel.
 
     Args:
         model: the model.
@@ -128,7 +128,7 @@ class AppliedDelegates:
 
     @property
     def own(self) -> list[LiteRtDelegate]:
-        """Delegates written in Python; all others are the runtime's own."""
+        """Delegates written in Python; all other delegates are the runtime's own."""
         return [delegate for delegate in self.all if isinstance(delegate, LiteRtDelegate)]
 
     @property
@@ -169,7 +169,7 @@ class AppliedDelegates:
             official: object that reports the runtime's nodes; see :func:`placement_of`.
 
         Raises:
-            PlacementError: the placement does not meet them.
+            PlacementError: the placement does not meet ``rules`` or ``require``.
         """
         if self._rules is None and self._require is None:
             return
@@ -194,7 +194,7 @@ class AppliedDelegates:
         """Check that the tensors' memory, as *observer* reports it, is within the limit.
 
         Raises:
-            OperatorError: the tensors of a subgraph take more.
+            OperatorError: the tensors of a subgraph take more memory.
         """
         if self._memory is None:
             return
@@ -224,9 +224,9 @@ class AppliedDelegates:
     # -- errors --------------------------------------------------------------------------------
 
     def _refused(self) -> str:
-        """Error text for a runtime that rejects a delegate and reports no reason itself.
+        """Error text for a runtime that rejects a delegate but reports no reason.
 
-        The text names the delegate of which no nodes were asked, and the likely cause.
+        The text names the delegate that was asked about no nodes, and the likely cause.
         """
         refused = next((delegate for delegate in self.own if not delegate.claims), None)
         if refused is None:

@@ -1,8 +1,8 @@
-"""Custom operators by C kernels written for LiteRT's ``LiteRtAddCustomOpKernelOption``.
+"""Custom operators computed by C kernels for LiteRT's ``LiteRtAddCustomOpKernelOption``.
 
 LiteRT's Python classes cannot register such kernels, and LiteRT ignores the status that their
-functions return. Here Delegraph calls the functions with tensor buffers of ``libLiteRt`` on the
-tensors' memory. A status other than 0 is an error that names the node. As in LiteRT, all nodes
+functions return. So Delegraph itself calls the functions, with tensor buffers of ``libLiteRt`` on
+the tensors' memory. A status other than 0 is an error that names the node. As in LiteRT, all nodes
 share one ``user_data``, so nodes with different options are rejected.
 
 Source:
@@ -43,7 +43,7 @@ from delegraph.operators.tensor import Tensor
 
 _MAX_RANK = 8
 _ALIGNMENT = 64
-"""Number of bytes of which the address of memory that LiteRT accepts must be a multiple."""
+"""Alignment in bytes that LiteRT demands of memory for tensor buffers."""
 
 
 class _Layout(Structure):
@@ -116,7 +116,7 @@ def litert_custom_op(
 
 
 def _function(kind: Any, given: Any) -> Any:
-    """Return a C function of the type *kind*; None if none is given.
+    """Return *given* as a C function of type *kind*; None if *given* is None.
 
     Raises:
         ArgumentTypeError: *given* is neither a C function nor an address.
@@ -131,7 +131,7 @@ def _function(kind: Any, given: Any) -> Any:
 
 
 class _Kernel:
-    """The functions of one custom operator."""
+    """The C functions of one custom operator."""
 
     def __init__(
         self, name: str, init: Any, layouts: Any, run: Any, destroy: Any, user_data: int | None
@@ -145,7 +145,7 @@ class _Kernel:
         """Call ``Init`` for *node*; return its buffers.
 
         Raises:
-            OperatorError: the kernel fails, or a living node has other options.
+            OperatorError: the kernel fails, or another node with other options exists.
         """
         options = bytes(node.custom_options)
         if self._init is not None:
@@ -166,10 +166,10 @@ class _Kernel:
             self._check("Destroy", self._destroy(self._user_data))
 
     def prepare(self, context: OpContext, node: Node) -> Eval:
-        """Ask for the shapes of the outputs of *node*; return the evaluation.
+        """Get the shapes of the outputs of *node* from the kernel; return the evaluation.
 
         Raises:
-            OperatorError: the kernel fails, or a tensor has a type that C kernels do not take.
+            OperatorError: the kernel fails, or a tensor has a type that C kernels do not support.
         """
         indices = (*node.inputs, *node.outputs)
         if min(indices, default=0) < 0:
@@ -200,7 +200,7 @@ class _Kernel:
 
 
 class _Buffers:
-    """LiteRT's tensor buffers of one node; they are recreated when tensors have other memory.
+    """LiteRT's tensor buffers of one node, which are made again when tensors' memory changes.
 
     Attributes:
         options: options of the node.

@@ -145,7 +145,7 @@ def placement_of(compiled_model: Any) -> Placement:
     Partitions of XNNPACK and of the runtime's other accelerators are included.
 
     Raises:
-        ArgumentTypeError: the model was made elsewhere.
+        ArgumentTypeError: the model was not made by :func:`compiled_model`.
         StateError: the model is closed.
     """
     if not isinstance(compiled_model, DelegatedModel):
@@ -157,7 +157,7 @@ def placement_of(compiled_model: Any) -> Placement:
 
 
 def _num_threads(options: Any, cpu: Any) -> int:
-    """Return the number of threads in the official options; *cpu* holds the options of the CPU.
+    """Return the number of threads in the official options; *cpu* is the CPU's part of the options.
 
     The official default is one thread; 0 in the options lets the runtime choose.
     """
@@ -167,7 +167,7 @@ def _num_threads(options: Any, cpu: Any) -> int:
 
 
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
-    """Return the constructor of the class *official* for a model, and its first argument.
+    """Return a constructor of the class *official* for *model*, and its first argument.
 
     *found* is the model that Delegraph has loaded.
     """
@@ -280,9 +280,9 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
 
 
 def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Call *method*, which makes buffers of a signature, after the kernels have been prepared.
+    """Call *method*, which makes a signature's buffers, after LiteRT has prepared the kernels.
 
-    Kernels decide the shapes of outputs, on which the buffers' sizes depend.
+    The buffers' sizes depend on the shapes of outputs, which kernels decide.
 
     LiteRT prepares kernels at the first run or the first request for details of outputs.
     """
@@ -294,7 +294,7 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
 
 
 def _let_prepare(model: DelegatedModel, signature: Any) -> None:
-    """Make LiteRT prepare a signature's nodes, by asking for the details of its outputs."""
+    """Make LiteRT prepare a signature's nodes, by requesting the details of its outputs."""
     if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
         signature = model._model.GetSignatureByIndex(signature)["key"]
     model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official
@@ -308,7 +308,7 @@ def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
 
 
 def _check(model: DelegatedModel) -> None:
-    """Check the placement of *model*, and the memory that its tensors take."""
+    """Check the placement of *model*, and the memory of its tensors."""
     applied = model._applied
     if applied is None:
         return

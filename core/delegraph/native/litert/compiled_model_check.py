@@ -51,7 +51,7 @@ def check_compiled_model(module: Any) -> None:
 class _CompiledModelRuns(Runs):
     """Creates the check's models in the ``CompiledModel`` of an official *module*, and runs them.
 
-    All share one environment.
+    All models share one environment.
     """
 
     def __init__(self, module: Any) -> None:

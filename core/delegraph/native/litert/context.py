@@ -46,14 +46,14 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 
 
 class LiteRtContext(ModelContext, ProfiledContext):
-    """The ``DelegateContext`` for one application of a delegate to one subgraph.
+    """The ``DelegateContext`` for one application of one delegate to one subgraph.
 
     Attributes:
         address: address of the ``TfLiteContext``.
         operators: mapping from a node index to the model's operator.
         native_tensors: the tensors, bound to the runtime's memory.
         has_buffer_handles: whether a delegate keeps values of tensors in its own buffers.
-        prepared: outputs of kernels that have been prepared before.
+        prepared: outputs of kernels that were prepared earlier.
     """
 
     def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
@@ -61,7 +61,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
         Args:
             address: address of the ``TfLiteContext``.
-            host: the delegate's interface for its contexts.
+            host: the delegate, with the interface for its contexts.
             position: index of the subgraph, and address of the first subgraph's context, if known.
         """
         self.address = address
@@ -82,7 +82,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def findings(self) -> Findings:
-        """For each node of the model, whether Delegraph's kernels find it well-formed, and why not.
+        """Whether Delegraph's kernels find each node of the model well-formed, and if not, why.
 
         The nodes are checked for the shapes that tensors have at the first read of this property.
         """
@@ -186,13 +186,13 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate may not claim, with the reasons, such as a user's rule."""
+        """Nodes that this delegate may not claim, with reasons such as a user's rule."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}
 
     def get_execution_plan(self) -> tuple[int, ...]:
-        """Return the node indices in execution order, at the time of the delegate's application."""
+        """Return the node indices in execution order, from the time of the application."""
         return self._plan
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
@@ -249,7 +249,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
-        """Tell the runtime about nodes whose inputs a delegate has changed."""
+        """Write inputs of nodes that a delegate has changed to the runtime."""
         for index in self._plan:
             self._native.write_inputs(index, self._nodes[index][0].inputs)
 
@@ -317,8 +317,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
     def _require_room(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
         """Raise an error if a tensor is in user memory that is too small for the shape *dims*.
 
-        LiteRT compares the sizes later, but not before the first run, and would let a kernel write
-        beyond the memory.
+        LiteRT does not compare the sizes before the first run, so a kernel could write beyond the
+        memory.
 
         Raises:
             OperatorError: the memory is too small.
@@ -340,7 +340,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         If the runtime needs static shapes, the tensor gets its declared shape instead.
 
         Raises:
-            OperatorError: an output of the model has no such shape.
+            OperatorError: the tensor is an output of the model, which must have a known shape.
         """
         if self._host.needs_static_shapes and tensor.index < len(self.spec.tensors):
             declared = self.spec.tensors[tensor.index]

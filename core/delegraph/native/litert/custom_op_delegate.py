@@ -28,8 +28,8 @@ def custom_op_delegate(
     Args:
         model: the model.
         resolver: finds the operators.
-        given: names of operators that the user provides for this model. Other operators that TFLite
-            ships are left to the runtime.
+        given: names of operators that the user provides for this model. All other operators that
+            TFLite has are left to the runtime.
     """
     found = {
         operator.name: resolver.resolve(operator)
@@ -53,7 +53,7 @@ class CustomOpDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """``ALLOW_DYNAMIC_TENSORS``, because an operator may learn its shapes while it runs."""
+        """``ALLOW_DYNAMIC_TENSORS``, because an operator may decide its shapes while it runs."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def name(self) -> str:
@@ -71,7 +71,7 @@ class CustomOpDelegate(Delegate):
 
 
 class _Wrapped:
-    """Runs a Python operator's registration in the delegate node that replaces its node."""
+    """Runs a custom operator in Python in a delegate node, which replaces the operator's node."""
 
     def __init__(self, inner: Registration) -> None:
         self._inner = inner

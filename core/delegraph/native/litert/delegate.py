@@ -144,7 +144,7 @@ NO_CLAIMS = Claims({}, [])
 
 
 class _Resources(dict[Any, Any]):
-    """A dictionary that supports weak references; holds kernels' resources."""
+    """A dictionary that supports weak references and contains kernels' resources."""
 
     __slots__ = ("__weakref__",)
 
@@ -153,8 +153,8 @@ class LiteRtDelegate:
     """A Python delegate together with the C struct that LiteRT calls.
 
     The struct (56 bytes) is never freed, because an interpreter may use its address after this
-    object is gone. The struct contains a number, by which C callbacks notice that the object is
-    gone.
+    object was deleted. The struct contains a number by which C callbacks find this object if it
+    still exists.
 
     Attributes:
         delegate: the delegate.
@@ -164,9 +164,9 @@ class LiteRtDelegate:
         address: address of the struct.
         rules: the user's rules for nodes of the model; None if there are none.
         last_exception: the exception that the delegate raised last, in any interpreter.
-        claims: mapping from a subgraph to its claims, in the interpreter to which it was last
-            applied.
-        profile: profile that records its nodes; None if none is taken.
+        claims: mapping from a subgraph to the claims there, in the interpreter to which the
+            delegate was last applied.
+        profile: profile that records its nodes; None if no profile is recorded.
         failures: its failure policy, and its failures so far.
         custom_ops: mapping from a name to a custom operator in Python, for this model only.
         num_threads: number of threads that the user allows, -1 if not set; None if the runtime
@@ -223,11 +223,11 @@ class LiteRtDelegate:
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of the delegate after which Delegraph's kernels took over."""
+        """Failures of the delegate after which Delegraph's kernels replaced it."""
         return self.failures.incidents.all()
 
     def _get_native_delegate_pointer(self) -> int:
-        """Return the address of the C struct, which interpreters ask for when constructed.
+        """Return the address of the C struct, which an interpreter requests when constructed.
 
         Raises:
             UnsupportedRuntimeError: the calling runtime has unknown structs.
@@ -290,7 +290,7 @@ class LiteRtDelegate:
     def forget_resources(self) -> None:
         """Clear the objects that kernels have stored or shared, in all interpreters.
 
-        Contexts and nodes refer to each other, so otherwise the objects would live until the
+        Contexts and nodes refer to each other, so the objects would otherwise exist until the
         garbage collector runs.
         """
         for resources in list(self._resources.values()):
@@ -307,7 +307,7 @@ class LiteRtDelegate:
         return self.failures.partition_failed(subgraph_index, operators, params, error)
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the Python delegate whose C struct has this address; see ``Host``."""
+        """Return the Python delegate whose C struct is at *address*; see ``Host``."""
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 

@@ -1,4 +1,4 @@
-"""Accelerators in an official ``Environment``, by which models get Python delegates.
+"""Accelerators in an official ``Environment``, which offer Python delegates to models.
 
 LiteRT asks the accelerators of an environment in order, for each model that is compiled in it.
 Accelerators that :func:`compiling` adds offer delegates only to the model that the present thread
@@ -28,18 +28,18 @@ from delegraph.native.litert.accelerator_functions import (
 from delegraph.native.litert.delegate import LiteRtDelegate
 
 Side = Literal["before", "after"]
-"""Whether an accelerator comes before or after the runtime's own ones."""
+"""Position of an accelerator: before or after the runtime's own accelerators."""
 
 _CAPSULE = b"LiteRtEnvironment"
 
 _HANDLE = 72
 """Offset of the C environment in the C++ object of the capsule.
 
-The object holds two unique_ptrs of 40 bytes, each a ``std::function`` of libstdc++ and a pointer.
+The object has two unique_ptrs of 40 bytes, each a ``std::function`` of libstdc++ and a pointer.
 """
 
 _REGISTRY = 24
-"""Offset of the vector of accelerators in the C environment, after a vector of libraries."""
+"""Offset of the vector of accelerators in the C environment."""
 
 
 Addresses = dict[Side, Sequence[Callable[[], int]]]
@@ -47,7 +47,7 @@ Addresses = dict[Side, Sequence[Callable[[], int]]]
 
 
 class _Compiling(threading.local):
-    """Delegates of the model that the present thread compiles, which accelerators then offer."""
+    """Delegates that accelerators offer to the model that the present thread is compiling."""
 
     now: Addresses | None = None
 
@@ -107,8 +107,8 @@ class _Registry:
         lock: lock that is held while a model is compiled, because LiteRT then reads the
             accelerators.
         offers: number of accelerators on each side, before and after the runtime's own.
-        before: addresses of the accelerators before the runtime's own ones, in order.
-        after: addresses of the accelerators after the runtime's own ones, in order.
+        before: addresses of the accelerators before the runtime's own, in order.
+        after: addresses of the accelerators after the runtime's own, in order.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -141,10 +141,10 @@ def register_accelerator(
         register_accelerator(environment, litert_delegate("sin", model="model.tflite"))
         model = CompiledModel.from_file("model.tflite", environment=environment)
 
-    The delegate suits a single model. A failure makes the official call fail with its own error;
-    the delegate's ``last_exception`` has the cause. Such a model must not run in two threads at the
-    same time. :func:`~delegraph.native.litert.compiled_model.compiled_model` has neither limit, and
-    ignores the accelerators registered here.
+    The delegate suits a single model. If the delegate fails, the official call raises its own
+    error; the delegate's ``last_exception`` has the cause. The model must not run in two threads at
+    the same time. :func:`~delegraph.native.litert.compiled_model.compiled_model` has none of these
+    limits, and ignores the accelerators registered here.
 
     Args:
         environment: the official environment.
@@ -198,7 +198,7 @@ def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
 
 
 def _handle(environment: Any) -> int:
-    """Return the address of the C environment that a Python ``Environment`` holds."""
+    """Return the address of the C environment that belongs to a Python ``Environment``."""
     return c_void_p.from_address(capsule_address(environment) + _HANDLE).value or 0
 
 
@@ -207,7 +207,7 @@ def capsule_address(environment: Any) -> int:
 
     Raises:
         ValueError: the environment is closed.
-        UnsupportedRuntimeError: it has no capsule of the known kind.
+        UnsupportedRuntimeError: the environment has no capsule of the known kind.
     """
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
@@ -219,12 +219,13 @@ def capsule_address(environment: Any) -> int:
 
 
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:
-    """Move Python's accelerators *before* and *after* the runtime's own in environment *handle*.
+    """Sort the accelerators of *handle*: those in *before*, the runtime's own, those in *after*.
 
-    The library has no function for this, so the pointers in the environment's vector are reordered.
+    *handle* is an environment. The library has no function for this, so the pointers in the
+    environment's vector are reordered.
 
     Raises:
-        UnsupportedRuntimeError: the vector is not where it is expected.
+        UnsupportedRuntimeError: the vector is not at the expected offset.
     """
     order = accelerators_of(handle)
     begin = c_void_p.from_address(handle + _REGISTRY).value or 0

@@ -28,11 +28,11 @@ class Failures:
     Args:
         delegate: the delegate.
         policy: failure policy of the user.
-        is_default: whether the delegate is applied by default; its errors are never raised then.
+        is_default: whether the delegate is applied by default; then its errors are never raised.
 
     Attributes:
         is_default: whether the delegate is applied by default.
-        incidents: failures after which other kernels took over.
+        incidents: failures after which other kernels replaced the delegate.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Failures:
             warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
-        """Return the registration of a delegate node, extended to follow the failure policy.
+        """Return the registration of a delegate node, extended by the failure policy.
 
-        Depending on the policy, Delegraph's kernels replace failed nodes, or also check results.
+        Depending on the policy, Delegraph's kernels compute failed nodes or check results.
         """
         alone = with_fallback(registration, self._node_failed, only_rejections=self._raises)
         policy = self._policy
@@ -78,7 +78,7 @@ class Failures:
         return with_supervision(registration, alone, policy, self._supervision, self._supervised)
 
     def _supervised(self, context: LiteRtContext, node: Node, incident: Incident) -> None:
-        """Record an incident of a node whose results are checked, by the runtime's numbers."""
+        """Record an incident of a node whose results are checked, with the runtime's indices."""
         operators, nodes = context.operators, node.options.nodes_to_replace
         of_model = tuple(operators[index].index for index in nodes if index in operators)
         at = context.subgraph_index
@@ -101,8 +101,8 @@ class Failures:
         """Return a rejection that leaves a partition to the runtime, or raise *error*.
 
         Raises:
-            DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack the
-                operators.
+            DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack an
+                operator.
         """
         nodes = params.nodes_to_replace
         if self._raises or any(_is_foreign(operators[i]) for i in nodes if i in operators):

@@ -38,22 +38,22 @@ from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 
 Report = Callable[[LiteRtContext, Node, DelegatePhase, Exception], None]
-"""Function that records that a delegate failed at one of its nodes, and in which phase."""
+"""Function that records a delegate's failure at a node, with the phase."""
 
 Pairs = list[tuple[Tensor, Tensor]]
-"""Pairs of a tensor of the partition's model and the same tensor of the graph."""
+"""Pairs of a tensor in the partition's own model and the same tensor in the graph."""
 
 
 def with_fallback(
     registration: Registration, report: Report, *, only_rejections: bool = False
 ) -> Registration:
-    """Return a registration that uses Delegraph's kernels for nodes on which the delegate fails.
+    """Return a registration that uses Delegraph's kernels for nodes where the delegate fails.
 
     Args:
         registration: registration of the delegate's nodes.
         report: function that is called for each failure.
-        only_rejections: replace only nodes whose ``prepare`` rejects the partition's shapes; other
-            failures are raised.
+        only_rejections: whether only nodes whose ``prepare`` rejects the partition's shapes are
+            replaced; other failures are raised.
     """
     guard = _Guard(registration, report, only_rejections)
     return replace(registration, prepare=guard.prepare, free=guard.free)
@@ -180,7 +180,7 @@ class PartitionKernels:
         self._interpreter = interpreter
 
     def size_outputs(self) -> None:
-        """Set the shapes of the partition's outputs to those that Delegraph's kernels determine.
+        """Set the shapes of the partition's outputs, as Delegraph's kernels compute them.
 
         If shapes are known only during invoke, the outputs are made dynamic instead.
         """
@@ -213,7 +213,7 @@ class PartitionKernels:
 
         Raises:
             NodeError: a kernel failed.
-            OperatorError: an output has memory for another shape, which the delegate has set.
+            OperatorError: an output's memory is for another shape, which the delegate has set.
         """
         interpreter = self._fit()
         for inner, tensor in (*self._inputs, *self._state):
@@ -240,7 +240,7 @@ def partition_interpreter(
     Args:
         context: context of the subgraph.
         model: the partition as a separate model.
-        more: other arguments of the interpreter; by default it has no delegates.
+        more: other arguments of the interpreter, such as delegates.
     """
     limit = context.memory_limit
     return Interpreter(
@@ -263,7 +263,7 @@ def require_own_state(context: LiteRtContext, node: Node) -> None:
         node: the delegate node of the partition.
 
     Raises:
-        DelegateError: the partition has state of this kind.
+        DelegateError: the partition has such state.
     """
     replaced = node.options.nodes_to_replace
     nodes = [context.get_node_and_registration(index)[0] for index in replaced]
@@ -289,9 +289,9 @@ def paired(
     """Match the tensors of two forms of a partition; return pairs of inputs, outputs, variables.
 
     Args:
-        own: the partition as the main subgraph of a model of its own.
+        own: the partition as the main subgraph of a separate model.
         context: context of the subgraph of the official interpreter that contains the partition.
-        model: the model that was made of the partition.
+        model: the model that was made from the partition.
     """
     state = [i for i, tensor in enumerate(own.tensors) if tensor.is_variable]
     return (

@@ -1,4 +1,4 @@
-"""Delegates passed to an official interpreter's constructor; failed ones are left out."""
+"""Converts the delegates given to an official interpreter's constructor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.runtime.isolation.isolation import Isolation
 class AnnouncedDelegates(list[Any]):
     """List of delegates that records when the official constructor reads its first item.
 
-    At this time the model is loaded.
+    At that time the model is loaded.
     """
 
     def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:
@@ -36,7 +36,7 @@ class AnnouncedDelegates(list[Any]):
 def experimental_delegates(delegates: Sequence[Any] | None, isolation: Isolation) -> list[Any]:
     """Convert the official argument *delegates* to Delegraph's objects, except official delegates.
 
-    *isolation* says which of them run in separate processes.
+    *isolation* says which delegates run in separate processes.
 
     Raises:
         ArgumentError: *delegates* is a single name instead of a list.
@@ -52,7 +52,8 @@ def split_delegates(
     """Convert *delegates* to Delegraph's objects, except official delegates; see ``as_delegates``.
 
     Raises:
-        ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
+        ArgumentAttributeError: *delegates* is a single delegate instead of a list, or an item is no
+            delegate.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface | Mapping | Set):
         return list(as_delegates(delegates, isolation))

@@ -1,10 +1,10 @@
-"""Guard: admits delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
+"""Guard: accepts only runtimes whose C structs are those of :mod:`delegraph.native.abi`.
 
 A tested version is accepted at once. Any other version is checked in a separate process, since a
 wrong layout may crash: :mod:`delegraph.native.litert.self_check`, or ``compiled_model_check``, runs
-a small model with a delegate that compares all values it reads with the expected ones. The cache
-stores the verdict, by version and library, in a file that only this user may write; a forged
-verdict would admit native code.
+a small model with a delegate that compares all values it reads with the expected values. The cache
+stores the result, by version and library, in a file that only this user may write, because a forged
+result would let unsafe native code run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ KNOWN = {
     "tflite_runtime": {"2.14.0"},
     "tensorflow": {"2.19.1"},
 }  # fmt: skip
-"""Tested versions: ``make litert-matrix`` passes with them on :data:`TRIED_PLATFORM`."""
+"""Tested versions by package: ``make litert-matrix`` passes on :data:`TRIED_PLATFORM`."""
 
 TRIED_PLATFORM = ("linux", "x86_64")
 
 KNOWN_COMPILED_MODELS = {"2.1.6", "2.2.0", "2.3.0"}
-"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested on the same platform."""
+"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested on this platform."""
 
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
@@ -50,7 +50,8 @@ def require_known(namespace: Mapping[str, Any]) -> None:
     """Raise an error unless the interpreter module with the globals *namespace* is accepted.
 
     Raises:
-        UnsupportedRuntimeError: its runtime cannot run Delegraph's delegates; the message says why.
+        UnsupportedRuntimeError: the module's runtime cannot run Delegraph's delegates; the message
+            says why.
     """
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
     key = str(namespace.get("__name__")), str(library)
@@ -62,10 +63,11 @@ def require_known(namespace: Mapping[str, Any]) -> None:
 
 
 def require_known_compiled_model() -> None:
-    """Raise an error unless the official ``CompiledModel`` accepts Delegraph's delegates.
+    """Raise an error unless Delegraph's delegates may be used in the official ``CompiledModel``.
 
     Raises:
-        UnsupportedRuntimeError: it does not, or it is not installed; the message says why.
+        UnsupportedRuntimeError: the delegates may not be used, or the class is not installed; the
+            message says why.
     """
     module = compiled_model_module()
     key = str(module.__name__), str(module.__file__)
@@ -77,14 +79,14 @@ def require_known_compiled_model() -> None:
 
 
 _refusals: dict[tuple[str, str], str | None] = {}
-"""Mapping from module and library to the verdict, for this process."""
+"""Mapping from module and library to the reason for the rejection, None if accepted."""
 
 
 def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
     """Text that says why a runtime may not be used; None if it may be used.
 
     Args:
-        find: function that returns the installed runtime; its error is a reason as well.
+        find: function that returns the installed runtime; an error that it raises is a reason, too.
     """
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
@@ -99,7 +101,7 @@ def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Return text that says why no official runtime works on this platform; None if they do."""
+    """Text that says why official runtimes do not work on this platform; None if they do."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     text = f"delegates in an official runtime need {wanted}; this is {found}"

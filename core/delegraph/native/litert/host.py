@@ -31,13 +31,13 @@ class ForeignDelegate:
 
 
 class FallibleKernel(Protocol):
-    """A kernel that stores its error where C cannot report a failure."""
+    """Interface of a kernel that stores its error where C cannot report a failure."""
 
     error: BaseException | None
 
 
 class BufferContext(DelegateContext, Protocol):
-    """A context some of whose tensors may be in the delegate's own buffers."""
+    """Interface of a context whose tensors may have values in the delegate's own buffers."""
 
     address: int
     """Address of the ``TfLiteContext``."""
@@ -46,7 +46,7 @@ class BufferContext(DelegateContext, Protocol):
 
 
 class Host(ProfiledHost, Protocol):
-    """The members of a delegate that its contexts (one for each subgraph) use."""
+    """Interface of a delegate that its contexts (one for each subgraph) use."""
 
     model: Model
     numerics: Numerics
@@ -57,7 +57,7 @@ class Host(ProfiledHost, Protocol):
     """Address of the delegate's C struct."""
 
     num_threads: int | None
-    """Number of threads that the user allows; None if the runtime tells it."""
+    """Number of threads that the user allows; None if the runtime provides it."""
 
     memory_limit: MemoryLimit
     """Maximal number of bytes of the kernels' memory."""
@@ -97,7 +97,7 @@ class Host(ProfiledHost, Protocol):
         """
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the Python delegate whose C struct has this address; None if there is none."""
+        """Return the Python delegate whose C struct is at *address*; None if there is none."""
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
         """Record that the buffer *handle* belongs to a tensor of *context*, until it is freed."""
@@ -111,7 +111,9 @@ class Host(ProfiledHost, Protocol):
         """
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Begin to replace nodes by delegate nodes; return the C registration and delegate to pass.
+        """Begin to replace nodes by delegate nodes; return a C registration and a C delegate.
+
+        The runtime's function that replaces nodes gets both results.
 
         Args:
             registration: implementation of the new delegate nodes.

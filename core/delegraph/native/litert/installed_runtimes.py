@@ -20,7 +20,7 @@ MODULES = {
     "tflite_runtime": "tflite_runtime.interpreter",
     "tensorflow": "tensorflow.lite.python.interpreter",
 }
-"""Mapping from a package to its module with ``Interpreter``, in the order of preference."""
+"""Mapping from a package to its module that has ``Interpreter``, in order of preference."""
 
 _DISTRIBUTIONS = {
     "ai_edge_litert": ("ai-edge-litert", "ai-edge-litert-nightly"),
@@ -35,8 +35,8 @@ class OfficialRuntime:
 
     Attributes:
         package: ``ai_edge_litert``, ``tflite_runtime`` or ``tensorflow``.
-        version: version of its distribution.
-        extension: path of its Python extension module.
+        version: version of the package's distribution.
+        extension: path of the package's extension module.
         api: name of the class that runs models.
     """
 
@@ -51,7 +51,7 @@ class OfficialRuntime:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the extension module, and of sizes and times of libraries next to it."""
+        """Hash of the extension module, and of sizes and times of the libraries next to it."""
         digest = hashlib.sha256(self.extension.read_bytes())
         for path in sorted(self.extension.parent.glob("*.so*")):
             status = path.stat()
@@ -64,7 +64,7 @@ def interpreter_module(package: str | None = None) -> Any:
 
     Raises:
         ArgumentError: *package* is not in :data:`MODULES`.
-        UnsupportedRuntimeError: *package* is not installed, or no runtime is.
+        UnsupportedRuntimeError: *package* is not installed, or no runtime is installed.
     """
     if package is not None and package not in MODULES:
         raise ArgumentError(f"no runtime {package!r}; there are: {', '.join(sorted(MODULES))}")
@@ -85,7 +85,7 @@ def compiled_model_module() -> Any:
     """Return the module with the official ``CompiledModel``.
 
     Raises:
-        UnsupportedRuntimeError: ai_edge_litert is not installed, or older than 2.1.6.
+        UnsupportedRuntimeError: ai_edge_litert is not installed or is older than 2.1.6.
     """
     if "ai_edge_litert" not in sys.modules and find_spec("ai_edge_litert") is None:
         raise UnsupportedRuntimeError(

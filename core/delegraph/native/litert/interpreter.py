@@ -60,14 +60,15 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         custom_ops: as in ``delegraph.Interpreter``. They are computed after all other delegates
             have been asked, as the delegate ``custom_ops``.
         placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
-            delegates do not obey rules: if one of them claims a node that a rule forbids,
+            delegates ignore rules: if one of them claims a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
         limits: as in ``delegraph.Interpreter``. A call stops at the next node of a Python delegate.
             ``memory`` limits the memory that the runtime allocates for tensors when nodes are
             prepared.
         failures: as in ``delegraph.Interpreter``.
-        runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first.
+        runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; by default the
+            first that is installed.
         switch_interval: seconds after which a busy Python thread must yield to the delegate's
             kernels during ``invoke``; see ``sys.setswitchinterval``. It applies to the whole
             process.
@@ -210,15 +211,15 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         return self._applied.incidents
 
     def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:
-        """Raise ``DelegateError``: LiteRT accepts delegates only in the constructor."""
+        """Raise ``DelegateError``, since LiteRT accepts delegates only in the constructor."""
         raise self._fixed([d.delegate_name for d in self._applied.own], "and this one")
 
     def remove_delegate(self, name: str) -> NoReturn:
-        """Raise ``DelegateError``: LiteRT cannot remove a delegate. The text gives advice."""
+        """Raise ``DelegateError`` with advice, since LiteRT cannot remove a delegate."""
         raise self._fixed([d.delegate_name for d in self._applied.own if d.delegate_name != name])
 
     def remove_all_delegates(self) -> NoReturn:
-        """Raise ``DelegateError``: LiteRT cannot remove a delegate."""
+        """Raise ``DelegateError``, since LiteRT cannot remove a delegate."""
         raise self._fixed([])
 
     def _fixed(self, names: Sequence[str], more: str = "") -> DelegateError:
@@ -261,7 +262,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         return self._official
 
     def _raising(self) -> AbstractContextManager[None]:
-        """Return a context that raises the delegate's exception in place of the runtime's error."""
+        """Return a context that raises a delegate's exception in place of the runtime's error."""
         self._background.require_idle("the interpreter")
         return self._applied.raising()
 
@@ -289,7 +290,7 @@ class _Runner:
 
     @property
     def _interpreter_wrapper(self) -> Any:
-        """Wrapper object of the official runner, for programs that use it directly."""
+        """Wrapper object of the official runner, for programs that use this attribute."""
         return _Wrapper(self._interpreter, self._official._interpreter_wrapper)
 
     def __getattr__(self, name: str) -> Any:

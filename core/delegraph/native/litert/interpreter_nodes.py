@@ -28,9 +28,9 @@ class InterpreterNodes:
     ) -> Iterator[RuntimePartition]:
         """Yield the delegate nodes of the runtime, with the operators that they must compute.
 
-        *known* are the partitions of Delegraph's delegates, which are left out.
+        *known* has the partitions of Delegraph's delegates, which are left out.
 
-        The runtime reports inputs and outputs of a delegate node, which are those of its partition.
+        The runtime reports a delegate node's inputs and outputs, from which the operators follow.
         """
         if spec.index != 0:
             return

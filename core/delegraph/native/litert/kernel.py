@@ -25,13 +25,13 @@ _TENSORS: int = TfLiteContext.tensors.offset
 class LiteRtKernel:
     """Runs one delegate node in LiteRT, as ``Subgraph`` does in Delegraph's runtime.
 
-    At each invoke, it checks whether the runtime has moved the partition's input or output tensors,
-    and if so, makes new arrays.
+    At each invoke, the kernel checks whether the runtime has moved the partition's input or output
+    tensors. If so, it makes new arrays.
 
     Attributes:
         delegate: the delegate of the node; it is kept alive by the node.
         node: the node.
-        error: error at the creation of the kernel; None if there was none.
+        error: error raised when the kernel was created; None if none was raised.
     """
 
     def __init__(

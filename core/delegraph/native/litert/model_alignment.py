@@ -1,9 +1,9 @@
 """Matches each node of an official interpreter with an operator of the model file.
 
 The runtime keeps an operator's options in structs that differ between versions, so options are read
-from the file. Node numbers may differ from the file's, because the runtime silently omits operators
-that it finds inconsistent. So nodes and operators are matched in order, by operator type and
-tensors.
+from the file. Node indices may differ from the operators' indices in the file, because the runtime
+silently omits operators that it finds inconsistent. So nodes and operators are matched in order, by
+operator type and tensors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NodeIdentity:
     Attributes:
         index: index of the node in the runtime.
         code: builtin operator code.
-        custom_name: name of a custom operator; empty for others.
+        custom_name: name of a custom operator; empty for a builtin operator.
         inputs: tensor indices.
         outputs: tensor indices.
     """
@@ -57,7 +57,7 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
         subgraph: the subgraph as the file describes it.
 
     Raises:
-        DelegateError: a node is no operator of the subgraph, or not in its order.
+        DelegateError: a node is no operator of the subgraph, or the order differs.
     """
     half = _float16_constants(subgraph)
     left = iter(subgraph.operators)

@@ -1,4 +1,4 @@
-"""Checks which nodes of an official interpreter are well-formed, by Delegraph's kernels."""
+"""Checks by Delegraph's kernels which nodes of an official interpreter are well-formed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def check_subgraph(
 ) -> Findings:
     """Check the model's nodes by Delegraph's kernels; return findings by runtime node index.
 
-    An input with an unknown dimension counts as unknown while it has its declared shape. The user
-    may resize it, and the runtime asks a delegate for its nodes only once.
+    The shape of an input with an unknown dimension counts as unknown while it is the declared
+    shape. The user may resize the input, but the runtime asks a delegate only once which nodes it
+    claims.
 
     Args:
         context: context of the subgraph.

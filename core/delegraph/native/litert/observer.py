@@ -1,4 +1,4 @@
-"""A delegate that only observes which nodes the runtime's own accelerators have claimed."""
+"""A delegate that claims nothing and observes the nodes of the runtime's own accelerators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _ForeignNode:
     Attributes:
         index: index of the node.
         name: name of its kernel.
-        nodes: node indices that it replaces; None if they are unknown.
+        nodes: indices of the nodes that it replaces; None if unknown.
         inputs: tensor indices.
         outputs: tensor indices.
     """
@@ -78,7 +78,7 @@ class _Seen:
 class Observer(LiteRtDelegate):
     """Delegate that is applied after all others and claims nothing; see ``RuntimeNodes``.
 
-    Its methods may be called only while the compiled model is alive.
+    Its methods may be called only while the compiled model exists.
     """
 
     def __init__(self, model: Model) -> None:
@@ -129,7 +129,7 @@ class Observer(LiteRtDelegate):
             yield RuntimePartition(name, node.index, nodes, node.inputs, node.outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of all tensors of the subgraph *spec*, by index."""
+        """Return the present sizes in bytes of all tensors of the subgraph *spec*, by index."""
         seen = self._seen.get(spec.index)
         if seen is None:
             return {}

@@ -25,7 +25,7 @@ from delegraph.native.litert.delegate import NO_CLAIMS, Claims, LiteRtDelegate
 from delegraph.runtime.delegates.placement import notes_of
 
 RUNTIME_DELEGATE = "XNNPACK"
-"""Name of the delegate that takes the nodes without a Python delegate.
+"""Name of the delegate that gets the nodes without a Python delegate.
 
 The runtime applies no other delegate by itself.
 """
@@ -56,7 +56,7 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of the tensors of subgraph *spec* by index, as far as known."""
+        """Return the present bytes of the tensors of subgraph *spec* by index, if known."""
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
         """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
@@ -118,10 +118,10 @@ def placement_of(
 def require_allowed(placement: Placement, rules: MatchedRules) -> None:
     """Raise an error if a node runs on a delegate that the rules forbid.
 
-    Python delegates never get such a node, but the runtime's own delegates ignore rules.
+    Python delegates never get a forbidden node, but the runtime's own delegates ignore rules.
 
     Raises:
-        PlacementError: such nodes exist; each is listed with its rule.
+        PlacementError: forbidden nodes run on a delegate; the error lists each with its rule.
     """
     broken = [
         f"{node}: {rejection}"
@@ -146,15 +146,15 @@ def _last_claims(
 
 
 def _in_order(partitions: Sequence[RuntimePartition], last: Claims) -> list[RuntimePartition]:
-    """Sort the partitions *partitions* in the order of *last*, the last known execution plan."""
+    """Return *partitions* sorted in the order of *last*, the last known execution plan."""
     position = {index: i for i, index in enumerate(last.plan)}
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
     def rank(partition: RuntimePartition) -> int:
         """Return the position of a partition in the execution plan.
 
-        That is the position of its delegate node; if that node was replaced by another delegate's,
-        the position of the last of its nodes.
+        This is the position of its delegate node. If another delegate's node has replaced the
+        delegate node, it is the position of the last of the partition's nodes.
         """
         if partition.node_index in position:
             return position[partition.node_index]
@@ -199,7 +199,7 @@ class _Sizes:
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Number of bytes of tensor *index*; None if known only during invoke."""
+        """Number of bytes of tensor *index*; None if it is known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]

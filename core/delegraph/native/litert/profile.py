@@ -1,4 +1,4 @@
-"""Profile of Python delegates in an official interpreter, which cannot profile them."""
+"""Profile of Python delegates in an official interpreter, which has no profile of its own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from delegraph.runtime.execution.profile import Profile
 
 
 class ProfiledHost(Protocol):
-    """The members of a delegate that profiling uses."""
+    """Interface of a delegate that profiling uses."""
 
     profile: Profile | None
-    """Profile that records the delegate's nodes; None if none is taken."""
+    """Profile that records the delegate's nodes; None if no profile is recorded."""
 
     @property
     def delegate_name(self) -> str:

@@ -1,11 +1,12 @@
 """Keeps LiteRT from printing INFO and WARNING lines; errors are printed.
 
-XNNPACK announces itself once in a process. So a small model is prepared first, with the printed
-line discarded.
+XNNPACK prints a line once per process. So a small model is prepared first, and the line is
+discarded.
 
-LiteRT's Python classes have no such option. The C function that creates environments has one; it
-affects one copy of the library in the whole process. ``libLiteRt`` exports this function. For the
-copy in the Python classes, it is the first in a table to which each Python environment refers.
+LiteRT's Python classes have no option for this. The C function that creates environments has an
+option, which affects one copy of the library in the whole process. ``libLiteRt`` exports this
+function. For the copy in the Python classes, the function is the first in a table to which each
+Python environment refers.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from delegraph.native.litert.guard import is_known
 from delegraph.native.litert.installed_runtimes import compiled_model_runtime, interpreter_module
 
 VERSIONS = {"2.3.0"}
-"""Versions of ``ai_edge_litert`` in which the table was found where it is expected."""
+"""Versions of ``ai_edge_litert`` whose function table is at the expected offset."""
 
 _PROXY = 32
-"""Offset of the pointer to the function table's holder in the C++ object of the capsule."""
+"""Offset of the pointer to the holder of the function table, in the capsule's C++ object."""
 
 _ACCELERATORS, _LEAST_SEVERITY = 24, 25
-"""Tags of options: which accelerators are registered, and which messages are printed."""
+"""Numbers of two options: which accelerators are registered, which messages are printed."""
 
 _INTEGER, _ERROR = 2, 3
 
@@ -47,9 +48,9 @@ _has_announced_xnnpack = False
 
 
 def keep_xnnpack_quiet() -> None:
-    """Have XNNPACK announce itself now, unheard, if the official interpreter has not yet run it.
+    """Make XNNPACK print its line now, discarded, if it has not run in this process.
 
-    Without a runtime nothing happens.
+    Without an official runtime, nothing happens.
     """
     global _has_announced_xnnpack
     if _has_announced_xnnpack:
@@ -64,9 +65,9 @@ def keep_xnnpack_quiet() -> None:
 
 
 def quiet_environment(module: Any) -> Any:
-    """Return a new official ``Environment``; from the first call on, LiteRT prints errors only.
+    """Return a new official ``Environment``, which makes LiteRT print only errors from now on.
 
-    Untested versions still print everything.
+    In untested versions, LiteRT still prints everything.
 
     Args:
         module: ``ai_edge_litert.compiled_model``.

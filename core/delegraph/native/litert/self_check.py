@@ -42,7 +42,7 @@ PLAN = (
     (BuiltinOperator.LOGISTIC, (3,), (4,)),
     (BuiltinOperator.ADD, (4, 1), (5,)),
 )
-"""Operators of the model, with inputs and outputs; tensor 0 is fed, tensor 1 is a constant."""
+"""Operators of the model: code, inputs, outputs. Tensor 0 is the input, 1 a constant."""
 
 
 def main(arguments: list[str]) -> int:
@@ -69,8 +69,8 @@ def check_runtime(module: Any) -> None:
 def check_model() -> bytes:
     """Return the model: ``logistic((x + c) * c) + c``, of any number of rows.
 
-    There is a second subgraph that is never called, because a delegate finds its own subgraph by
-    asking for others.
+    There is a second subgraph that is never called, because a delegate requests other subgraphs to
+    find its own.
     """
     codes = tuple(dict.fromkeys(code for code, _, _ in PLAN))
     tensors = [
@@ -116,7 +116,7 @@ def check_model() -> bytes:
 
 
 def expect(what: str, found: object, expected: object) -> None:
-    """Raise an error unless the value *found* in the runtime equals *expected*; name it *what*."""
+    """Raise an error, which names *what*, unless the runtime's value *found* equals *expected*."""
     if found != expected:
         raise UnsupportedRuntimeError(f"{what} is {found!r}, expected {expected!r}")
 
@@ -292,7 +292,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, 
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return the registration *name* of an addition, whose output shape may be unknown."""
+    """Return a registration of an addition named *name*, perhaps with an unknown output shape."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context
@@ -337,7 +337,7 @@ def _check_flags(run: Runs) -> None:
 
 
 def check_order(run: Runs) -> None:
-    """Check that a second delegate sees the delegate node of the first one."""
+    """Check that a second delegate gets the delegate node of the first in its plan."""
     first = Checking("first", _claim([0], _add("check_kernel")), 1)
     seen: list[int] = []
 
@@ -380,7 +380,7 @@ def _check_buffers(run: Runs) -> None:
 
 
 def check_errors(run: Runs) -> None:
-    """Check that an error text from a kernel arrives in the runtime's message."""
+    """Check that an error text from a kernel is in the runtime's message."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         def fail() -> None:

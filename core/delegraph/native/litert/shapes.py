@@ -1,4 +1,4 @@
-"""Shapes inside a partition and constants before it, computed by Delegraph's kernels.
+"""Shapes of tensors inside a partition, and constants that DEQUANTIZE or DENSIFY computes.
 
 A delegate only gets nodes that Delegraph's kernels accept for the present shapes. With the flag
 ``REQUIRE_PROPAGATED_SHAPES``, its kernel also gets the shapes of all tensors of its partition.
@@ -93,7 +93,7 @@ def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int
 
 
 def _computed(content: bytes) -> list[NDArray[Any]]:
-    """Return the outputs of the model file *content*, which has no inputs, read-only."""
+    """Return the outputs, read-only, of the model file *content*, which has no inputs."""
     with Interpreter(model_content=content, delegates=[]) as interpreter:
         interpreter.allocate_tensors()
         interpreter.invoke()

@@ -26,8 +26,8 @@ class LiteRtSubgraph:
     """One subgraph of an official interpreter, accessed through its C context.
 
     Most methods work only while a delegate is being applied, because the runtime disables its
-    functions afterwards. A method raises DelegateError if the runtime lacks the function, or if it
-    fails.
+    functions afterwards. A method raises DelegateError if the runtime lacks the function, or if the
+    function fails.
 
     Attributes:
         address: address of the ``TfLiteContext``.
@@ -63,7 +63,7 @@ class LiteRtSubgraph:
         self._call("ReleaseSubgraphContext", index)
 
     def position(self, count: int) -> tuple[int, int]:
-        """Return the index of this subgraph among *count* subgraphs, and the first one's context.
+        """Return the index of this subgraph among *count*, and the first subgraph's context.
 
         Raises:
             DelegateError: this context belongs to none of the subgraphs.
@@ -136,7 +136,7 @@ class LiteRtSubgraph:
     # -- tensors -------------------------------------------------------------------------------
 
     def resize(self, tensor: int, shape: Sequence[int]) -> None:
-        """Set the shape of the tensor at an address."""
+        """Set the shape of the tensor struct at address *tensor*."""
         # The runtime always frees the array.
         self._call("ResizeTensor", tensor, malloc_int_array(shape))
 

@@ -1,8 +1,8 @@
 """Failure policies ``shadow`` and ``validate`` in an official runtime: Delegraph checks results.
 
 The partition becomes a separate model in an interpreter of Delegraph. The only node of that model
-stands for the delegate node in the official runtime, on the same memory. So the failure policies of
-Delegraph's own runtime apply to it, with the same checks and tolerances.
+is the delegate node of the official runtime, on the same memory. So the failure policies of
+Delegraph's own runtime apply to this node, with the same checks and tolerances.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def with_supervision(
 
     Args:
         registration: registration of the delegate's nodes.
-        alone: registration for partitions that cannot be run as a model of their own; after a
-            failure, Delegraph's kernels compute them, without a comparison.
+        alone: registration for partitions that cannot be separate models; after a failure,
+            Delegraph's kernels compute them, without a comparison.
         policy: failure policy of the delegate.
         supervision: record of the delegate's failures, shared by its nodes.
         record: function that is called for each incident.
@@ -212,9 +212,9 @@ class _Partition:
     # -- errors --------------------------------------------------------------------------------
 
     def _keeping(self, compute: Callable[[], _Result]) -> _Result:
-        """Call *compute*, the delegate's code; return its result, and remember its exception.
+        """Call *compute*, the delegate's code; return its result, and store its exception.
 
-        :meth:`_told` does not rewrite the text of an exception that is remembered here.
+        :meth:`_told` does not rewrite the text of an exception that is stored here.
 
         Args:
             compute: function without arguments that runs the delegate's code.
@@ -256,7 +256,7 @@ def _start(tensor: Tensor) -> str:
 
 
 class _Substitute(Delegate):
-    """Delegate that puts one node of another delegate in place of all nodes of a small model."""
+    """Delegate that replaces all nodes of a small model by one node of another delegate."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -299,7 +299,7 @@ class _Incidents(Incidents):
 
 
 class _SupervisionOfNode(Supervision):
-    """View of a delegate's supervision for one of its nodes.
+    """The part of a delegate's supervision that is about one of its nodes.
 
     Args:
         shared: supervision of the delegate.
@@ -320,7 +320,7 @@ class _SupervisionOfNode(Supervision):
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Whether this run of a node is one of those whose results are compared.
+        """Whether the results of this run of a node are to be compared.
 
         Args:
             subgraph: has no effect; the runtime's subgraph is used.

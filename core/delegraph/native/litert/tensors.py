@@ -29,9 +29,10 @@ _KNOWN_WHEN_PREPARED = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 class LiteRtTensors:
     """Tensors of one subgraph of an official interpreter.
 
-    A tensor has name, quantization and sparsity from the model file, and shape, place and values
-    from the runtime. Arrays are views into the runtime's memory, which may be moved or freed later.
-    So they are valid only during the callback in which they were bound. Constants are read-only.
+    A tensor has its name, quantization and sparsity from the model file, and its shape, allocation
+    type and values from the runtime. Arrays are views of the runtime's memory, which may be moved
+    or freed later. So arrays are valid only during the callback in which they were bound. Constants
+    are read-only.
 
     Attributes:
         list: the tensor of each index; tensors that delegates and kernels added come last.
@@ -79,13 +80,13 @@ class LiteRtTensors:
         return ints_at(self.native(index).dims)
 
     def data_cell(self, index: int) -> ctypes.c_size_t:
-        """Return the cell that holds the address of tensor *index*'s values in the runtime."""
+        """Return the memory cell in the runtime that has the address of tensor *index*'s values."""
         return ctypes.c_size_t.from_address(self.base + index * _SIZE + _DATA)
 
     # -- before nodes are asked about or prepared ----------------------------------------------
 
     def refresh(self, indices: Iterable[int]) -> None:
-        """Read the present shapes of tensors *indices*; remove the data of all but constants."""
+        """Read the present shapes of tensors *indices*, and remove all data except constants."""
         self.generation += 1
         for index in indices:
             tensor, native = self.list[index], self.native(index)
@@ -97,13 +98,13 @@ class LiteRtTensors:
                 tensor.data = _array(tensor, native) if known else None
 
     def _refresh_type(self, tensor: Tensor, native: Any) -> None:
-        """Set the type of *tensor* to that of its C struct *native*, which a kernel may change."""
+        """Set the type of *tensor* to that in its C struct *native*, which a kernel may change."""
         type = tensor_types.FROM_C.get(native.type, tensor.type)
         if type is not tensor.type:
             tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
 
     def write_types(self, indices: Iterable[int]) -> None:
-        """Write the types of tensors *indices*, as decided by kernels, to the runtime's structs."""
+        """Write the types of tensors *indices*, which kernels decide, to the runtime's structs."""
         for index in indices:
             type = tensor_types.C_TYPES.get(self.list[index].type)
             native = self.native(index)
@@ -144,7 +145,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return the value of *tensor* as an array on the memory of its C struct *native*; or None."""
+    """Return *tensor*'s value as an array on the memory of its C struct *native*, or None."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address
@@ -178,8 +179,8 @@ def require_resizable(tensor: Tensor, shape: tuple[int, ...]) -> None:
     """Check that a tensor can now be resized to *shape*.
 
     Raises:
-        OperatorError: a dimension is negative or no int32, the tensor is a constant, or its memory
-            is already in use.
+        OperatorError: a dimension is negative or does not fit an int32, the tensor is a constant,
+            or its memory is already in use.
     """
     require_dimensions(tensor, shape)
     if tensor.is_constant:

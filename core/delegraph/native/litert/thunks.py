@@ -1,9 +1,9 @@
 """Functions that official interpreters call from C, created once for the whole process.
 
-An interpreter may call a delegate's functions long after the Python delegate is gone, because a
+An interpreter may call a delegate's functions long after the Python delegate was deleted, because a
 view of a tensor keeps the native interpreter alive. So the functions belong to no object. C stores
 numbers, which this module maps to objects: an outdated number is not found, while an outdated
-pointer would crash. No exception leaves these functions, because C cannot handle them.
+pointer would crash. The functions raise no exceptions, because C cannot handle them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CalledDelegate(Protocol):
         """Claim nodes of the subgraph whose ``TfLiteContext`` has the address *context*."""
 
     def new_kernel(self, context: int, params: int) -> CalledKernel:
-        """Return the kernel of the partition described at address *params*; never raises."""
+        """Return the kernel of the partition at address *params*; no error is raised."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
         """Copy *tensor* ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer."""
@@ -83,7 +83,7 @@ _kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
-    """Exceptions of C callbacks of this thread, kept until the Python call around them ends."""
+    """Exceptions of this thread's C callbacks, stored until the surrounding Python call ends."""
 
     def __init__(self) -> None:
         self.waiting: list[BaseException | None] = []
@@ -98,24 +98,24 @@ _raised = _Raised()
 
 
 def await_raised() -> None:
-    """Begin to keep the first exception that a C callback of this thread raises."""
+    """Begin to store the first exception that a C callback of this thread raises."""
     _raised.waiting.append(None)
 
 
 def take_raised() -> BaseException | None:
-    """Return the exception kept since the last :func:`await_raised`, or None; stop keeping."""
+    """Return the exception stored since the last :func:`await_raised`, or None; stop storing."""
     return _raised.waiting.pop()
 
 
 def register(delegate: CalledDelegate) -> int:
-    """Enter a delegate in the table of living delegates; return its number, which C code passes."""
+    """Add a delegate to the table of existing delegates; return its number, which C code passes."""
     handle = next(_handles)
     _delegates[handle] = delegate
     return handle
 
 
 def living() -> tuple[int, int]:
-    """Return the numbers of delegates and kernels that are alive, for leak tests."""
+    """Return the numbers of existing delegates and kernels, for tests of memory leaks."""
     return len(_delegates), len(_kernels)
 
 
@@ -123,7 +123,7 @@ _LONGEST_TEXT = 250  # in characters; runtimes truncate at 1024 bytes, even insi
 
 
 def report(context: int, text: str) -> None:
-    """Append *text*, escaped, to the error message of the runtime that has *context*."""
+    """Append *text*, escaped, to the error message of the runtime with *context*."""
     pointer = TfLiteContext.from_address(context).ReportError
     if pointer:
         line = text[:_LONGEST_TEXT].replace("\0", " ").replace("%", "%%")

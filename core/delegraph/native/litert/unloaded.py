@@ -39,7 +39,7 @@ def require_resolved(model: Model, delegates: Sequence[LiteRtDelegate], found: P
         found: placement of the model.
 
     Raises:
-        UnresolvedOpError: such operators exist; the error names them and what to do.
+        UnresolvedOpError: an operator has neither; the error names all of them and gives advice.
     """
     nodes = [node for node in found.nodes if node.delegate is None and _is_foreign(node.op)]
     if any(node.op == CUSTOM_OP for node in nodes):

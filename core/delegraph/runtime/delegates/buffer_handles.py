@@ -1,6 +1,6 @@
 """Tensors whose value is in a delegate's own buffer.
 
-Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale`` is
+The tensor holds the delegate and the delegate's handle for the buffer. While ``data_is_stale`` is
 true, only the buffer is up to date, and the value is copied before any other reader reads the
 tensor.
 
@@ -78,7 +78,7 @@ class BufferHandles:
             self._copy(tensor, delegate.copy_to_buffer_handle, "to")
 
     def reading(self, step: Eval, node: Node) -> Eval:
-        """Return *step* of *node*, preceded by copies of inputs from delegates' buffers."""
+        """Return *step*, preceded by copies of the inputs of *node* from delegates' buffers."""
         tensors = self._tensors
         foreign = [
             tensors[i]
@@ -88,7 +88,7 @@ class BufferHandles:
         return self.reading_first(foreign, step)
 
     def reading_first(self, tensors: Sequence[Tensor], step: Eval) -> Eval:
-        """Return *step* preceded by copies of *tensors* that are newer in a delegate's buffer."""
+        """Return a step that copies newer *tensors* from delegates' buffers, then runs *step*."""
         if not tensors:
             return step
         from delegraph.operators.asynchronous import (
@@ -102,7 +102,7 @@ class BufferHandles:
         return preceded_by(make_readable, step)
 
     def owners(self) -> list[object | None]:
-        """Return the delegate of every tensor."""
+        """Return the delegate that owns each tensor, by index; None for tensors without one."""
         return [tensor.delegate for tensor in self._tensors]
 
     def restore(self, owners: Iterable[object | None]) -> None:

@@ -1,7 +1,7 @@
 """Finds the malformed nodes of a graph, by preparing the kernels of all nodes on private copies.
 
-A kernel's ``prepare`` rejects malformed nodes. A delegate gets no node that the kernel rejects, and
-its nodes are checked again whenever shapes have changed.
+A kernel's ``prepare`` rejects malformed nodes. A delegate gets no node that the kernel rejects. The
+nodes are checked again whenever shapes have changed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def check_nodes(
     follows_calls: bool = False,
     unknown: Iterable[int] = (),
 ) -> Findings:
-    """Find which nodes their kernels reject, and which shapes are known; tensors stay unchanged.
+    """Return which nodes their kernels reject, and which shapes are known; tensors stay unchanged.
 
-    The nodes are prepared on private copies of their tensors. Only outputs whose element type an
-    operator decides get that type. Nodes that read a tensor whose shape is not known yet are not
-    checked, nor are nodes without a kernel and nodes of delegates.
+    The nodes are prepared on private copies of their tensors. The tensors change in one respect:
+    outputs whose element type an operator decides get that type. Nodes without a kernel, nodes of
+    delegates, and nodes that read a tensor of unknown shape are not checked.
 
     Args:
         host: the context of the subgraph.

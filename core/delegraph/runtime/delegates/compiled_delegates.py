@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
 
 LOADER = "delegraph.native.compiled.external_delegate"
-"""Module that makes these delegates.
+"""Name of the module that makes these delegates.
 
-It is in a higher layer, so it is loaded by name like a plugin, and only when a library is asked
-for.
+The module is in a higher layer, so it is loaded by name like a plugin, and only when a library is
+requested.
 """
 
 _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)|.*[/\\].*", re.DOTALL)
@@ -34,7 +34,7 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
 
     Raises:
         DelegateLoadError: the library is missing, cannot be loaded, is no external delegate, or
-            refuses its options.
+            rejects its options.
     """
     delegate: Delegate = importlib.import_module(LOADER).ExternalDelegate(path, options or {})
     return delegate

@@ -61,7 +61,7 @@ def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Deleg
     Args:
         compiler: a delegate and its distribution.
         loads: False for a delegate that claims the nodes but cannot run them, which is enough to
-            work out shapes.
+            compute shapes.
     """
     kind = _LoadingDelegate if loads else _ShapingDelegate
     return kind(CompiledDelegate(compiler, loads))
@@ -81,7 +81,7 @@ def _compiler_of(partition: CompiledPartition) -> DelegateAddress:
 
 
 class _LoadingDelegate(SimpleDelegate):
-    """Puts a delegate node in place of each compiled node, with a kernel that the plugin loads."""
+    """Replaces each compiled node by a delegate node, whose kernel the plugin loads."""
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
         """Replace each of *nodes* separately, since one kernel loads one blob."""
@@ -161,8 +161,8 @@ def offer_of(partition: CompiledPartition) -> Offer:
     """Return the installed plugin's offer of the delegate that loads a compiled partition.
 
     Raises:
-        PartitionRejected: no installed delegate loads it, or only one of another version; the
-            message says what to do.
+        PartitionRejected: no installed delegate loads the partition, or only a delegate of another
+            version; the message says what to do.
     """
     name, version = partition.distribution, partition.distribution_version
     install = f"pip install '{name}{f'=={version}' if version else ''}'"
@@ -222,7 +222,7 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 
 
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
-    """Give the outputs of *node* the shapes for which the partition was compiled.
+    """Return *node* as a delegate node, and give its outputs the shapes of the compilation.
 
     Args:
         context: context of the subgraph.
@@ -241,7 +241,7 @@ def _as_compiled(context: DelegateContext, node: Node) -> Node:
 
 
 class _Unloaded(SimpleDelegateKernelInterface):
-    """Kernel of a compiled partition that is not loaded; it cannot run."""
+    """Kernel of a compiled partition that is not loaded, so that it cannot run."""
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         """Do nothing, since no blob is loaded."""

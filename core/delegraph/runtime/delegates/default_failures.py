@@ -1,9 +1,9 @@
 """Handles failures of default delegates: the model runs without the failed delegate.
 
 One rule holds for all failures: the core's kernels repeat the work of the delegate. If these
-kernels fail, too, their error is raised, as it would be without the delegate. Then the delegate is
-applied again at the next allocation. If the kernels succeed, the delegate is at fault. Then an
-incident is recorded, a warning is given, and the interpreter no longer uses the delegate.
+kernels fail, too, their error is raised, as without the delegate, and the delegate is applied again
+at the next allocation. If the kernels succeed, the delegate is at fault. Then an incident is
+recorded, a warning is given, and the interpreter no longer uses the delegate.
 
 ``default_guard.py`` does the same for one partition during an invoke.
 """
@@ -49,7 +49,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
         error: error of the delegate.
 
     Returns:
-        Whether the delegate is to be applied at the next allocation, because the core refuses the
+        Whether the delegate is to be applied at the next allocation, because the core rejects the
         model, too.
 
     Raises:
@@ -62,7 +62,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
 
 
 def _core_refuses(first: Subgraph) -> bool:
-    """Whether Delegraph's kernels reject the model too, so that the delegate is not to blame.
+    """Whether Delegraph's kernels reject the model, too, so that the delegate is not at fault.
 
     Args:
         first: the model's main subgraph.
@@ -158,7 +158,7 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return the delegates in *applied* except default delegates that have failed here.
+    """Return *applied* without the default delegates that have failed in this interpreter.
 
     Args:
         session: session of the interpreter.

@@ -1,6 +1,6 @@
 """Guard of a default delegate's nodes: when a node fails, Delegraph's kernels compute it.
 
-While nothing fails, the guard costs nothing, except a copy of the variables that a partition may
+While nothing fails, the guard takes no time, except to copy the variables that a partition may
 change.
 """
 
@@ -27,8 +27,8 @@ from delegraph.runtime.subgraph import Subgraph
 class DefaultGuard(Guard):
     """Runs one node of a default delegate; if it fails, Delegraph's kernels compute the node.
 
-    If Delegraph's kernels fail as well, their error is raised, as it would be without the delegate.
-    If they succeed, the delegate is at fault and is not run again.
+    If Delegraph's kernels fail as well, their error is raised, as without the delegate. If they
+    succeed, the delegate is at fault and is not run again.
 
     Attributes:
         delegate: the delegate.
@@ -67,7 +67,7 @@ class DefaultGuard(Guard):
 
         Raises:
             Exception: *error*, if only the delegate can compute the nodes.
-            RefusedByKernel: the kernels refuse the nodes, as without the delegate.
+            RefusedByKernel: the kernels reject the nodes, as without the delegate.
         """
         try:
             self._size_outputs()

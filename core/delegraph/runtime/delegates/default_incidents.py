@@ -125,7 +125,7 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that *error* names; the last delegate if it names none.
+    """Return the delegate that *error* names, or the last delegate if the error names none.
 
     Args:
         delegates: the applied delegates.

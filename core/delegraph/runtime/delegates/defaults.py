@@ -1,9 +1,9 @@
 """Applies delegates that no argument names: configured, for custom operators, and the default.
 
-Delegates of partitions that were compiled ahead of time come with the file. Modules that look for
-configured delegates are imported only if there is something to look for. The default delegate
-computes the nodes that all requested delegates reject. It corresponds to XNNPACK in the official
-runtime. A delegate declares by ``DelegateSpec.default_rank`` that it may be the default delegate.
+Delegates of partitions that were compiled ahead of time come with the file. Modules that find
+configured delegates are imported only if some may be configured. The default delegate computes the
+nodes that all requested delegates reject. It corresponds to XNNPACK in the official runtime. A
+delegate declares by ``DelegateSpec.default_rank`` that it may be the default delegate.
 
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first, and
@@ -97,7 +97,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Whether a default delegate may claim the nodes that no other delegate has.
+    """Whether a default delegate may claim the nodes that other delegates left.
 
     No default delegate is applied if the user's configuration names the defaults. Nor is one
     applied if the user demands reference numerics, the values of all tensors, or delegates for all
@@ -163,7 +163,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate; the default delegate gets only nodes that this one rejects.
+    """Apply a requested delegate; the default delegate gets only nodes that this delegate rejects.
 
     Args:
         session: session of the interpreter.
@@ -185,7 +185,7 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
 
 
 def rest_of(session: Session) -> Delegate | None:
-    """Return the default delegate of the session, which gets otherwise unclaimed nodes, or None."""
+    """Return the session's default delegate, which gets the nodes that others left; else None."""
     return next((delegate for delegate in session.delegates if delegate is session.rest), None)
 
 

@@ -1,4 +1,4 @@
-"""Prepares a delegate node in the runtime: inner shapes, buffers and the failure policy."""
+"""Prepares a delegate node in the runtime: inner shapes, buffers, and the failure policy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class DelegateNodePrepare:
         they run.
 
         Raises:
-            NodeError: a kernel refuses one of the nodes. Refusals of custom operators count only if
+            NodeError: a kernel rejects one of the nodes. Refusals of custom operators count only if
                 the delegate needs the shapes inside the partition.
             UnresolvedOpError: one of the nodes is a custom operator without a kernel, and the
                 delegate needs the shapes inside the partition.
@@ -95,7 +95,7 @@ def as_delegate_node(
 def with_own_prepare(
     registration: Registration, change: Callable[[Prepare], Prepare]
 ) -> Registration:
-    """Return a delegate node's registration in which the delegate's ``prepare`` is replaced.
+    """Return a delegate node's *registration* with another ``prepare`` of the delegate.
 
     Args:
         registration: a result of :func:`as_delegate_node`.

@@ -1,4 +1,4 @@
-"""The delegates of one subgraph, each applied to the plan that the earlier delegates left.
+"""The delegates of one subgraph; each is applied to the plan that earlier delegates have made.
 
 Source:
     Subgraph::ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates,
@@ -58,7 +58,7 @@ class DelegateStack:
 
         Args:
             delegate: the delegate.
-            lost: nodes that the delegate may not have, because its partitions were measured to be
+            lost: nodes that the delegate may not have, because measurements found its partitions
                 slower.
 
         Raises:
@@ -110,7 +110,7 @@ class DelegateStack:
 
         Args:
             delegate: the delegate.
-            lost: nodes that it may not have because it is slower on them; they are in the result.
+            lost: nodes on which the delegate is slower; the result contains them.
         """
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
@@ -152,8 +152,7 @@ class DelegateStack:
     def _check_nodes(self, delegate: Delegate) -> None:
         """Update the findings about malformed nodes if the input shapes have changed.
 
-        *delegate* matters because the graph is prepared if it needs shapes; findings then come for
-        free.
+        If *delegate* needs shapes, the graph is prepared, which also gives the findings.
         """
         subgraph = self._subgraph
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
@@ -313,12 +312,12 @@ class DelegateStack:
         self._plan.undone = list(delegates)
 
     def look_again(self) -> None:
-        """Remove all delegates until :meth:`reapply`; the nodes will be checked again."""
+        """Remove all delegates until :meth:`reapply`, so that the nodes are checked again."""
         self.start_again(self.wanted)
         self._checked_shapes = None
 
     def postpone(self, delegate: Delegate) -> None:
-        """Make :meth:`reapply` apply *delegate* after the delegates that already wait for it."""
+        """Make :meth:`reapply` apply *delegate*, after the delegates that wait already."""
         self._plan.undone.append(AppliedDelegate(delegate, {}, {}))
 
     def _apply_again(self, applied: AppliedDelegate) -> None:

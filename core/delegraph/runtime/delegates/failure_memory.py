@@ -1,9 +1,9 @@
 """Failures of default delegates, kept for ``delegraph doctor`` and for the next start.
 
-Some delegates need a long time to find out that they cannot compile a model, and would spend it
-again at each start. So slow failures are kept for later processes with the same model, shapes and
-delegate. They are forgotten when the delegate's distribution or Delegraph changes its version, and
-by ``delegraph cache clear default-failures``.
+Some delegates need a long time to find out that they cannot compile a model, at each start again.
+So slow failures are kept for later processes with the same model, shapes and delegate. They are
+removed when the version of Delegraph or of the delegate's distribution changes, and by ``delegraph
+cache clear default-failures``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class KnownFailure(JsonRecord):
         shapes: shapes of the model's inputs.
         phase: phase in which the delegate failed, such as ``"prepare"``.
         error: text of the error.
-        is_skipped: whether the delegate is not applied to this model any more.
+        is_skipped: whether the delegate is no longer applied to this model.
         file: path of the model's file at the failure; empty if it was in memory.
     """
 
@@ -100,7 +100,7 @@ class FailureMemory:
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Return an earlier failure of a delegate for inputs of the present shapes, or None.
+        """Return an earlier failure of a delegate for inputs of the present shapes; else None.
 
         Args:
             delegate: the delegate.

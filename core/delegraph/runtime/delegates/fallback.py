@@ -1,6 +1,6 @@
 """Runs delegate nodes under a failure policy: fall back, shadow or validate.
 
-``original_nodes.py`` runs the kernels that step in; ``runtime/options.py`` has the policies.
+``original_nodes.py`` runs the host's kernels instead; ``runtime/options.py`` has the policies.
 
 At each invoke, a guarded node does more than the delegate's eval::
 
@@ -142,7 +142,7 @@ class Guard:
         return None
 
     def _size_outputs(self) -> None:
-        """Give the outputs the shapes that Delegraph's kernels work out."""
+        """Give the outputs the shapes that Delegraph's kernels compute."""
         context = self._subgraph.context
         self._originals.work_out_shapes()
         for tensor in self._outputs:
@@ -161,7 +161,7 @@ class Guard:
             self._judged(self._eval, self._before())
 
     def _start(self, step: AsyncEval) -> AnyEvent:
-        """Start the delegate node *step*; handle an error before it runs at once."""
+        """Start the delegate node *step*; an error at the start is handled at once."""
         self._at_start = None
         if self._is_quarantined():
             self._run_originals()
@@ -220,7 +220,7 @@ class Guard:
                 self._record(error, "copy")
 
     def _judge(self, error: Exception, phase: DelegatePhase, is_wrong: bool) -> None:
-        """Record the failure *error*, or raise it if Delegraph's kernels cannot or may not run.
+        """Record the failure *error*; raise it if Delegraph's kernels may not run instead.
 
         Raises:
             CallCancelledError: the call was asked to stop, which is not the delegate's fault.
@@ -275,7 +275,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
-        """Text that describes wrong outputs; None if outputs are right or unchecked."""
+        """Text that describes wrong outputs; None if outputs are right or not checked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:
@@ -283,7 +283,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[Expected]) -> str | None:
-        """Text about an output that must be wrong, for example by its shape; None if none is."""
+        """Text that describes an output with, say, a wrong shape; None if no output is wrong."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))
@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about NaN or infinity in outputs that inputs do not explain; None if none."""
+        """Text about an output's NaN or infinity that the inputs do not explain, or None."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
@@ -344,7 +344,7 @@ class Guard:
     ) -> str | None:
         """Compute the nodes by Delegraph's kernels as well, then return the result of *find*.
 
-        Afterwards the variables have the delegate's values again.
+        Afterwards, the variables have the delegate's values again.
         """
         if not self._has_kernels():
             return None

@@ -38,8 +38,8 @@ class Incidents:
         """Add an incident, or count it if an equal one is there; log a new one.
 
         Args:
-            incident: a failure of a delegate after which the interpreter went on.
-            heir: name of the kernels or delegate that compute the nodes instead, for the log.
+            incident: a failure of a delegate that did not stop the interpreter.
+            heir: name of the kernels or the delegate that compute the nodes instead, for the log.
             level: level of the log record.
         """
         known = self._found.get(incident)
@@ -67,7 +67,8 @@ class Retires(Protocol):
 class Supervision:
     """An interpreter's records of its delegates: failures, and delegates that are no longer run.
 
-    Such delegates are quarantined. It also decides which runs are recomputed to check results.
+    Delegates that are no longer run are called quarantined. The object also decides which runs are
+    recomputed to check results.
 
     Attributes:
         has_warned: whether the warning about a failed default delegate has been given.

@@ -27,7 +27,7 @@ from delegraph.schema.enums import TensorType
 NAMESPACE = "checked-nodes"
 
 LEAST_NODES = 8
-"""Number of nodes from which on a subgraph gets a file."""
+"""Least number of nodes of a subgraph whose findings are stored."""
 
 MOST_BYTES = 256 << 20
 """Size in bytes of the largest model whose digest is computed."""
@@ -36,7 +36,7 @@ MOST_FILES = 16
 """Largest number of files of a subgraph; changing shapes must not fill the disk."""
 
 DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
-"""Folders of the package on which findings, or decisions of delegates, depend."""
+"""Folders of the package whose code findings, or decisions of delegates, depend on."""
 
 
 class KeptFindings:
@@ -97,7 +97,7 @@ class KeptFindings:
         )
 
     def _digest(self, text: str, nodes: Sequence[Step]) -> str:
-        """Hash of all that findings depend on: *text*, *nodes*, tensors and the memory limit."""
+        """Hash *text*, *nodes*, tensors and memory limit: all that the findings depend on."""
         subgraph = self._subgraph
         limit = subgraph.session.memory_limit
         about = (text, subgraph.spec.index, subgraph.context.numerics, limit.bytes, limit.copies)
@@ -112,7 +112,7 @@ class KeptFindings:
 
 
 def _is_own(registration: Registration) -> bool:
-    """Whether *registration* is a kernel of Delegraph and not a replacement of one."""
+    """Whether *registration* is a kernel of Delegraph that no plugin or user has replaced."""
     if OP_TABLE.is_declared(registration):  # not imported yet, so no other module has this name
         return True
     is_of_table = has_own_kernel(registration)

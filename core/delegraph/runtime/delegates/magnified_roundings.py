@@ -1,4 +1,4 @@
-"""Check whether a wrong result comes from a wrong kernel or from magnified float rounding.
+"""Checks whether a wrong result comes from a wrong kernel or from magnified float rounding.
 
 A node that quantizes floats turns a difference in the last bit into a whole quantization step. To
 find the cause, each node is run alone, by Delegraph's kernels and by the delegate. Both get the
@@ -33,7 +33,7 @@ from delegraph.schema.enums import TensorType
 logger = logging.getLogger(__name__)
 
 _INTERPRETER = "delegraph.runtime.interpreter"
-"""Name of the interpreter's module, which imports this one and is imported when it is needed."""
+"""Name of the interpreter's module, which is imported when needed because it imports this one."""
 
 _Values = dict[int, NDArray[Any]]
 """Mapping from the index of a tensor to its values."""
@@ -63,10 +63,10 @@ def magnified(
     capabilities: Capabilities,
     tolerances: Mapping[int, Tolerance | None],
 ) -> str | None:
-    """Return text that names the node that magnified rounding differences, or None.
+    """Return text that names the node that magnified rounding differences; None if none is found.
 
-    None means that a node is wrong on equal inputs, or that the cause cannot be determined. It may
-    also mean that the delegate's results node by node are within the tolerances.
+    None means that a node is wrong on equal inputs, that the cause cannot be determined, or that
+    the delegate's results are within the tolerances when nodes run one by one.
 
     Args:
         subgraph: the subgraph, whose tensors are as they were when the partition ran.
@@ -123,7 +123,7 @@ class _Comparison:
     def run(self, steps: Sequence[Step], inputs: Sequence[int]) -> str | None:
         """Run nodes one by one on equal inputs, by Delegraph's kernels and by the delegate.
 
-        The result is text that names the node that magnifies rounding differences, or None; see
+        The result is text that names the node that magnifies rounding differences; None as for
         :func:`magnified`.
 
         Args:

@@ -1,4 +1,4 @@
-"""Finds partitions that save no time, by timing each one against the kernels that it replaces.
+"""Finds partitions that save no time, by timing each against the kernels that it replaces.
 
 The model runs once on generated data. At each node of the delegate, that node and the original
 nodes take turns on its inputs; the fastest of several runs counts. The delegate's time includes
@@ -39,7 +39,7 @@ Clock = Callable[[], float]
 """Function that returns a time in seconds; only differences are used."""
 
 BUDGET = 1.0
-"""Seconds that measuring may take, or the time of two runs of every partition if that is longer."""
+"""Seconds that measuring may take, or the time of two runs of each partition if that is longer."""
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST_ROUNDS = 50
@@ -52,10 +52,10 @@ def losing_nodes(
 ) -> dict[int, dict[int, Rejection]]:
     """Measure the delegate's partitions; return the nodes on which it saves no time.
 
-    Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
-    a warning says why; some models reject generated data. Partitions with nodes that rules pin to
-    the delegate are kept, too. Afterwards every subgraph has to be allocated again; resources are
-    as before.
+    It is called when the delegate has just been applied. Partitions that cannot be measured are
+    kept, and a warning says why; some models reject generated data. Partitions with nodes that
+    rules pin to the delegate are kept, too. Afterwards every subgraph has to be allocated again;
+    resources are as before.
 
     Args:
         subgraphs: all subgraphs of a model, to which the delegate has been applied.
@@ -96,7 +96,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context manager: at its end, *resources*, incidents and quarantines are as at its start."""
+    """Context that restores *resources*, incidents and quarantines at its end."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()
@@ -156,7 +156,7 @@ def _run(subgraph: Subgraph) -> str:
 
 @contextmanager
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
-    """Context in which the inputs of *subgraph* have generated values; then it restores them."""
+    """Context in which *subgraph*'s inputs have generated values; at its end, the old values."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
     kept = PreservedTensors(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]
@@ -200,7 +200,7 @@ def _values(tensor: Tensor, rng: np.random.Generator) -> NDArray[Any] | int:
 
 
 class _Trials:
-    """Measures the run times of the partitions of one subgraph, to find those that save none.
+    """Measures the run times of the partitions of one subgraph, to find those that save no time.
 
     Attributes:
         subgraph: the subgraph.

@@ -20,8 +20,8 @@ class KnownTensor(NamedTuple):
         shape: dimensions of the tensor.
         type: element type, as the node that writes the tensor has decided it.
         has_value: whether the values are known as well.
-        digest: hash of the values that a node has computed in prepare. Such values may depend on
-            shapes, and shapes may depend on them.
+        digest: hash of the values that a node has computed in prepare. These values may depend on
+            shapes, and shapes on these values.
     """
 
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class KnownTensor(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor) -> KnownTensor:
-        """Present type, shape and value of a tensor."""
+        """Return the present type, shape and value of a tensor."""
         digest = b""
         if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
             import hashlib  # lazy: it takes milliseconds, and few nodes compute while prepared
@@ -47,11 +47,11 @@ class Findings:
     """Results of checking nodes: nodes that kernels reject, and shapes that are known or not.
 
     Attributes:
-        errors: errors of the kernels that refuse a node, by node index.
+        errors: errors of the kernels that reject a node, by node index.
         known: tensors that the nodes read and write, as far as their shapes are known.
         left_open: outputs whose shapes are known only after their nodes have run.
-        custom_errors: errors of custom operators whose kernels refuse a node. As in LiteRT, a
-            delegate may have such nodes, unless it requires propagated shapes.
+        custom_errors: errors of custom operators whose kernels reject a node. As in LiteRT, a
+            delegate may have these nodes, unless it requires propagated shapes.
     """
 
     errors: Mapping[int, DelegraphError]

@@ -35,7 +35,8 @@ class OriginalNodes(PrivateNodes):
     Args:
         subgraph: subgraph of the delegate node.
         delegate_node: the delegate node.
-        only_kernels: whether kernels also run the nodes of an earlier delegate, if all have one.
+        only_kernels: whether kernels also run the nodes of an earlier delegate, if every node has a
+            kernel.
         notes_results: whether :meth:`run` fills ``computed``.
 
     Attributes:
@@ -139,10 +140,10 @@ class OriginalNodes(PrivateNodes):
     def run(self) -> None:
         """Compute the outputs in private memory; :meth:`deliver` copies them to the tensors.
 
-        Prepares first where shapes have changed.
+        Nodes whose shapes have changed are prepared first.
 
         Raises:
-            UnresolvedOpError: a custom operator without a kernel is among them.
+            UnresolvedOpError: a custom operator without a kernel is among the nodes.
             NodeError: a kernel failed.
         """
         self.timed_run(time.perf_counter)
@@ -169,7 +170,7 @@ class OriginalNodes(PrivateNodes):
         """Copy the results of the last :meth:`run` to the outputs of the delegate node.
 
         Raises:
-            OperatorError: an output has static memory for another shape: the delegate gave it that.
+            OperatorError: an output has static memory for another shape, which the delegate set.
         """
         for index in self.outputs:
             tensor, state = self._subgraph.tensors[index], self.states[index]

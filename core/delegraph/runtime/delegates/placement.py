@@ -44,7 +44,7 @@ def placement_of(
     Args:
         subgraphs: the subgraphs of the model.
         delegates: the applied delegates, in order.
-        by_default: the delegates that no argument names, but only the user's configuration.
+        by_default: the delegates that only the user's configuration names.
         rest: the default delegate, or None.
     """
     partitions: list[PartitionPlacement] = []
@@ -102,9 +102,10 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
 
 
 def _constants(subgraph: Subgraph) -> dict[int, int]:
-    """Return the file's constant that each constant tensor read by a node comes from, by index.
+    """Return, for each constant tensor that a node reads, the file's constant that it comes from.
 
-    Both indices are equal, except for a constant that Delegraph's kernels widen once.
+    Keys and values are tensor indices; they are equal, except for constants that Delegraph's
+    kernels convert to a wider type.
     """
     operators, plan = subgraph.spec.operators, subgraph.plan
     found = {tensor.index: tensor.index for tensor in subgraph.tensors if tensor.is_constant}
@@ -128,7 +129,7 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return, for each partition's node, the partitions that may run at the same time."""
+    """Return, for each partition, the partitions that may run at the same time, by node index."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -264,7 +265,7 @@ def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool
 
 
 def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
-    """Number of bytes of a tensor's value; None when it is known only during invoke.
+    """Number of bytes of a tensor's value; None if it is known only during invoke.
 
     A resource is a handle, so its size counts as 0.
     """

@@ -53,12 +53,12 @@ class PlanPartitioner:
         current: Callable[[int], int],
         wanted: Sequence[int],
     ) -> list[NodeSubset]:
-        """Return the subsets of a plan, in execution order, if a delegate claims *wanted*.
+        """Return the subsets into which a plan is cut if a delegate claims *wanted*, in order.
 
         Args:
             nodes: all nodes, by index.
             execution_plan: indices of the nodes that run, in order.
-            current: returns the node of the plan that computes a node of the model.
+            current: function that returns the node of the plan that computes a node of the model.
             wanted: nodes of the plan.
 
         Raises:

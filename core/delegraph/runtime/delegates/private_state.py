@@ -1,4 +1,4 @@
-"""Nodes that run on private state: shapes, memory and owners hidden from all other nodes."""
+"""Nodes that run on private state: shapes, memory and owners that other nodes do not see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PrivateState:
-    """A second, private shape and value of a tensor, to exchange for those that all nodes see.
+    """A second, private shape and value of a tensor, exchanged with those that all nodes see.
 
     Attributes:
         tensor: the tensor.
@@ -45,7 +45,7 @@ class PrivateState:
         self._owner: tuple[object | None, int, bool] = delegate, handle, False
 
     def exchange(self) -> None:
-        """Give the tensor the state kept here, and keep the state that it had."""
+        """Exchange the tensor's shape and value with those in this object."""
         tensor = self.tensor
         self.shape, tensor.shape = tensor.shape, self.shape
         self.data, tensor.data = tensor.data, self.data
@@ -139,7 +139,7 @@ class PrivateNodes:
 
     @contextmanager
     def as_computed(self) -> Iterator[None]:
-        """Give the tensors their private state during the block, then the public one again."""
+        """Give the tensors their private state during the block, then their public state."""
         for state in self.states.values():
             state.exchange()
         try:
@@ -153,7 +153,7 @@ class PrivateNodes:
 
         Raises:
             UnresolvedOpError: a custom operator without a kernel is among the nodes.
-            NodeError: a kernel refuses its node.
+            NodeError: a kernel rejects its node.
         """
         with self.as_computed():
             self._prepare_all()

@@ -19,11 +19,10 @@ def original_nodes(
 ) -> tuple[Step, ...]:
     """Return the nodes that a delegate node replaced, and those that compute their constants.
 
-    These are the steps of :class:`OriginalNodes`. With *only_kernels*, a nested delegate node
-    counts as the nodes that it replaced.
+    They are the steps of :class:`OriginalNodes`.
 
     A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
-    partition. The original nodes read the result of that node, which may not be in memory any more.
+    partition. The original nodes read the result of that node, which may no longer be in memory.
 
     Args:
         subgraph: the subgraph.

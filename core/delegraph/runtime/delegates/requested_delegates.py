@@ -62,15 +62,15 @@ def load_delegate(
 
     Raises:
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
-        ArgumentError: no such Python file, a *timeout* without a process, or a system without
-            isolated delegates.
+        ArgumentError: the Python file does not exist, a *timeout* is given without a process, or
+            the system has no isolated delegates.
         DelegateLibraryError: (OSError) the library is missing, or cannot be loaded.
         NotADelegateError: (AttributeError) the library has no external delegate.
-        DelegateLoadError: (ValueError) the library refuses its options; base class of the two
+        DelegateLoadError: (ValueError) the library rejects its options; base class of the two
             errors above.
         UnknownDelegateError: no installed plugin provides the delegate.
-        PluginLoadError: it is installed but broken, or the Python file defines no delegate.
-        PluginOptionError: an unknown option or a bad value.
+        PluginLoadError: the delegate is installed but broken, or the Python file defines none.
+        PluginOptionError: an option is unknown or has a wrong value.
     """
     if not isinstance(library, str | bytes | os.PathLike):
         raise ArgumentTypeError(f"the name of a delegate is text or a path, not {library!r}")
@@ -131,9 +131,9 @@ def is_installed_name(name: str) -> bool:
 
 
 def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
-    """Return a delegate, loaded from *source*, that runs in a process of its own.
+    """Return a delegate, loaded from *source*, that runs in a separate process.
 
-    *timeout* is the time limit of an invoke there in seconds; None means no limit.
+    *timeout* is the number of seconds that an invoke may take there; None means no limit.
     """
     from delegraph.runtime.isolation.delegate import IsolatedDelegate
 
@@ -154,7 +154,7 @@ def as_delegates(
         isolation: choice of the delegates that run in separate processes.
 
     Raises:
-        ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
+        ArgumentAttributeError: *delegates* is a single delegate, or an item is no delegate.
         PluginError: no installed delegate of a name can be used, or its options do not fit.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
@@ -180,7 +180,7 @@ def as_delegates(
 
 
 def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> Delegate:
-    """Return the delegate that *delegate* is or names.
+    """Return *delegate* if it is a delegate, or the delegate that it names.
 
     Args:
         delegate: the delegate as users write it.
@@ -188,8 +188,8 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
 
     Raises:
         ArgumentAttributeError: *delegate* is neither a delegate nor a name.
-        ArgumentError: an object was given for a delegate that is to run in a process of its own;
-            only names and files can.
+        ArgumentError: *delegate* is an object and must run in a separate process, which only named
+            delegates and files can.
         PluginError: no installed delegate of that name can be used.
         DelegateLoadError: a library gives no delegate.
     """
@@ -219,7 +219,7 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
 
 
 def _file(text: str) -> DelegateAddress | None:
-    """Return the path and options of the file that *text* names; None for an installed delegate."""
+    """Return the path and options of the file that *text* names; None if it is no file's name."""
     whole = DelegateAddress(text)
     if _is_path(text) and os.path.isfile(text):
         return whole

@@ -21,17 +21,17 @@ Range = tuple[int, int]
 """Least and greatest allowed value."""
 
 Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Required shape and range of an output; None if any is right."""
+"""Required shape and range of an output; None for each that is not restricted."""
 
 TensorOf = Callable[[int], Tensor]
-"""Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""
+"""Function that returns a tensor by index, with the shape that Delegraph's kernels compute."""
 
 RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 """Operators whose values may differ between runs, so that they cannot be compared."""
 
 
 def wrong_array(tensor: Tensor) -> str | None:
-    """Text that describes a wrong type or shape of a computed tensor's array, or None."""
+    """Text that describes the wrong type or shape of a computed array; None if both are right."""
     data = tensor.data
     if not isinstance(data, np.ndarray):
         return f"{tensor!r} holds a {type(data).__name__}, expected an array"
@@ -67,7 +67,7 @@ def has_special_values(data: NDArray[Any]) -> bool:
 
 
 def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
-    """Text about NaN or infinity in *tensor* where *expected* has numbers; None if none."""
+    """Text about NaN or infinity in *tensor* where *expected* is finite, or None."""
     if tensor.data.shape != expected.shape:
         return wrong_shape(tensor, expected.shape)
     wrong = ~np.isfinite(tensor.data) & np.isfinite(expected)
@@ -147,7 +147,7 @@ class Difference:
 def difference(
     tensor: Tensor, found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
 ) -> Difference | None:
-    """Return where *found* differs most from *expected*, or None if *tolerance* allows it all.
+    """Return the greatest difference of *found* from *expected*; None if *tolerance* allows it.
 
     Both arrays have the same shape; see :meth:`Tolerance.compare`.
     """
@@ -207,7 +207,7 @@ _INDEX_RANGES: Mapping[str, Callable[[Node, int, TensorOf], Range | None]] = {
     "UNIQUE": _position,
     "WHERE": _coordinate,
 }
-"""Operators whose outputs are indices, with a function for the range of each output."""
+"""Mapping from operators whose outputs are indices to functions that return an output's range."""
 
 _CLAMPING = frozenset(
     {

@@ -21,8 +21,8 @@ def with_outputs_checked(
 ) -> Eval:
     """Return *step*, extended to check at its first run that it writes every output value.
 
-    Outputs are filled with a mark before. A value that is the mark afterwards may be right: then
-    the step runs once more over another mark, with the variables as they were.
+    Outputs are filled with a mark before the run. If a value equals the mark afterwards, it may
+    still be right. So the step runs once more over another mark, with the variables restored.
 
     Args:
         step: evaluation of a delegate's node.
@@ -51,7 +51,7 @@ def with_outputs_checked(
 
 
 class _FirstRun:
-    """Checks the first run of a node: does it write all values of its outputs?
+    """Checks whether a node's first run writes all values of its outputs.
 
     Attributes:
         is_over: whether the first run is over and has written all outputs.
@@ -67,7 +67,7 @@ class _FirstRun:
         """Call *compute*, and once more if values may be unwritten.
 
         Raises:
-            OperatorError: it leaves values of an output as they were.
+            OperatorError: *compute* does not write all values of an output.
         """
         saved = self._state.save() if self._state else None
         marks = Marks(self._outputs, self._inputs, is_whole=True)

@@ -48,7 +48,7 @@ class OpenBlas:
 
 
 def openblas_of_numpy() -> OpenBlas | None:
-    """Return the OpenBLAS in NumPy's Linux wheel, or None if NumPy uses another BLAS."""
+    """Return the OpenBLAS in NumPy's Linux wheel; None if NumPy uses another BLAS."""
     if sys.platform != "linux":
         return None
     folder = os.path.join(os.path.dirname(np.__path__[0]), "numpy.libs")
@@ -66,7 +66,7 @@ lock = Lock()
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
 
-The references are weak: a context is gone if an interrupt has kept it from being left.
+The references are weak, because an interrupt may prevent that a context is left.
 """
 _outside: list[int] = []
 """Number of threads of each library before the first open context was entered."""
@@ -125,7 +125,7 @@ def _restore(own: list[int], shared: list[int]) -> None:
 
 
 def _after_fork() -> None:
-    """Forget the parent's threads in a forked child, where they do not exist."""
+    """Forget the parent's threads in a forked child, which does not have them."""
     global lock
     lock = Lock()
     own = [ref(each) for each in _others() if each._thread == get_ident()]

@@ -1,11 +1,11 @@
 """Runs prepared nodes one after the other in a function whose arguments are bound once.
 
 The nodes run without NumPy's warnings about float errors, such as division by zero. ``np.errstate``
-makes a new state each time. NumPy 2 keeps the state in a context variable; this module sets the
-variable to one state that is made once. An ADD of 4 numbers takes 0.55 µs without any state, and
-0.73 µs if the variable is set and reset. In a context made once and entered by ``Context.run``, it
-takes 0.58 µs. (Each is the least of 180,000 runs, with NumPy 2.4 and Python 3.11.) In that context,
-the caller's context variables are hidden, but only third-party code could read them.
+makes a new state each time. NumPy 2 keeps the state in a context variable, which this module sets
+to a state that is made once. An ADD of 4 numbers takes 0.55 µs without any state, and 0.73 µs if
+the variable is set and reset. In a context that is made once and entered by ``Context.run``, the
+ADD takes 0.58 µs. (Each is the least of 180,000 runs, with NumPy 2.4 and Python 3.11.) In that
+context, the caller's context variables are hidden, but only third-party code could read them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Failure = Callable[[int, Exception], Exception]
-"""Function that returns the error of a node from the node's position and its eval's error."""
+"""Function that returns a node's error, given the node's position and its evaluation's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``; that module is imported only once a node has failed."""
+    """Call ``node_errors.cause_of``; its module is not imported before a node fails."""
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)
@@ -124,7 +124,7 @@ def bound_run(
 
 
 def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
-    """Return *run* so that NumPy reports no float errors in it; arguments as of `bound_run`."""
+    """Return *run*, wrapped so that NumPy reports no float errors in it; see :func:`bound_run`."""
     context = ignoring_context() if hides_context else None
     return ignoring_float_errors(run) if context is None else partial(context.run, run)
 
@@ -132,7 +132,7 @@ def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
 def _run_of_one(
     step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
 ) -> BoundRun:
-    """Return the run of a plan of one node; arguments are those of :func:`bound_run`."""
+    """Return the run functions of a plan of one node; arguments are those of :func:`bound_run`."""
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run

@@ -1,10 +1,10 @@
 """Allows one call at a time, and stops the running call.
 
-A running interpreter refuses other calls from any thread. ``Interpreter.cancel`` stops a running
+A running interpreter rejects other calls from any thread. ``Interpreter.cancel`` stops a running
 call, and so does its time limit. A stop request is a nonzero word of memory. Python reads the word
-before each node, and compiled kernels between kernel calls. A loop that finds it set stops, and
-raises the error of :meth:`Cancellation.raise_if_requested`. The word is zero again when the next
-call begins, so a request stops only the running call.
+before each node, and compiled kernels between kernel calls. A loop that finds a nonzero word stops,
+and raises the error of :meth:`Cancellation.raise_if_requested`. The word is zero again when the
+next call begins, so a request stops only the running call.
 
 Source:
     Interpreter::Cancel and Subgraph::InvokeImpl, tflite/core. The official runtime has no time
@@ -42,8 +42,8 @@ class Cancellation:
     Attributes:
         word: array of shape [1], int32, always in the same memory; a value other than 0 is a
             request.
-        reason: the request as a plain attribute, which Python reads faster than the word. If only
-            the word is set, native code has set it.
+        reason: copy of the request in a plain attribute, which Python reads faster than the word.
+            Native code sets only the word.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -74,14 +74,14 @@ class Cancellation:
         self.word[0] = self.reason = 0
 
     def request(self) -> None:
-        """Ask the call that runs to stop; from any thread, or from a signal handler."""
+        """Ask the running call to stop; may be called from any thread, or from a signal handler."""
         self.reason = self.word[0] = _CANCELLED
 
     def _time_is_up(self) -> None:
         self.reason = self.word[0] = _TIME_IS_UP
 
     def raise_if_requested(self) -> None:
-        """Raise an error if a stop of the call was requested; otherwise return.
+        """Raise an error if a stop of the call was requested.
 
         Raises:
             CallCancelledError: :meth:`request` was called.
@@ -121,13 +121,13 @@ class NestedCancellation(Cancellation):
         return int(self.word[0])
 
     def request(self) -> None:
-        """Do nothing: a stop can be requested of the outer call only."""
+        """Do nothing, because a stop can be requested of the outer call only."""
 
     def begin(self) -> None:
-        """Do nothing: the outer call has begun already."""
+        """Do nothing, because the outer call has begun already."""
 
     def forget(self) -> None:
-        """Do nothing: the outer call keeps its stop request."""
+        """Do nothing, because the outer call keeps its stop request."""
 
     def raise_if_requested(self) -> None:
         """Raise the error of the outer call if its stop was requested."""
@@ -221,7 +221,7 @@ class Calls:
             del self.turn["owner"]
 
     def check(self, name: str) -> None:
-        """Raise an error if a call runs in another thread; *name* is the method called now.
+        """Raise an error if a call runs in another thread; *name* is the method being called.
 
         Raises:
             StateError: a call runs in another thread.

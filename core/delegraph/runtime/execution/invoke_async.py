@@ -14,9 +14,9 @@ from delegraph.locks import Lock
 from delegraph.runtime.execution.calls import busy_error
 
 Run: TypeAlias = Callable[[Callable[[Callable[[], None]], None]], object]
-"""Function that takes the interpreter's lock and runs an invoke in the way that its argument says.
+"""Function that takes the interpreter's lock, and then calls its argument to run an invoke.
 
-It calls its argument with the function that invokes.
+It gives its argument the function that invokes.
 """
 
 
@@ -61,7 +61,7 @@ class Background:
         return self._pool
 
     def require_idle(self, name: str, *, even_here: bool = False) -> None:
-        """Raise an error if a background call runs; *name* is the method called now.
+        """Raise an error if a background call runs; *name* is the method being called.
 
         A call from the background thread itself is allowed, unless *even_here*.
 
@@ -125,7 +125,7 @@ class Stopping:
 
 
 def _taken(work: list[Any]) -> Any:
-    """Remove and return the only item of *work*; None if another thread has done so before."""
+    """Remove and return the only item of *work*; None if another thread has removed it."""
     try:
         return work.pop()
     except IndexError:

@@ -34,7 +34,7 @@ class NodeClasses:
         self._numbers.clear()
 
     def look_again(self) -> None:
-        """Forget the recorded tensor properties; called when nodes may have changed shapes."""
+        """Forget the recorded tensor properties, because nodes may have changed shapes."""
         self._kinds.clear()
 
     def prepared(
@@ -64,8 +64,9 @@ class NodeClasses:
     def _class_of(self, node: Node, operands: Sequence[int]) -> tuple[int, ...] | None:
         """Return a key of all that preparing *node* depends on; None if it belongs to no class.
 
-        A tensor's kind is a number; absent tensors have none, nor do tensors that a delegate owns,
-        which may have to be copied before they are read.
+        The key has a number for each tensor's type and shape. A node belongs to no class if a
+        tensor is absent or owned by a delegate. A delegate's tensor may have to be copied before it
+        is read.
         """
         if node.delegate is not None or node.custom_options:
             return None

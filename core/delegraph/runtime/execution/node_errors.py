@@ -40,7 +40,7 @@ _ALREADY_CLEAR = (
 
 
 class RefusedByKernel(Exception):
-    """Raised when Delegraph's own kernels cannot compute a delegate node's original nodes either.
+    """Raised when even Delegraph's own kernels cannot compute a delegate node's original nodes.
 
     Args:
         error: error of the model's node, which users would get without the delegate.
@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or an error that names the missing input that caused *error*."""
+    """Return *error*, or, if an input without a value caused it, an error that names this input."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:

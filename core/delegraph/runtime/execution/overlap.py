@@ -22,8 +22,8 @@ class Overlap:
     """Runs nodes by a schedule, so that asynchronous nodes overlap with others.
 
     When a run ends, even by an error, no node runs any more. A node that still writes memory in the
-    background would corrupt the next run. A second interrupt may end that wait, too, so the next
-    user of the memory calls :meth:`settle` first.
+    background would corrupt the next run. So the run waits for all nodes. A second interrupt may
+    end this wait, too, so the next user of the memory calls :meth:`settle` first.
 
     Args:
         schedule: order of the nodes, and the positions at which asynchronous nodes are awaited.
@@ -60,7 +60,7 @@ class Overlap:
         cancellation: Cancellation,
         failed: Callable[[int, Exception], Exception],
     ) -> None:
-        """Run the nodes in the order of the schedule, and wait where the schedule says.
+        """Run the nodes in the order of the schedule, with its waits.
 
         Args:
             evals: evaluations to run in place of the nodes' own; None for the nodes' own.
@@ -137,7 +137,7 @@ def _finishing(in_flight: dict[int, Started], position: int, step: Eval) -> Eval
 def _held(
     schedule: Schedule, nodes: Sequence[tuple[Node, Registration]]
 ) -> dict[int, tuple[int, ...]]:
-    """Inputs of asynchronous nodes, by the last position in *schedule* that overlaps the node.
+    """Inputs of asynchronous nodes, by the last position in *schedule* that overlaps their node.
 
     The inputs are tensor indices; they must stay unchanged until that position has run.
     """

@@ -32,7 +32,7 @@ class ProfileEvent:
         duration: nanoseconds of the run. The run of an asynchronous node ends when its Future is
             done, or when the wait for another kind of event is over.
         delegate: name of the delegate that ran the node; None for Delegraph's kernels.
-        fused: indices of the model's other nodes that were computed together with it.
+        fused: indices of the model's other nodes that were computed together with this node.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Profile:
 
 
 def _timed_async(step: AsyncEval, timed_step: Eval, add: Callable[[int, int], None]) -> AsyncEval:
-    """Return *step* wrapped so that *add* gets the start and end of each run.
+    """Return *step*, wrapped so that *add* gets the start and end of each run.
 
     The end is the time at which the node's Future was done. For another kind of event, it is the
     time at which the wait was over.

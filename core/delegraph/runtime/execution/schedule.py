@@ -1,4 +1,4 @@
-"""Order in which nodes run when some are asynchronous, and the places where they are awaited.
+"""Order in which nodes run if some are asynchronous, and the points at which these are awaited.
 
 Asynchronous nodes start as soon as their inputs are ready, and no node waits while another node can
 run. With A and B asynchronous, and C reading what both write::
@@ -23,7 +23,7 @@ class StateUse(IntEnum):
     """Whether a node uses state that is not in the tensors of the plan.
 
     Attributes:
-        NONE: nothing.
+        NONE: it uses none.
         MAYBE: a delegate computes a custom operator, which may keep state.
         CERTAIN: it reads or changes resources, or calls another subgraph.
     """
@@ -56,8 +56,9 @@ class Schedule:
 
     Attributes:
         order: positions in the plan, in the order in which the nodes run or start.
-        waits: mapping from a position in ``order``, or its length for the end, to positions in
-            ``order`` of the nodes that are waited for before it. All other nodes run synchronously.
+        waits: mapping from a position in ``order`` to the positions in ``order`` of the nodes that
+            are awaited before it; the length of ``order`` stands for the end. All other nodes run
+            synchronously.
     """
 
     order: tuple[int, ...]
@@ -71,7 +72,7 @@ class Schedule:
 def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Schedule | None:
     """Return a schedule for *tasks*; None if no tasks can run at the same time.
 
-    Takes O((tasks + dependencies) log tasks).
+    The time is O((tasks + dependencies) log tasks).
 
     Args:
         tasks: in the order of the plan.
@@ -120,7 +121,7 @@ def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[s
 def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
     """Add to *found* the dependencies between tasks with state, which must keep their order.
 
-    *found* has, for each task, the positions of tasks to do before it.
+    *found* has, for each task, the positions of tasks that must be done before it.
     """
     last: int | None = None
     maybe: list[int] = []
@@ -192,7 +193,7 @@ class _Scheduler:
                 heappush(self._waiting, later)
 
     def _wait_for_what(self, task: int) -> None:
-        """Wait for the running tasks that *task* depends on."""
+        """Add waits for the running tasks that *task* depends on."""
         self._wait([need for need in self._needs[task] if need in self._in_flight])
 
     def _wait(self, tasks: Iterable[int]) -> None:

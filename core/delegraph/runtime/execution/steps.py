@@ -1,4 +1,4 @@
-"""Prepares and runs nodes one after the other, for every host of kernels.
+"""Prepares and runs nodes one after the other, for each runtime that has kernels.
 
 Nodes are prepared up to the first node whose output shape is known only after it has run. The
 prepared nodes get memory and run; then preparation continues. If node 1 has such a shape::
@@ -46,12 +46,12 @@ PrepareNode: TypeAlias = "Callable[[Node, Registration], Eval]"
 """Function that prepares one node; its error becomes the node's error."""
 
 Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
-"""Function that returns an eval which does more than the given one, such as measuring its time."""
+"""Function that returns an evaluation that does more than the given one, such as timing it."""
 
 
 @dataclass(slots=True)
 class _Stop:
-    """A place where preparation stops, since a shape is known only after the node there runs."""
+    """The place where preparation stops, as a shape depends on a node's values."""
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -247,8 +247,8 @@ class StepRunner:
         """Check that output *tensor* may get the shape *dims*, and that its old shape is unused.
 
         Raises:
-            OperatorError: the output would lose its shape, and it is a variable with memory, or
-                this node or an earlier one uses it.
+            OperatorError: the output would lose its shape, although it is a variable with memory,
+                or this node or an earlier node uses it.
         """
         position = len(self.evals)
         if dims == tensor.shape or position >= len(self.nodes):
@@ -368,7 +368,7 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> BoundRun | None:
-        """Return faster equivalents of :meth:`run` until nodes are prepared again, or None."""
+        """Return faster equivalents of :meth:`run`, valid until nodes are prepared; or None."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure
@@ -378,7 +378,7 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error to raise for the node at *position*; or for the call, if it was stopped.
+        """Return the error to raise for the node at *position*, or for a call that was stopped.
 
         A kernel may have wrapped the error that stops the call in another error.
         """

@@ -1,4 +1,4 @@
-"""The time limit of a call: a thread that calls a method when the call has run for too long."""
+"""The time limit of a call: a thread calls a method when the call has run for too long."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TimeLimit:
     then, the thread sleeps until that call's deadline, and so on; it ends when no call runs. So
     many short calls need few threads.
 
-    There is no lock, since an interrupt could leave it held. A thread first announces that it
-    looks, then reads the deadline. A call that ends first removes its deadline, then waits until no
-    thread looks.
+    There is no lock, because an interrupt could leave it held. Instead, the thread announces that
+    it looks before it reads the deadline. A call that ends removes its deadline, then waits until
+    the thread does not look.
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
@@ -43,7 +43,7 @@ class TimeLimit:
             self._thread.start()
 
     def end(self) -> None:
-        """Stop the time; afterwards the function is not called any more."""
+        """Stop the time; afterwards the method is no longer called."""
         self._deadline = inf
         while any(thread.is_alive() for thread in tuple(self._looking)):
             sleep(0)
@@ -60,7 +60,7 @@ class TimeLimit:
                 return
 
     def _look(self, me: threading.Thread) -> float:
-        """Request a stop if the time is up; return the seconds left, or infinity without a call."""
+        """Request a stop if the time is up; return the seconds left, infinity if no call runs."""
         self._looking.add(me)
         left = self._deadline - monotonic()
         if left <= 0:

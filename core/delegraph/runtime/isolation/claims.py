@@ -59,7 +59,7 @@ def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
 
 
 def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> PartitionModel:
-    """Return the plan's nodes *indices* as a model; tensors that other nodes write are its inputs.
+    """Return the plan's nodes *indices* as a model; its inputs are results of other nodes.
 
     Raises:
         DelegateError: a node cannot stand alone.
@@ -76,7 +76,7 @@ def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> Partitio
 
 
 def rejection_json(rejection: Rejection) -> Mapping[str, Any]:
-    """Return a rejection as JSON for the host; unlike ``to_json`` it keeps the given message."""
+    """Return a rejection as JSON for the host, with its message (``to_json`` drops it)."""
     return {**rejection.to_json(), "message": rejection.message}
 
 

@@ -69,8 +69,8 @@ class IsolatedDelegate(SimpleDelegate):
     def prepare(self, context: DelegateContext) -> None:
         """Ask the process about the nodes, and replace the nodes that it accepts.
 
-        If the process ends unexpectedly, the delegate gets no nodes, or the call fails if the
-        failure policy says so.
+        If the process ends unexpectedly, the delegate gets no nodes; or the call fails, if the
+        failure policy demands it.
         """
         # The process runs as long as an interpreter that has requested this is open.
         context.shared(("isolated", self.process), partial(_Lease, self.process))

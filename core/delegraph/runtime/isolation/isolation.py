@@ -62,4 +62,4 @@ class Isolation:
 
 
 AS_SPECIFIED = Isolation()
-"""Isolation of each delegate as its spec says."""
+"""Choice that each delegate's spec decides about its isolation."""

@@ -25,7 +25,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     """Sends inputs to the delegate's process and receives outputs from it.
 
     A new child process that replaces a lost one does not have the partition. So the next eval first
-    sends it the partition as a model and the shapes.
+    sends the partition, as a model, and the shapes.
 
     Args:
         process: process of the delegate.

@@ -1,6 +1,6 @@
 """Memory that two processes share, as an anonymous file.
 
-The memory is freed when no process uses it any more, even if a process crashes.
+The memory is freed as soon as no process uses it, even if a process crashes.
 """
 
 from __future__ import annotations

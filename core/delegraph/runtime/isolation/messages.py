@@ -27,7 +27,7 @@ PATIENCE = 0.05
 
 
 KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)
-"""Errors of the delegate's process that are raised in the host by their own type."""
+"""Errors in the delegate's process that the host raises with the same type."""
 
 
 class Kind(IntEnum):
@@ -171,4 +171,4 @@ class Channel:
 
 
 def _nothing() -> None:
-    """Do nothing while waiting; the default for :meth:`Channel.wait_with`."""
+    """Do nothing while waiting: the default for :meth:`Channel.wait_with`."""

@@ -26,8 +26,7 @@ from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind, Mes
 from delegraph.runtime.isolation.source import DelegateSource
 
 START_TIMEOUT = 300.0
-"""Seconds that a delegate may take for each of its import, its claims, and compiling a partition.
-"""
+"""Seconds that a delegate may take for its import, for its claims, or for compiling a partition."""
 
 CLOSE_TIMEOUT = 10.0
 """Seconds that the kernels of a partition may take to close when the delegate is removed."""
@@ -257,7 +256,7 @@ class IsolatedProcess:
     ) -> Message:
         """Send a message by *say* and return the reply; after any error, end the child process.
 
-        If the process went on, its late reply would be mistaken for the reply to the next message.
+        Otherwise a late reply of the process would be mistaken for the reply to the next message.
         """
         own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)

@@ -84,7 +84,7 @@ def _close(files: Sequence[int]) -> None:
 
 
 def _failure(error: BaseException) -> Mapping[str, Any]:
-    """Return an error as JSON for the host, without the errors that this process wrapped it in."""
+    """Return an error as JSON for the host, without the errors in which this process wrapped it."""
     node = getattr(error, "node_index", None)
     while isinstance(error, NodeError | DelegateError) and error.__cause__ is not None:
         if in_words(error.__cause__) not in str(error):

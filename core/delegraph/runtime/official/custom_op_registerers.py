@@ -16,14 +16,12 @@ from delegraph.operators.custom_op import AnyCustomOp
 CustomOps = Mapping[str, AnyCustomOp]
 
 Registerer = str | Callable[[int], object]
-"""Name of a C function that is loaded, or a Python function; either is called with a resolver's
-address.
-"""
+"""Name of a C function that is loaded, or a Python function; it gets a resolver's address."""
 
 NATIVE = "delegraph.native.compiled.registerers"
-"""Module that fills the official C++ resolver.
+"""Name of the module that fills the official C++ resolver.
 
-It is in a higher layer, so it is loaded by name, and only if there are registerers.
+The module is in a higher layer, so it is loaded by name, and only if there are registerers.
 """
 
 
@@ -56,7 +54,7 @@ def registered_ops(registerers: Sequence[Registerer], model: Model) -> CustomOps
         ArgumentTypeError: a registerer is neither a name nor a function.
         ArgumentError: no C function has the name of a registerer.
         UnsupportedRuntimeError: a registerer is a C function, and no official runtime is installed
-            whose resolver it can fill. Or the form of the resolver is not known.
+            whose resolver it can fill, or the resolver's form is unknown.
     """
     for registerer in registerers:
         if not (isinstance(registerer, str) or callable(registerer)):

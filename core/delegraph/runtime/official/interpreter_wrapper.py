@@ -1,4 +1,4 @@
-"""``Interpreter._interpreter`` of the official class, for programs that call it directly.
+"""The object ``Interpreter._interpreter`` of the official class, for programs that call it.
 
 Delegraph itself does not use it.
 

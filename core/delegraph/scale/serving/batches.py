@@ -16,7 +16,7 @@ from delegraph.tools.model_inputs import random_values
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """Facts about a batch: rows, seconds and incidents.
+    """A computed batch: its number of rows, times and incidents.
 
     Attributes:
         rows: number of rows in the batch.
@@ -37,7 +37,7 @@ class Answer:
 
     Attributes:
         rows: column of each output; empty if there is an error.
-        error: reason why there are no rows, or empty.
+        error: reason why there are no rows; empty if there are rows.
         batch: facts of the batch, set for its first request only, so that each batch is counted
             once.
     """
@@ -51,7 +51,7 @@ class ServedBatches:
     """Computes several requests together; each request has one or more rows.
 
     Args:
-        predictor: predictor that computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` at a time.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
     """
 
@@ -62,7 +62,7 @@ class ServedBatches:
         self._has_rows = has_rows
 
     def warm_up(self) -> None:
-        """Compute a batch of each size, so that later requests find delegates prepared.
+        """Compute a batch of each size, so that delegates are prepared for later requests.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -88,7 +88,7 @@ class ServedBatches:
             requests: for each request, the column of each input; at most ``max_batch`` rows in all.
 
         Raises:
-            DelegraphError: the batch failed, but no single request is to blame.
+            DelegraphError: the batch failed, but not because of a single request.
         """
         start, incidents = time.perf_counter(), self._predictor.metrics.incidents
         answers: dict[int, Answer] = {}
@@ -146,7 +146,7 @@ def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
 
 
 def _alike(requests: Sequence[Columns]) -> list[list[int]]:
-    """Group requests that can be computed in one batch: indices by equal shapes of their rows."""
+    """Return groups of indices of requests whose rows have equal shapes, to share a batch."""
     groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
     for place, request in enumerate(requests):
         shapes = tuple(values.shape[1:] for values in request.values())

@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def require_shape(name: str, shape: object) -> tuple[int, ...]:
-    """Return *shape* of input *name* in a request, after checking its dimensions."""
+    """Return *shape*, which a request gives for the input *name*, after checking its dimensions."""
     if not isinstance(shape, list | tuple):
         raise invalid(f"input {name!r}: its shape is {_short(shape)}, expected a list of integers")
     for size in shape:
@@ -34,7 +34,7 @@ def require_shape(name: str, shape: object) -> tuple[int, ...]:
 
 
 def require_datatype(name: str, datatype: object) -> str:
-    """Return *datatype* of input *name* in a request, after checking that it exists."""
+    """Return *datatype*, which a request gives for the input *name*, after checking it."""
     known = sorted([*DTYPES, "BYTES"])
     if not isinstance(datatype, str) or datatype not in known:
         raise invalid(
@@ -199,7 +199,7 @@ def to_bytes(values: NDArray[Any]) -> bytes:
 def to_json(values: NDArray[Any]) -> bytes:
     """Return a tensor's values as a flat JSON array.
 
-    It is made in pieces, so that it does not block other threads for long.
+    The array is made in pieces, so that other threads are not blocked for long.
     """
     flat, pieces = values.ravel(), []
     for start in range(0, flat.size, _PIECE):
@@ -211,7 +211,7 @@ def to_json(values: NDArray[Any]) -> bytes:
 
 
 _PIECE = 2**13
-"""Number of values that become JSON at a time."""
+"""Number of values that are converted to JSON at a time."""
 
 
 def _text(item: Any) -> Any:

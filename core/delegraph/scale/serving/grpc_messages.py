@@ -1,7 +1,7 @@
 """Messages of the Open Inference Protocol for gRPC, as protobuf classes.
 
-The table has the names and numbers of the public protocol. The classes are in a separate descriptor
-pool, so that a client library can be used in the same process.
+``_MESSAGES`` has the names and numbers of the public protocol. The classes are in a separate
+descriptor pool, so that a client library can be used in the same process.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ _MESSAGES = {
     "RepositoryModelUnloadRequest": "repository_name string 1, model_name string 2",
     "RepositoryModelUnloadResponse": "",
 }
-"""Mapping from a message's name to its fields: name, type and number. ``*`` is repeated, ``%`` a
-map from texts, ``?`` one of several."""
+"""Mapping from a message's name to its fields, each with name, type and number.
+
+``*`` means a repeated field, ``%`` a map from texts, ``?`` a member of a oneof.
+"""
 
 
 @cache

@@ -23,10 +23,10 @@ from delegraph.scale.serving.requests import InferRequest, InferResponse
 from delegraph.scale.serving.tensors import GivenTensor
 
 _RAW_INPUTS = 7
-"""Number of the field with the bytes of inputs."""
+"""Number of the field that has the raw bytes of inputs."""
 
 _MOST_FIELDS = 10_000
-"""Largest number of fields of a message, which bounds the time to look through it."""
+"""Largest number of fields of a message, which limits the time to read it."""
 
 _FIELDS: Mapping[str, str] = {
     "BOOL": "bool_contents",
@@ -38,7 +38,7 @@ _FIELDS: Mapping[str, str] = {
     "FP64": "fp64_contents",
     "BYTES": "bytes_contents",
 }
-"""Mapping from a datatype to the field with its values; FP16 has raw bytes only."""
+"""Mapping from a datatype to the field with its values; FP16 has only raw bytes."""
 
 
 def split_message(content: bytes) -> tuple[bytes, list[memoryview]]:
@@ -96,7 +96,7 @@ def read_message(content: bytes) -> InferRequest:
     """Return the request in the message bytes *content*; raw tensors are views of them.
 
     Raises:
-        Refusal: it is not a request of the protocol.
+        Refusal: the message is not a request of the protocol.
     """
     rest, raw = split_message(content)
     try:

@@ -1,4 +1,4 @@
-"""Bodies of REST: JSON, followed by the bytes of binary tensors."""
+"""Bodies of REST requests and responses: JSON, followed by the bytes of binary tensors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNSUPPORTED = {
     "shared_memory_offset",
     "shared_memory_region",
 }
-"""Parameters that would change the answer and that this server does not have."""
+"""Request parameters that this server lacks and that would change the answer."""
 
 
 def read_request(
@@ -75,7 +75,7 @@ def read_json(text: bytes, limits: Limits) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        Refusal: it is not JSON, or has more values or deeper nesting than the limits allow.
+        Refusal: the text is not JSON, or has more values or deeper nesting than the limits allow.
     """
     _require_limits(text, limits)
     try:

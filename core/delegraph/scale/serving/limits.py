@@ -41,7 +41,7 @@ class Limits:
 
 
 class ByteBudget:
-    """Number of bytes of large requests that the server holds at the same time.
+    """Limit on the number of bytes of large requests that the server holds at the same time.
 
     Requests wait in turn until there is room for them.
 
@@ -57,10 +57,10 @@ class ByteBudget:
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Hold *size* bytes during the block; wait before it until they are free.
+        """Hold *size* bytes during the block, after waiting until they are free.
 
         Raises:
-            Refusal: others hold the bytes for too long.
+            Refusal: other requests hold the bytes for too long.
         """
         size = min(size, self._size)
         await self._take(size)

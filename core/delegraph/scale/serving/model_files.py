@@ -1,4 +1,4 @@
-"""The model files that a server offers: names and versions from a folder, or from the user."""
+"""The model files that a server offers, with names and versions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from delegraph.errors import ArgumentError, printable
 
 _NAME = re.compile(r"\w[\w.-]{0,127}")
-"""Names of models: without characters that mean something in a path or a URL."""
+"""Pattern of a model's name, without characters that are special in a path or a URL."""
 
 _VERSION = re.compile(r"[1-9][0-9]{0,17}")
-"""Names of version folders; others are no versions."""
+"""Pattern of a version folder's name; other folders are not versions."""
 
 _FILE = "model.tflite"
 """Name of the file in a version folder."""
@@ -28,7 +28,7 @@ class ModelFile:
         name: name of the model.
         version: number of the version; empty if the file has none.
         path: path of the file.
-        error: reason why it cannot be served, or empty.
+        error: reason why the file cannot be served; empty if it can.
     """
 
     name: str
@@ -46,11 +46,11 @@ class ModelFile:
 
 
 Found = Mapping[str, Sequence[ModelFile]]
-"""Mapping from a model's name to its versions, the newest last; never empty."""
+"""Mapping from a model's name to its versions, at least one, the newest last."""
 
 
 def name_of(path: str) -> str:
-    """Return the name under which the file *path* is served, unless its user gives another.
+    """Return the name under which the file *path* is served by default.
 
     >>> name_of("models/my net.tflite#decoder")
     'my_net_decoder'

@@ -1,4 +1,4 @@
-"""The model of a server that serves a single file, which the command line names."""
+"""The model of a server that serves a single file, which is given on the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OneModel:
         """Return the model.
 
         Raises:
-            Refusal: it has another name or version.
+            Refusal: the model has another name or version.
         """
         if name != self._model.name:
             raise Refusal(Kind.NOT_FOUND, f"no model {name!r}; models are {self._model.name}")
@@ -49,7 +49,7 @@ class OneModel:
         """Return the protocol's metadata of the model.
 
         Raises:
-            Refusal: it has another name or version.
+            Refusal: the model has another name or version.
         """
         return self.find(name, version).metadata()
 

@@ -18,11 +18,12 @@ class ServeOptions:
         name: name of the model in the protocol's paths.
         offered: models to serve under their own names; the predictor's settings are used for each.
             None means only the predictor's model.
-        max_latency: seconds that the free model waits for more requests of a batch; >= 0.
+        max_latency: seconds that an idle model waits for more requests of a batch; >= 0.
         max_queued: largest number of requests that wait to be computed; further requests are
             refused. >= 1.
-        replicas: number of processes that compute; >= 1. More than one are replicas of Ray Serve.
-        addresses: addresses and locks of the endpoints.
+        replicas: number of processes that compute; >= 1. Several processes are replicas of Ray
+            Serve.
+        addresses: addresses and access control of the endpoints.
         limits: limits on the requests of clients.
         access_log: path of the access log, ``-`` for standard output; None for no log.
         grace: whole seconds that requests may still take when the server is told to stop.

@@ -1,4 +1,4 @@
-"""Decoding of requests: small ones at once, large JSON in a child process.
+"""Decoding of requests: small requests at once, large JSON in a child process.
 
 Parsing a large JSON text would block this process's other threads, because Python's parser does not
 release the global interpreter lock.
@@ -22,13 +22,13 @@ from delegraph.scale.serving.requests import InferRequest
 from delegraph.scale.serving.tensors import GivenTensor
 
 LARGE = 2**17
-"""Bytes of JSON from which a child process parses it; a millisecond's work."""
+"""Number of bytes of JSON from which on a child process parses it; this takes about 1 ms."""
 
 _BODIES = 4
-"""Number of largest bodies that the server holds at the same time."""
+"""Number of bodies of the largest allowed size that the server can hold at the same time."""
 
 _NICENESS = 10
-"""Increase of the child's nice value, so that small requests come first."""
+"""Increase of the child's nice value, so that small requests have priority."""
 
 
 class RequestReader:

@@ -37,7 +37,7 @@ OUTCOMES = {
     Kind.UNKNOWN_ENCODING: "invalid",
     Kind.FAILED: "failed",
 }
-"""Mapping from a kind to the outcome that counts it; all others are ``refused``."""
+"""Mapping from a kind to its outcome in the metrics; kinds that are missing are ``refused``."""
 
 
 class Refusal(Exception):
@@ -55,7 +55,7 @@ class Refusal(Exception):
 
     @property
     def outcome(self) -> str:
-        """Name under which metrics count the rejection: ``invalid``, ``refused`` or ``failed``."""
+        """Name of the outcome under which metrics count the request."""
         return OUTCOMES.get(self.kind, "refused")
 
 

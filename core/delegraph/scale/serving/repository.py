@@ -19,7 +19,7 @@ from delegraph.scale.serving.served_model import OUTCOMES, ServedModel
 _LOG = logging.getLogger(__name__)
 
 READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVAILABLE"
-"""States of the protocol."""
+"""The protocol's states of a model."""
 
 
 class _DrainedEngine:
@@ -33,7 +33,7 @@ class _DrainedEngine:
         self._is_idle.set()
 
     async def is_ready(self) -> bool:
-        """Whether requests are computed without delay."""
+        """Whether requests are computed without delay, because delegates are prepared."""
         return not self._is_closing and await self._engine.is_ready()
 
     async def answer(self, columns: Columns) -> Answer:
@@ -54,7 +54,7 @@ class _DrainedEngine:
                 self._is_idle.set()
 
     async def stop(self) -> None:
-        """Accept no further requests, and stop after the running ones."""
+        """Accept no further requests, and stop after the running requests."""
         self._is_closing = True
         await self._is_idle.wait()
         await self._engine.stop()
@@ -73,7 +73,7 @@ class _Version:
         self._stamp: tuple[int, ...] = ()
 
     def holds(self, file: ModelFile) -> bool:
-        """Whether this version was loaded from the content that *file* has now."""
+        """Whether this version was loaded from the present content of *file*."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
     async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
@@ -115,7 +115,7 @@ class _Version:
 
 
 class Repository:
-    """Models that are found in files, and loaded and unloaded while the server runs.
+    """Models in files, which are loaded and unloaded while the server runs.
 
     A model is loaded in a thread, so that other models answer requests meanwhile. A file that
     cannot be loaded stays in the index with its error. All methods must be called in one event
@@ -164,7 +164,7 @@ class Repository:
             version: version of the model; empty means the newest one that is ready.
 
         Raises:
-            Refusal: there is no such model or version, or it is not loaded.
+            Refusal: the model or version does not exist or is not loaded.
         """
         versions = self._known(name)
         if version and version not in versions:
@@ -186,13 +186,13 @@ class Repository:
         """Return the protocol's metadata of the model *name*; an empty *version* means the newest.
 
         Raises:
-            Refusal: as :meth:`find`.
+            Refusal: the model or version does not exist or is not loaded.
         """
         ready = [v for v, one in self._known(name).items() if one.model is not None and v]
         return self.find(name, version).metadata(ready)
 
     async def is_ready(self) -> bool:
-        """Whether all models that can be loaded are ready, and at least one can."""
+        """Whether all models that can be loaded are ready, and there is at least one of them."""
         if not self._is_started:
             return False
         loaded = [one.model for one in self._versions() if one.model is not None]
@@ -243,7 +243,7 @@ class Repository:
         If a version cannot be loaded, the versions before it remain.
 
         Raises:
-            Refusal: there is no such model, it cannot be loaded, or clients may not change models.
+            Refusal: the model does not exist or cannot be loaded, or clients may not change models.
         """
         await self._changed(self._load(name))
 
@@ -251,7 +251,7 @@ class Repository:
         """Unload all versions of the model *name* after their running requests.
 
         Raises:
-            Refusal: there is no such model, or clients may not change models.
+            Refusal: the model does not exist, or clients may not change models.
         """
         await self._changed(self._unload(name))
 
@@ -314,7 +314,7 @@ class Repository:
         return errors
 
     async def _replaced(self, versions: dict[str, _Version], file: ModelFile) -> _Version | None:
-        """Load *file* unless it is loaded already; return the version, loaded or failed, or None.
+        """Load *file* unless it is loaded already; return its version, even if loading failed.
 
         *versions* are the model's versions; a loaded version is added to them.
         """

@@ -20,7 +20,7 @@ class InferRequest:
         outputs: mapping from each requested output to whether it is requested as binary data; empty
             means all outputs.
         id: identifier that the response repeats; empty if there is none.
-        binary: whether outputs without their own setting are requested as binary data.
+        binary: whether outputs that have no own setting are requested as binary data.
         model: name of the model in the request; empty if it has none.
     """
 

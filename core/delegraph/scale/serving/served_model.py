@@ -1,4 +1,4 @@
-"""A model as the endpoints see it: its metadata, and answers to decoded requests."""
+"""A model for the endpoints: its metadata, and answers to decoded requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
 
         Raises:
             Refusal: too many requests wait, or the engine cannot compute now.
-            DelegraphError: the batch failed, but no single request is to blame.
+            DelegraphError: the batch failed, but not because of a single request.
         """
 
     async def is_ready(self) -> bool:
@@ -66,7 +66,7 @@ class ServedModel:
         }
 
     async def is_ready(self) -> bool:
-        """Whether requests are computed without delay."""
+        """Whether requests are computed without delay, because delegates are prepared."""
         return await self.engine.is_ready()
 
     async def infer(self, request: InferRequest) -> InferResponse:
@@ -124,11 +124,11 @@ def _described(tensor: Any) -> dict[str, Any]:
 
 
 OUTCOMES = ("answered", "invalid", "refused", "failed")
-"""Outcomes of a request."""
+"""Possible outcomes of a request, which metrics count."""
 
 
 class Models(Protocol):
-    """The models of a server: one, or a repository."""
+    """Interface of a server's models: a single model, or a repository."""
 
     async def start(self) -> None:
         """Load the models, and prepare their delegates.
@@ -148,14 +148,14 @@ class Models(Protocol):
             version: version of the model; empty means the newest.
 
         Raises:
-            Refusal: there is no such model or version, or it could not be loaded.
+            Refusal: the model or version does not exist or could not be loaded.
         """
 
     def metadata(self, name: str, version: str = "") -> dict[str, Any]:
         """Return the protocol's metadata of the model *name*; an empty *version* means the newest.
 
         Raises:
-            Refusal: as :meth:`find`.
+            Refusal: the model or version does not exist or could not be loaded.
         """
 
     async def is_ready(self) -> bool:
@@ -168,14 +168,14 @@ class Models(Protocol):
         """Load the model *name* of the repository, or load it again.
 
         Raises:
-            Refusal: there is no such model, it is damaged, or the models are fixed.
+            Refusal: the model does not exist or is damaged, or the server's models are fixed.
         """
 
     async def unload(self, name: str) -> None:
         """Unload the model *name*.
 
         Raises:
-            Refusal: there is no such model, or the models are fixed.
+            Refusal: the model does not exist, or the server's models are fixed.
         """
 
     def outcomes(self) -> dict[str, int]:

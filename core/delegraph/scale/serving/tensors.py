@@ -64,8 +64,8 @@ class ServedSignature:
         has_rows: whether a request has several rows along the first axis of each tensor. Otherwise
             a request is one row, and its tensors have the model's shapes.
         max_rows: largest number of rows in a request.
-        input_aliases: mapping from the tensor's name to that of an input, where they differ, as for
-            an input that the author's metadata name.
+        input_aliases: mapping from an input tensor's name to the input's name, if the names differ,
+            because the model's metadata names the input.
         output_aliases: the same for outputs.
     """
 
@@ -118,10 +118,10 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> dict[str, str]:
-        """Return a mapping from the outputs that a request asks for to their own names.
+        """Return a mapping from the names of requested outputs to the outputs' own names.
 
         Args:
-            names: names of outputs, or of their tensors; all outputs without names.
+            names: names of outputs, or of their tensors; empty means all outputs.
 
         Raises:
             ArgumentError: the model has no output of a given name.
@@ -167,8 +167,8 @@ def served_signature(
         max_rows: largest number of rows in a request.
 
     Raises:
-        ArgumentError: a tensor has a type that the protocol does not have, or an output has the
-            reserved name ``error``.
+        ArgumentError: the protocol lacks the type of a tensor, or an output has the reserved name
+            ``error``.
     """
     if ERROR in outputs:
         raise ArgumentError(
@@ -190,7 +190,7 @@ def served_signature(
 
 
 def _aliases(columns: Mapping[str, Details]) -> dict[str, str]:
-    """Return a mapping from tensors' names to columns, without names that are not unique."""
+    """Return a mapping from tensors' names to columns; names that are not unique are omitted."""
     names = {column: called_name(entry) for column, entry in columns.items()}
     counts = Counter([*names.values(), *columns])
     return {

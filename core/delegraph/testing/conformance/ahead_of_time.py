@@ -101,7 +101,7 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """Check that a damaged blob is rejected even if its digest matches.
+    """Check that a damaged blob is rejected even if the digest in the partition matches it.
 
     Args:
         subject: the delegate under test, with its claims.
@@ -132,7 +132,7 @@ _DAMAGES: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("the blob is zeros", _zeros),
     ("the blob is noise", _noise),
 )
-"""Functions that damage a blob, each with a description."""
+"""Descriptions of damages, each with a function that damages a blob so."""
 
 _FLIPS = 4
 """Number of places in a blob at which a byte is inverted, one after the other."""
@@ -175,7 +175,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield one-step models to compile: models that the delegate computes, or of any operator.
+    """Yield one-step models to compile: models that the delegate claims, or of any operator.
 
     Args:
         subject: the delegate under test, with its claims.
@@ -232,7 +232,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Text about the difference of *made*, a compiled file, from the right results; or empty.
+    """Return how the results of *made*, a compiled file, differ from right results; empty if not.
 
     *offer* is the installed delegate, which says how its compiled partitions are loaded.
     """
@@ -259,7 +259,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Text of the error when the file of *case* is opened, prepared or run; empty if none.
+    """Text of the error when the file of *case* is opened, prepared or run; empty if none occurs.
 
     Args:
         subject: the delegate under test, with its claims.

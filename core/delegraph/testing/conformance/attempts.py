@@ -41,7 +41,7 @@ class Attempt:
         trial: the model with its right results.
         is_claimed: whether one of the delegate's claims covers the model.
         taken: operator names of the nodes that the delegate claimed, in all subgraphs.
-        reasons: reasons why it rejected nodes of the case's operator.
+        reasons: reasons why the delegate rejected nodes of the case's operator.
         ran: whether a kernel of the delegate ran.
         error: text of the error; empty if there was none.
         outputs: the computed outputs; None after an error.
@@ -122,7 +122,7 @@ def wrong(subject: Subject, found: Attempt) -> str:
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Whether the delegate claims and computes *case* with a wrong result.
+    """Whether the delegate claims nodes of *case* and computes wrong results.
 
     Args:
         subject: the delegate under test, with its claims.
@@ -171,7 +171,7 @@ def drawn(
 
 
 class _Attempts:
-    """Models of one operator that were run on the delegate, and the demands that none meets.
+    """Attempts on models of one operator, and the demands of claims that no model has shown yet.
 
     Attributes:
         claims: claims of the operator.
@@ -210,7 +210,7 @@ class _Attempts:
 
     @property
     def misses_types(self) -> bool:
-        """Whether no model has yet shown a type in the claims, although there are models of it."""
+        """Whether a claimed type was not shown yet, although models of the type exist."""
         return any(demand.is_type and demand in self._seen for demand in self.missing)
 
     @property
@@ -222,8 +222,8 @@ class _Attempts:
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
         """Run each of the cases *given* on the delegate, and store the attempts.
 
-        With *only_missing*, only cases that show something in the claims that no earlier model has
-        shown.
+        With *only_missing*, a case is run only if it shows a demand of the claims that no earlier
+        model has shown.
         """
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
@@ -241,7 +241,7 @@ class _Attempts:
             self._add(self._make(trial))
 
     def _may_show_missing(self, case: OperatorCase) -> bool:
-        """Whether *case* may show something that the claims list and no earlier model has shown.
+        """Whether *case* may show a demand of the claims that no earlier model has shown.
 
         The result is False if only types are missing that the case lacks, or if enough models were
         already run in this search.

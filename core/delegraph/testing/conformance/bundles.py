@@ -18,7 +18,7 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
 
 _FEW = 4
-"""Number of parts up to which a failing bundle is not cut; its parts are tried alone."""
+"""Largest number of parts of a failing bundle that is not split; its parts are tried alone."""
 
 
 @cache
@@ -130,7 +130,7 @@ class _Bundle:
         """Run the joined model; return a result for each part that is claimed and computed right.
 
         The result is None if the bundle fails. It is empty if the bundle killed a process, because
-        a search for the bad part would kill one for each half.
+        a search for the bad part would kill more processes.
 
         Args:
             subject: the delegate under test, with its claims.

@@ -47,9 +47,9 @@ def nodes_of(trial: Trial) -> int:
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Choose sequences of models in which each one's output can be the next one's input.
+    """Yield sequences of models in which each model's output can be the next model's input.
 
-    Yields tuples of indices in *found*, one for each operator.
+    Each sequence is a tuple of indices in *found*.
 
     Args:
         found: models of one operator each, which the delegate computes right.

@@ -1,4 +1,4 @@
-"""Demands of claims that models must show: types of operands, versions, activations, features."""
+"""Demands: types, versions, activations and features in claims that models must show."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def demands(claim: Claim) -> tuple[Demand, ...]:
 
 
 def _leaves_roles(claim: Claim) -> bool:
-    """Whether an operator of *claim* has an operand, such as the bias, that it does not name."""
+    """Whether *claim* does not name all operands of its operators, for example not the bias."""
     named = dict(claim.roles)
     return any(role not in named for op in claim.operators for role in roles_of(op))
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return the demands of *claim*, such as a type or feature, that the model of *trial* meets.
+    """Return the demands of *claim*, such as a type or feature, that the model of *trial* shows.
 
     The result is empty if the claim does not cover the model.
     """
@@ -110,7 +110,7 @@ def _at_version(case: OperatorCase, version: int) -> OperatorCase:
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Whether *claim* covers the types in *form*, whatever its version and activation.
+    """Whether *claim* covers the types in *form*; version and activation are ignored.
 
     Args:
         claim: the claim.

@@ -22,8 +22,8 @@ Array = NDArray[Any]
 class Composition:
     """Builds a model of several cases, in which operators of one read results of another.
 
-    A second model, whose results are right, grows with it. The two differ only if a case has a
-    separate reference model, for operators that Delegraph cannot compute.
+    A second model, whose results are right, is built in parallel. The two models differ only if a
+    case has a reference model, because Delegraph cannot compute its operator.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return the tensors that are written and not read, if the right model has them, too.
+        """Return the tensors that are written and not read, and that the right model has as well.
 
         The right model lacks the inner tensors of a case with a reference model.
         """
@@ -79,7 +79,7 @@ class Composition:
 
 
 class _Records:
-    """Tensors, buffers and operators of a model, to which those of other models are appended."""
+    """Tensors, buffers and operators of a model, to which other models' records are appended."""
 
     def __init__(self) -> None:
         self._tensors: list[tables.Tensor] = []
@@ -169,7 +169,7 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 
 
 def behind_a_reshape(trial: Trial) -> Trial | None:
-    """Return the trial with a RESHAPE before its first input, with the shape as an input.
+    """Return the trial with a RESHAPE before its first input, whose new shape is a graph input.
 
     The shape is then known only during invoke. The result is None if Delegraph cannot run this
     model.

@@ -44,19 +44,17 @@ from delegraph.testing.conformance.trials import (
 )
 
 _MANY_SHAPES = (2, 3, 4, 5, 6)
-"""Factors by which an axis grows in the invokes after the first one, relative to the first one."""
+"""Factors by which an axis is longer in later invokes than in the first one."""
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
     """Invoke *interpreter* on the inputs of *trial*; raise an error if its results are wrong.
 
-    *when* says in the error's text what the test did before.
-
     Args:
         subject: the delegate under test, with its claims.
         interpreter: an interpreter with the model of *trial*.
         trial: the model, its inputs and its right results.
-        when: words for the error message: when the results were wrong.
+        when: words for the error message about the moment at which results were wrong.
     """
     try:
         found = difference(
@@ -239,7 +237,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """Check that a kernel writes to outputs only, never to inputs or constants.
+    """Check that a kernel writes only to outputs, not to inputs or constants.
 
     Args:
         subject: the delegate under test, with its claims.

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Text about how the outputs *got* differ from the right ones of *trial*; empty if tolerated.
+    """Return how the outputs *got* differ from the right outputs of *trial*; empty if tolerated.
 
     The tolerance is that of *capabilities*.
     """
@@ -41,9 +41,9 @@ def allowed_of(
     types: Iterable[TensorType],
     capabilities: Capabilities,
 ) -> list[Tolerance | None]:
-    """Return the tolerance of each graph output: the error that the delegate may make there.
+    """Return the tolerance of each graph output; None if only its shape can be compared.
 
-    None stands for outputs of which only the shapes can be compared.
+    The tolerance is the error that the delegate may make.
 
     Args:
         computed: the nodes of the graph.

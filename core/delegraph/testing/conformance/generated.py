@@ -112,7 +112,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Text about the fault in a delegate's result for the model of *case*; empty for none.
+    """Text about a fault in a delegate's result for the model of *case*; empty if it is right.
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
@@ -160,7 +160,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Text about the first output in *got* that differs too much from the right one; or empty.
+        """Return how the first wrong output in *got* differs from the right one; empty without one.
 
         Args:
             got: the outputs that the delegate computed.

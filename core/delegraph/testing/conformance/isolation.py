@@ -74,9 +74,9 @@ def partitions_share_nothing(subject: Subject) -> None:
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check that a model gives right results if the delegate may not have its middle node.
+    """Check that a model gives right results if its middle node is excluded from the delegate.
 
-    Returns False, without a check, if the model then has fewer than two partitions.
+    The result is False, without a check, if the model then has fewer than two partitions.
 
     Args:
         subject: the delegate under test, with its claims.

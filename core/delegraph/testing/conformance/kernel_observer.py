@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
 
 PATTERN = 0x2A
-"""Byte that fills outputs before they are computed, so that unwritten bytes show."""
+"""Value of the bytes that fill outputs before they are computed, so that unwritten bytes show."""
 
 
 class KernelWatch:
@@ -28,7 +28,8 @@ class KernelWatch:
 
     Args:
         pattern: byte that fills outputs before each evaluation; None leaves outputs unchanged.
-        starts: whether kernels with ``eval_async`` compute by it; the result is awaited at once.
+        starts: whether kernels that have ``eval_async`` are evaluated by it; the result is awaited
+            at once.
 
     Attributes:
         evaluations: number of evaluations of kernels.
@@ -110,7 +111,7 @@ class WatchedDelegate(Delegate):
         return self._delegate.capabilities()
 
     def prepare(self, context: DelegateContext) -> None:
-        """Let the watched delegate claim nodes, and watch its kernels."""
+        """Let the watched delegate claim nodes, and record the evaluations of its kernels."""
         self._delegate.prepare(cast("DelegateContext", _WatchedContext(context, self._watch)))
 
     def rejections(self) -> dict[int, Rejection]:
@@ -131,7 +132,7 @@ class WatchedDelegate(Delegate):
 
 
 class _WatchedContext:
-    """A delegate context that wraps every registration in a watch."""
+    """A delegate context that wraps every registration so that its kernels are watched."""
 
     def __init__(self, context: DelegateContext, watch: KernelWatch) -> None:
         self._context = context

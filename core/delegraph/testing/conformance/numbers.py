@@ -22,7 +22,7 @@ def results_are_right(subject: Subject, op: str) -> None:
         op: name of the operator.
 
     Raises:
-        AssertionError: a result is wrong; the smallest such model is saved.
+        AssertionError: a result is wrong; the smallest wrong model is saved.
         SkipTest: the delegate takes no model.
     """
     tried = _compared(subject, op)
@@ -40,7 +40,7 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Make the failing model of *failed* smaller; return the result of the smallest that fails.
+    """Make the failing model of *failed* smaller; return the result of the smallest failing model.
 
     A smaller model counts if it fails in the same way.
 

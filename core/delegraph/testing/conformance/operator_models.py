@@ -35,9 +35,9 @@ PALETTE = {0: (), 1: (6,), 2: (4, 6), 3: (2, 4, 6), 4: (1, 4, 4, 6), 5: (1, 2, 2
 """Mapping from each rank to the palette's shape."""
 
 Brick = tuple[int, int, bool, bool]
-"""Brick in a composed model: its number, the number of the fitting tensor, and two flags.
+"""Brick in a composed model: its number, the number of the tensor that it reads, and two flags.
 
-The flags say whether a barrier is before it, and whether its output is a graph output.
+The flags say whether a barrier is before the brick, and whether its output is a graph output.
 """
 
 
@@ -54,7 +54,7 @@ class PaletteOperands(RandomOperands):
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* shapes that broadcast together, mostly equal ones."""
+        """Return *n* shapes that broadcast together; mostly they are equal."""
         if self.chance(0.6):
             return [self.shape(1, high)] * n
         return super().broadcast_shapes(n, high, empty=empty)
@@ -98,7 +98,7 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Run models of *op* that other models may be joined to; yield an attempt for each.
+    """Run models of *op* that can be joined with other models; yield an attempt for each.
 
     The models have shapes that fit each other (:data:`PALETTE`), or are the author's own cases.
 
@@ -118,7 +118,8 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
 def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
     """Yield cases of the operator *op* whose shapes come from the short list :data:`PALETTE`.
 
-    Models with equal shapes can be joined. Each function that makes cases gives up to *count*.
+    Models with equal shapes can be joined. Each function that makes cases makes up to *count* of
+    them.
     """
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
@@ -169,8 +170,8 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
     Args:
         found: the available one-operator models.
-        drawn: for each part of the model, which of *found* it is, and which tensors it reads.
-        barrier: name of an operator that the delegate does not claim; None if it claims all.
+        drawn: for each part of the model, its position in *found*, and the tensor that it reads.
+        barrier: name of an operator that the delegate does not claim; None if there is none.
     """
     model = Composition()
     pool: list[tuple[_Kind, int]] = []
@@ -201,10 +202,9 @@ def fits(source: Trial, reader: Trial) -> bool:
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Whether results of the case's operator jump, as those of a step function or of a rounding.
+    """Whether results of the case's operator jump, like those of a step function or a rounding.
 
-    Such an operator may read only graph inputs, because a rounding error before it would be
-    magnified.
+    The operator may then read only graph inputs, because it would magnify earlier rounding errors.
 
     Args:
         case: the model with its inputs.
@@ -237,7 +237,8 @@ def _shown(quantization: Any) -> str:
 def barrier_of(subject: Subject) -> str | None:
     """Return the name of an operator that copies its input and that the delegate does not claim.
 
-    Put between nodes, it separates partitions. The result is None if the delegate claims all.
+    Between two nodes, the operator separates partitions. The result is None if the delegate claims
+    all of these operators.
 
     Args:
         subject: the delegate under test, with its claims.
@@ -246,7 +247,7 @@ def barrier_of(subject: Subject) -> str | None:
 
 
 def barrier_case(op: str, source: Fed) -> OperatorCase:
-    """Return a case of the operator *op* with the input *source*, whose output equals its input."""
+    """Return a case of the operator *op* whose output equals its first input, *source*."""
     shape, target = source.array.shape, replace(source.definition)
     if op == "RESHAPE":
         return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))

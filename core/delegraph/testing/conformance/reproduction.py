@@ -14,9 +14,9 @@ from delegraph.testing.operator_case import OperatorCase
 
 
 def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model of *case*; return lines for an error message that show how to inspect it.
+    """Save the model of *case*; return message lines with a command that shows its placement.
 
-    The command in the lines shows which nodes the delegate gets.
+    The command shows which nodes the delegate gets.
 
     Args:
         subject: the delegate under test, or facts about it.
@@ -28,7 +28,7 @@ def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> st
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save model and inputs of *case*; return lines for an error message that show how to run it.
+    """Save model and inputs of *case*; return message lines with a command that runs the model.
 
     Args:
         subject: the delegate under test, or facts about it.

@@ -90,7 +90,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Working:
-    """Progress message: the kit is computing right results, in which no delegate takes part."""
+    """Progress message: the kit is computing right results, without the delegate."""
 
 
 Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working
@@ -102,7 +102,7 @@ class Witness:
 
     Attributes:
         tell: function that is called with each progress message.
-        deaths: mapping from the key of a model that has killed a process to a description
+        deaths: mapping from the key of a model that has killed a process, to a description
             of the process's end.
         key: key of the model that is being tried, if later processes should know it.
         case: the last model that a delegate got; None before the first.
@@ -157,11 +157,11 @@ def working() -> None:
 
 @contextmanager
 def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
-    """Remember a model during the block, so that later processes know if it kills this one.
+    """Record a model during the block, so that later processes know if it kills this process.
 
     Args:
         delegate: name of the delegate that gets the model.
-        what: text that says what is done with the model.
+        what: text that describes the work on the model.
         case: the model with its inputs.
 
     Yields:

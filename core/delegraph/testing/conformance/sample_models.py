@@ -107,7 +107,7 @@ def with_other_shapes(trial: Trial, times: int = 2) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each sample model (specimen) that *change* can change, with its changed form.
+    """Yield each sample model (specimen) that *change* can change, with the changed model.
 
     Args:
         subject: the delegate under test.

@@ -25,7 +25,7 @@ class Effort:
         seeds: largest number of draws of random cases, until models that the delegate claims show
             each claimed type.
         seeds_for_others: largest number of draws until models show each claimed version and
-            feature; not every operator can.
+            feature; some operators cannot show all of them.
         patience: number of models of equal types that are run to find a missing demand; twice as
             many per operator.
         errors: number of errors of an operator after which no more of its models are tried.
@@ -37,11 +37,11 @@ class Effort:
             interpreters.
         computed: number of models of each operator for checks that need many models; 0 means only
             the specimens.
-        gallery: number of models of every operator, of different types, that a delegate is only
-            asked about.
+        gallery: number of models of every operator, of different types, that a delegate may claim
+            but does not compute.
         bricks: number of models of each operator from which generated models are made.
         tries_bricks: whether each brick is tried alone first.
-        transposed: number of models of each operator between transpositions.
+        transposed: number of models of each operator that are tried between TRANSPOSE nodes.
         examples: largest number of generated models.
         tries: number of simpler models that are tried after a wrong result.
     """

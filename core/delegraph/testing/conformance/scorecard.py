@@ -25,7 +25,7 @@ class Result:
         section: section of the scorecard, one of :data:`SECTIONS`.
         check: text that describes the check.
         outcome: ``passed``, ``failed`` or ``not applicable``.
-        message: why the check failed or does not apply.
+        message: text that says why the check failed or does not apply.
         types: mapping from a type to the counts of right and of compared models,
             ``"right/compared"``; only for checks of an operator's numbers.
         sample: text that says how many models a shortened run has tried; empty for a full run.

@@ -17,7 +17,7 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial
 
 VALUES_ONLY = frozenset({"extreme-values"})
-"""Features of input values, for which no delegate can reject a node."""
+"""Features that only input values have, so that no delegate can reject a node for them."""
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:

@@ -1,4 +1,4 @@
-"""Models of an operator whose data passes through transpositions.
+"""Models of an operator with TRANSPOSE nodes before inputs and after outputs.
 
 Engines with another order of dimensions put transpositions around operators, and then move the
 transpositions across other operators. If an engine uses a wrong axis here, models of a single
@@ -69,9 +69,9 @@ def _surrounded(
 
 
 def _order(data: Fed, keeps_batch: bool) -> list[int]:
-    """Return the axes of *data*, as a permutation that moves the first axis to the end.
+    """Return the axes of *data* as a permutation that moves the first axis to the end.
 
-    With *keeps_batch*, the second axis is moved instead, unless there is none.
+    With *keeps_batch*, the second axis is moved instead, if there is one.
     """
     rank = data.array.ndim
     return [0, *range(2, rank), 1] if keeps_batch and rank > 2 else [*range(1, rank), 0]

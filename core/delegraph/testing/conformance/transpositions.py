@@ -1,4 +1,4 @@
-"""Checks that operators which are right alone are also right between transpositions."""
+"""Checks that operators which are right alone are also right between TRANSPOSE nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from delegraph.testing.conformance.transposed import transposed
 from delegraph.testing.conformance.trials import Trial, trials_of
 
 TOGETHER = 32
-"""Number of models that are joined in one, to be compiled at once."""
+"""Number of models that are joined into one model, which is compiled once."""
 
 
 def transposed_are_right(subject: Subject) -> None:

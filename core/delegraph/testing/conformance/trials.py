@@ -41,7 +41,7 @@ Array = NDArray[Any]
 Outputs = tuple[tuple[Array, ...], ...]
 
 KEPT = 4096
-"""Largest number of trials that are kept, of a few kilobytes each, for subjects that try them."""
+"""Largest number of trials, of a few kilobytes each, that are kept for later subjects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,7 @@ class KeptCases:
 
 @lru_cache(KEPT // 16)
 def kept_cases(op: str, seed: int, random_cases: int) -> KeptCases:
-    """Return the cases of an operator, the same objects for every subject; see :func:`cases`."""
+    """Return the cases of an operator; all subjects get the same objects; see :func:`cases`."""
     return KeptCases(cases(op, seed=seed, count=random_cases))
 
 

@@ -41,13 +41,13 @@ KINDS = (
     INT4_CHANNELS, HYBRID_INT4,
 )  # fmt: skip
 CLAMPED = 3e-5
-"""Tolerance of float sums if the activation may have clamped the largest one."""
+"""Tolerance of float sums if the activation may have clamped the largest sum."""
 
 TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHORT_BIAS)
 
 
 def bias(random: RandomOperands, found: Operands) -> Any:
-    """Return the bias of the operands *found*, or None in a random part of the cases."""
+    """Return the bias of the operands *found*; None in some cases, chosen at random."""
     return None if random.chance(0.2) else found.bias
 
 

@@ -74,7 +74,7 @@ def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Yield random cases of *op*: 4-bit weights with a scale for each 32 or 64 elements of a row.
 
-    LiteRT needs four rows.
+    LiteRT needs at least four rows.
     """
     for _ in range(random.count // 2 + 1):
         size, blocks, units = random.pick([32, 64]), random.number(1, 4), random.pick([1, 4, 7, 32])
@@ -90,7 +90,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return the weights of *found*: constants, but float weights are sometimes an input."""
+    """Return the weights of *found*: constants, or for floats sometimes a graph input."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight

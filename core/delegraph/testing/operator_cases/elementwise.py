@@ -40,7 +40,7 @@ FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
 
 @cases_of(*FUNCTIONS)
 def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: every type and version, then random ones with unusual values."""
+    """Yield cases of *op*: every type and version first, then random cases with unusual values."""
     for type in PLAIN:
         for version in range(1, BUILTIN_VERSIONS[op][1] + 1):
             yield function(op, random, type, random.shape(), version)

@@ -82,7 +82,7 @@ def _quantization(x: Any) -> dict[str, Any]:
 
 @cases_of("SPLIT", "SPLIT_V")
 def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: equal and unequal parts, some with one size of -1."""
+    """Yield random cases of *op*: equal and unequal parts, some with -1 as one of the sizes."""
     for type in types_of(random):
         shape = list(random.shape(1, 5))
         axis, parts = random.number(-len(shape), len(shape) - 1), random.number(1, 4)
@@ -190,7 +190,7 @@ def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_SEQUENCE")
 def sequence_reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: any number of elements at the start of a sequence is reversed."""
+    """Yield random cases of *op*: the first elements of each sequence are reversed, any number."""
     for type in types_of(random):
         shape = random.shape(2, 4, empty=0)
         axes = random.rng.permutation(len(shape))

@@ -16,7 +16,7 @@ from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import RandomOperands
 
 LENGTHS = (4, 6, 8, 10, 12, 16, 18, 20, 24, 30, 32, 36, 50, 64, 100, 128, 256, 512)
-"""Lengths of Fourier transforms: each radix alone, and with others."""
+"""Lengths of Fourier transforms, which use each radix alone and with others."""
 
 
 def _case(

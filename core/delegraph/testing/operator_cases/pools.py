@@ -89,7 +89,7 @@ def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def batches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: one or two spatial axes; pads or crops constant or not."""
+    """Yield random cases of *op*: one or two spatial axes, constant and computed pads or crops."""
     types = [*PLAIN * 4, *(random.pick(("FLOAT32", "INT8", "UINT8")) for _ in range(random.count))]
     for type in types:
         same = random.quantization(type)

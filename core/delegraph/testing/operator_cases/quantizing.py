@@ -76,7 +76,7 @@ def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def dequantize_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Yield random cases of *op*: constants with a scale for each 32 elements of a row.
 
-    LiteRT returns zeros for them.
+    LiteRT returns zeros for these constants.
     """
     for type in ("INT4", "INT8"):
         values = random.rng.integers(-8, 8, (3, 64)).astype(np.int8)
@@ -143,7 +143,7 @@ def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def sparse_rows(type: str, kept: Any, values: Any) -> TensorDef:
-    """Return a sparse matrix that stores *values* where the matrix *kept* (bool) is True."""
+    """Return a sparse matrix that stores *values* where the bool matrix *kept* is True."""
     starts = np.concatenate([[0], kept.sum(1).cumsum()]).astype(np.int32)
     columns = np.nonzero(kept)[1].astype(np.int32)
     sparsity = tables.SparsityParameters(

@@ -142,7 +142,7 @@ def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSTM")
 def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: the five-input kernel, in floats and in uint8."""
+    """Yield random cases of *op*: the LSTM kernel with five inputs, in floats and in uint8."""
     options = LSTMOptions(fused_activation_function=Act.TANH, kernel_type=LSTMKernelType.BASIC)
     for _ in range(random.count):
         batch, n_input, n_cell = random.number(1, 3), random.number(1, 9), random.number(1, 9)
@@ -159,7 +159,7 @@ def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_basic(
     op: str, random: RandomOperands, options: Any, batch: int, n_input: int, n_cell: int
 ) -> OperatorCase:
-    """Return a case of the basic LSTM kernel in uint8; both sizes are multiplied by eight.
+    """Return a case of the basic LSTM kernel in uint8; *n_input* and *n_cell* count by eights.
 
     Args:
         op: name of the operator.

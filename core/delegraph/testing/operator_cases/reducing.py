@@ -72,7 +72,7 @@ def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MEAN", "SUM")
 def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: 8-bit images with a scale of 0 before or after."""
+    """Yield random cases of *op*: 8-bit images whose input or output scale is 0."""
     for type in ("INT8", "UINT8"):
         for scales in ((0.0, 0.3), (0.3, 0.0), (0.0, 0.0)):
             zero_points = [random.number(0, 9) for _ in scales]

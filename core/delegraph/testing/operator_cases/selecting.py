@@ -237,7 +237,7 @@ def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE_LOOKUP")
 def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: existing and missing keys, without packed integers."""
+    """Yield random cases of *op*: existing and missing keys, of all types but packed integers."""
     for type in types_of(random):
         if type == "INT4":
             continue

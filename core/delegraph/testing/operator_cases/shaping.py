@@ -160,7 +160,7 @@ def quantization_of(x: Fed) -> dict[str, Any]:
 
 @cases_of("TILE")
 def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: multiples of zero and more; INT4 is left out."""
+    """Yield random cases of *op*: multiples of zero and more, for all types but INT4."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -173,7 +173,7 @@ def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_TO")
 def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: shapes, some of which do not broadcast; no packed integers."""
+    """Yield cases of *op*: shapes, some of which do not broadcast; no packed integer types."""
     for type in types_of(random):
         if type == "INT4":
             continue

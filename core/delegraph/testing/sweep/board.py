@@ -31,7 +31,7 @@ class Board:
         self._rows = {group: row for row, group in enumerate(groups)}
 
     def announce(self, phase: str) -> None:
-        """Note that the phase *phase* of the current case begins; see :data:`PHASES`."""
+        """Note that a phase of the current case begins; *phase* is one of :data:`PHASES`."""
         self.cells[PHASE] = PHASES.index(phase)
 
     def begin(self, number: int) -> None:
@@ -44,7 +44,7 @@ class Board:
         self.cells[STARTED] = 0
 
     def end(self, ending: Ending) -> None:
-        """Count how a case ended: its outcome, in its group."""
+        """Count the *ending* of a case by outcome, in its group."""
         self.rest()
         self.count(ending.outcome, ending.group)
         row = self._table[self._rows[ending.group]]
@@ -56,7 +56,7 @@ class Board:
 
     @property
     def number(self) -> int:
-        """Number of the current case, or of the last one."""
+        """Number of the current case, or of the last case."""
         return int(self.cells[NUMBER])
 
     @property

@@ -39,8 +39,8 @@ def can_read(first: Draft, second: Draft) -> bool:
 def _reads(draft: Draft, index: int) -> bool:
     """Whether input *index* of the model may be computed by another operator.
 
-    If results jump at steps, or hybrid operators make integers from floats, these floats must be
-    exact graph inputs.
+    It may not if the operator's results jump at steps, or if a hybrid operator quantizes this
+    input. Only graph inputs are then exact enough.
 
     Args:
         draft: a model with its operators.
@@ -65,8 +65,8 @@ def _computed(draft: Draft) -> list[int]:
 def adapted(first: Draft, second: Draft) -> Draft | None:
     """Return the model *second*, changed so that one of its inputs fits a tensor of *first*.
 
-    Other inputs of the same old shape get the new shape, too, as element-wise operators require.
-    The result is None if no tensor has the type and rank of an input.
+    Other inputs of the same old shape get the new shape, too, because element-wise operators
+    require equal shapes. The result is None if no tensor has the type and rank of an input.
     """
     for index in reversed(_computed(first)):
         source = first.tensors[index]
@@ -141,9 +141,9 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 def _fitting(
     chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
 ) -> int | None:
-    """Return the index of a tensor of *first* that can replace the input *wanted*, or None.
+    """Return the index of a tensor of *first* that can replace the input *wanted*; or None.
 
-    It must have the same type and quantization, and the *shape*.
+    The tensor must have the same type and quantization, and the shape *shape*.
 
     Args:
         chance: source of random choices.
@@ -191,7 +191,7 @@ def moved_operator(
 
 
 def _shifted(tensor: tables.Tensor, tensors: int, buffers: int) -> tables.Tensor:
-    """Return *tensor* with its indices of tensors and buffers increased by the given numbers."""
+    """Return *tensor* with *tensors* and *buffers* added to its tensor and buffer indices."""
     moved, quantization = tensor.replace(buffer=tensor.buffer + buffers), tensor.quantization
     details = None if quantization is None else quantization.details
     if quantization is None or not isinstance(details, tables.BlockwiseQuantization):

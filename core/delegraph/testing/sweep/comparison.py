@@ -43,20 +43,24 @@ from delegraph.testing.sweep.sweep_case import SweepCase, feed
 from delegraph.tools.setup import file_and_options
 
 CORE = "core"
-"""Name in place of a delegate's that means Delegraph's own kernels.
+"""Word in place of a delegate's name, for Delegraph's own kernels.
 
-They are compared with the official interpreter.
+These are compared with the official interpreter.
 """
 
 COMPILING = 3
-"""Times the processor time of the right side, for a delegate that compiles in its run."""
+"""Factor of the processor time that the tested side may use, relative to the side with right
+results.
+
+A delegate that compiles during its run needs more time.
+"""
 
 Runtime = Literal["delegraph", "litert"]
 Open = Callable[[bytes], Any]
 
 
 def _unannounced(phase: str) -> None:
-    """Do nothing with the phase; used if the caller need not know the current phase."""
+    """Ignore *phase*; used if the caller need not know the phase."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ class Comparison:
 
         Args:
             error: error of the tested side.
-            other: error of the side with right results; None if it had none.
+            other: error of the side with right results; None if that side had no error.
         """
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
@@ -254,10 +258,10 @@ def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
 
 
 def _name_two_nodes(error: BaseException, other: BaseException) -> bool:
-    """Whether two nodes of a model are ill-formed, and each error names a different node.
+    """Whether the two errors are of one type and name different nodes, both of them ill-formed.
 
-    If shapes are known only while invoking, partitions are prepared in the plan's order, so the
-    other node may fail first.
+    If shapes are known only while invoking, nodes are prepared in another order, so that another
+    node fails first.
     """
     if not isinstance(error, NodeError) or not isinstance(other, NodeError):
         return False
@@ -274,7 +278,7 @@ def _is_static_only(error: BaseException | None) -> bool:
 
 
 def _phase(incident: str) -> str:
-    """Return phase and error of an incident's text, without numbers, to recognise equal ones."""
+    """Return phase and error of an incident's text, without numbers, to find equal incidents."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

@@ -41,8 +41,8 @@ class _Call:
         node: record of the node.
         inputs: records and arrays of the known inputs.
         outputs: records and arrays of the outputs.
-        reads_changed: whether it reads a constant whose value was changed by the inputs.
-        begins_with_constant: whether its first input is a constant in the file.
+        reads_changed: whether the node reads a constant whose value was changed by the inputs.
+        begins_with_constant: whether the node's first input is a constant in the file.
     """
 
     op: str
@@ -57,11 +57,11 @@ class _Call:
         return [x for tensor, x in self.inputs if tensor.type is TensorType.FLOAT32]
 
     def scales(self) -> list[float]:
-        """Largest scale of each input; 0 if it has no scale."""
+        """Largest scale of each input; 0 for an input without scales."""
         return [_scale(tensor) for tensor, _ in self.inputs]
 
     def output_scale(self) -> float:
-        """Largest scale of the first output; 0 if it has no scale."""
+        """Largest scale of the first output; 0 if it has no scales."""
         return _scale(self.outputs[0])
 
     def types(self) -> list[TensorType]:
@@ -112,7 +112,7 @@ def _has_least_over_minus_1(call: _Call) -> bool:
 
 
 def _is_beyond_32_bits(call: _Call) -> bool:
-    """Whether a node scales a product so much that hardly any sum fits in 32 bits."""
+    """Whether a convolution's output scale is so small that hardly any result fits in 32 bits."""
     if call.op not in _CONVOLUTIONS:
         return False
     scales = call.scales()[1:] if call.op == "TRANSPOSE_CONV" else call.scales()
@@ -164,9 +164,9 @@ def _has_offset_weights(call: _Call) -> bool:
 
 
 def _leaves_its_dimensions(call: _Call) -> bool:
-    """Whether the node is a slice by offsets that goes beyond its dimensions, or has too few.
+    """Whether the node is a STRIDED_SLICE by offsets outside of its input's dimensions.
 
-    A slice by offsets with masks counts as well.
+    A slice by offsets that has masks, or offsets for too few dimensions, counts as well.
     """
     options = call.node.builtin_options
     if not isinstance(options, StridedSliceOptions) or not options.offset:
@@ -246,7 +246,7 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Return the id of the documented entry that explains different values of *case*, or None."""
+    """Return the id of the entry that documents different values of *case*; None if none does."""
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 

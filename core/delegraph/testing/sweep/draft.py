@@ -56,7 +56,7 @@ class Draft:
         return self.with_main(operators=tuple(nodes))
 
     def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Return the draft with a new buffer for the tensor *index*: *data* as bytes, or None."""
+        """Return the draft with *data* as the buffer of the tensor *index*; None means no data."""
         buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
         changed = self.with_tensor(index, buffer=len(buffers) - 1)
         return replace(changed, records=changed.records.replace(buffers=buffers))

@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """Operators with types, kind and cause of the fault; equal for cases of one finding."""
+        """Operators with types, and kind and cause of the fault; equal for a finding's cases."""
         return (*nodes_of(self.case.content), self.fault.kind, _cause(self.fault))
 
     @property

@@ -27,7 +27,7 @@ CHAINS = 0.3
 """Share of cases with several operators."""
 
 PATTERNS = 0.7
-"""Share of these cases that follow a pattern."""
+"""Share of the cases with several operators that follow a pattern."""
 
 ODD = (0, 0, 0, 1, 1, 1, 1, 2, 2, 3)
 """Number of oddities (random changes) of a case; each entry is equally likely."""

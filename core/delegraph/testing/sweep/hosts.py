@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
 MEMORY_LIMIT = 64 << 20
-"""Limit for tensors in bytes: large enough for interesting cases, and quick to fill."""
+"""Limit for tensors in bytes: large enough for interesting cases, small enough to fill quickly."""
 
 TIME_LIMIT = 2.0
 """Seconds of processor time of a run, after which the runtime itself must stop it."""
 
 WALL_LIMIT = 60.0
-"""Seconds of a run, busy machine or not."""
+"""Seconds of elapsed time that a run may take, even on a busy machine."""
 
 
 def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpreter:
@@ -162,7 +162,7 @@ def operator_names(content: bytes) -> Sequence[str]:
 
 
 _PERTURB = -6
-"""M_PERTURB of glibc's mallopt, which fills newly allocated memory with a pattern."""
+"""Number of glibc's mallopt option M_PERTURB, which fills newly allocated memory with a pattern."""
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:

@@ -28,7 +28,7 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
     Args:
         x: array of float32.
         rng: generator that decides which elements go up.
-        smoothly: whether neighbouring elements change by nearly the same.
+        smoothly: whether neighbouring elements change by nearly the same amount.
     """
     ups = rng.choice((-1.0, 1.0), x.size)
     longest = max(x.shape, default=1)

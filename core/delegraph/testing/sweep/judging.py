@@ -38,7 +38,10 @@ class Fault:
 
 OFFICIAL = "the official interpreter alone"
 OURS = "ours"
-"""Phases of a judgement, which say what a process was doing when it died."""
+"""Name of the phase in which Delegraph runs a case.
+
+The phase tells what a process was doing when it died.
+"""
 
 
 class Ending(NamedTuple):
@@ -58,7 +61,7 @@ class Ending(NamedTuple):
 
 
 OUTCOMES = ("refused", "computed", "equal", "not judged", "fault")
-"""Outcomes of cases; see below for two of them.
+"""Outcomes of cases.
 
 ``equal`` means that a delegate and the core gave the same results. ``not judged`` means that LiteRT
 without a delegate cannot run the model.
@@ -104,7 +107,7 @@ BARE = re.compile(
     r"setting an array element|is not iterable|is not subscriptable|unhashable|shape mismatch|"
     r"must be non-negative|cannot convert float|too large to convert|only integer scalar"
 )
-"""Pattern of texts from Python and NumPy that mean nothing to the model's user."""
+"""Pattern of texts from Python and NumPy that tell a model's user nothing."""
 
 
 def error_fault(error: BaseException) -> Fault | None:
@@ -179,7 +182,8 @@ def difference_fault(
 
 
 SLACK = 4.0
-"""Factor for the differences of nudged runs, because few are tried, not the worst ones."""
+"""Factor for the differences of nudged runs, because a few runs do not show the largest
+differences."""
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Texts that a process of the sweep leaves behind as it ends: an error, and where it was raised."""
+"""Last messages of a process of the sweep that ends: an error, and where it was raised."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def of_error(error: BaseException) -> bytes:
 
 
 def innermost(words: str) -> str:
-    """Return the innermost place of ours in *words*, a traceback of faulthandler.
+    """Return the innermost place in Delegraph's code in *words*, a traceback of faulthandler.
 
-    All functions that run nodes are one place: how many nodes a model has decides which one runs.
+    All functions that run nodes count as one place, because the number of nodes decides which of
+    them runs.
     """
     frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
     ours = [(path, name) for path, name in frames if "/delegraph" in path]

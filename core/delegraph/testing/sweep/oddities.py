@@ -1,7 +1,8 @@
 """Oddities: functions that change a case at random, listed in :data:`ODDITIES`.
 
-Each takes a :class:`Draft` and returns a changed draft, or None if it does not apply. Models stay
-well-formed files. The compared runtimes may accept or reject them, but both must do the same.
+Each function takes a :class:`Draft` and returns a changed draft, or None if it does not apply.
+Models stay well-formed files. The compared runtimes may accept or reject them, but both must do the
+same.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from delegraph.testing.sweep.lengths import resized, stretched_axis, stretched_w
 from delegraph.testing.sweep.weights import float16_weights, narrow_weights, sparse_weights
 
 FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -100.0)
-"""Unusual floats, none so large that the order of a sum matters beyond roundings."""
+"""Unusual floats; none is so large that sums depend on their order by more than roundings."""
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft without quantization of all tensors, or of one that *chance* chooses."""
+    """Return the draft without quantization of all tensors, or of a tensor drawn by *chance*."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -100,7 +101,7 @@ def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with constants in place of all inputs, or of one that *chance* chooses."""
+    """Return the draft with constants in place of all inputs, or of an input drawn by *chance*."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -148,7 +149,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an absent input after a node's first; *chance* chooses which."""
+    """Return the draft with one input of a node absent, except the first; *chance* chooses it."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -161,9 +162,9 @@ def absent_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
-    """Return the test model *draft* with one tensor as two inputs of a node.
+    """Return the draft with one tensor as two inputs of a node; *chance* chooses the node.
 
-    The random generator *chance* chooses the node. None if it has no two inputs of one type.
+    The result is None if the node does not have two inputs of one type.
     """
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     inputs = list((draft.main.operators or ())[at].inputs or ())

@@ -1,7 +1,7 @@
 """Patterns: sequences of operators that converters write and delegates fuse.
 
 A pattern is a line of words. Each word appends one operator, or a few, to a sketch. ``A|B`` is one
-of both words; a word with ``?`` is left out half of the time.
+of the two words; a word with ``?`` is left out half of the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IMAGE_TYPES = ("FLOAT32", "FLOAT32", "FLOAT32", "INT8", "INT8", "UINT8", "INT16"
 FLOATS = ("FLOAT32",)
 
 SIDES = (1, 2, 3, 5, 7, 9, 14, 17, 30)
-"""Heights and widths of images; some strips need 14 rows for each thread."""
+"""Heights and widths of images; some kernels use several threads from 14 rows per thread on."""
 
 CHANNELS = (1, 2, 3, 4, 8, 16, 17, 24, 33)
 
@@ -72,7 +72,7 @@ PATTERNS = (
     Pattern("RESHAPE TRANSPOSE RESHAPE? TRANSPOSE? RESHAPE?", is_image=False),
     Pattern("TRANSPOSE? PRODUCT ELEMENT? ELEMENT?", ("FLOAT32", "INT8"), is_image=False),
 )
-"""The patterns; each fusion of a delegate should have one."""
+"""The patterns; there is one for each fusion of a delegate."""
 
 
 def pattern_case(chance: Random) -> tuple[OperatorCase, tuple[str, ...]]:
@@ -146,7 +146,8 @@ def _windows(
 ) -> tuple[tuple[int, int], dict[str, Any], tuple[int, int, int]]:
     """Return sizes of pooling or convolution windows, their options, and the output's shape.
 
-    *kernel* is the size; with 0, size, stride and dilation are drawn at random.
+    *kernel* is the height and width of the windows; with 0, size, stride and dilation are drawn at
+    random.
     """
     n, h, w, _ = shape
     size = (kernel, kernel) if kernel else random.pick(((1, 1), (3, 3), (3, 3), (5, 5), (2, 3)))
@@ -222,7 +223,7 @@ def _quantize(sketch: Sketch) -> None:
 
 
 def _other(sketch: Sketch) -> TensorDef:
-    """Return a second operand: an earlier result of the last one's shape, or a graph input."""
+    """Return a second operand: an earlier result with the last result's shape, or a graph input."""
     alike = [t for t in sketch.made[:-1] if t.shape == sketch.shape and t.type == sketch.y.type]
     if alike and sketch.random.chance(0.6):
         return sketch.random.pick(alike)
@@ -230,7 +231,7 @@ def _other(sketch: Sketch) -> TensorDef:
 
 
 def _like(sketch: Sketch, other: TensorDef) -> TensorDef:
-    """Return *other* if it has the last result's quantization, else a graph input that has."""
+    """Return *other* if it has the last result's quantization, else a new graph input with it."""
     if other.quantization is None or other.quantization is sketch.y.quantization:
         return other
     return sketch.fed(other.shape, sketch.y)
@@ -251,7 +252,7 @@ def _pair(sketch: Sketch, op: str, other: TensorDef) -> None:
 
 
 def _add_padded(sketch: Sketch) -> None:
-    """Add a graph input with fewer channels, after which zeros are padded."""
+    """Add a graph input that has fewer channels and is padded with zeros."""
     *image, c = sketch.shape
     narrow = sketch.fed((*image, sketch.random.number(1, c)))
     pads = np.zeros((4, 2), np.int32)
@@ -333,14 +334,14 @@ def _product(sketch: Sketch) -> None:
 
 
 def _turned(sketch: Sketch, shape: tuple[int, ...]) -> TensorDef:
-    """Return a tensor of *shape*, the result of a TRANSPOSE of a new graph input."""
+    """Return a tensor of *shape* that a TRANSPOSE makes from a new graph input."""
     order = _order(sketch, shape)
     x = sketch.fed([shape[order.index(axis)] for axis in range(len(shape))])
     return sketch.aside("TRANSPOSE", [x, sketch.integers(order)], sketch.result(shape, like=x))
 
 
 def _order(sketch: Sketch, shape: tuple[int, ...]) -> list[int]:
-    """Return the axes of *shape* in random order, often with the last one in its place."""
+    """Return the axes of *shape* in random order; often the last axis stays last."""
     count = len(shape) - sketch.random.chance(0.6)
     order = [int(axis) for axis in sketch.random.rng.permutation(count)]
     return [*order, *range(count, len(shape))]
@@ -392,4 +393,4 @@ WORDS: Mapping[str, Callable[[Sketch], None]] = {
     "SOFTMAX": _softmax,
     "TRANSPOSE": _transpose,
 }
-"""Mapping from each word of a pattern to what appends its operators."""
+"""Mapping from each word of a pattern to the function that appends its operators to a sketch."""

@@ -10,7 +10,7 @@ from typing import Any
 from delegraph.errors import CallCancelledError, TimeLimitError
 
 LOOK_EVERY = 0.1
-"""Seconds between two looks at the time that a run has taken."""
+"""Seconds between two checks of the time that a run has taken."""
 
 
 class ProcessorLimit:
@@ -18,7 +18,7 @@ class ProcessorLimit:
 
     Args:
         seconds: processor time of all threads, and of child processes that have ended.
-        wall_seconds: limit of elapsed time, for a run that waits for ever.
+        wall_seconds: seconds of elapsed time that a run may take, in case it waits for ever.
 
     Attributes:
         interpreter: interpreter whose running call is cancelled; None before it exists.
@@ -41,7 +41,7 @@ class ProcessorLimit:
         self._thread.join()
 
     def error_of(self, error: Exception) -> Exception:
-        """Return the time-limit error if *error* is that of a call that this limit cancelled.
+        """Return the time-limit error if *error* ended a call that this limit has cancelled.
 
         Otherwise *error* itself is returned.
         """

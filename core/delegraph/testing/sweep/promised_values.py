@@ -1,4 +1,4 @@
-"""Check whether a delegate's claims cover the values that the nodes of a case meet."""
+"""Check whether a delegate's claims cover the values that the nodes of a case read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.testing.sweep.tensor_values import tensor_values
 
 
 def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool:
-    """Whether a node meets extreme floats that the delegate's claims do not promise to compute.
+    """Whether a node reads extreme floats that the delegate's claims do not cover.
 
     Args:
         case: the model and its inputs.

@@ -27,7 +27,7 @@ Fails = Callable[[SweepCase], bool]
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """A case in the form that :mod:`delegraph.tools.shrinking` takes."""
+    """A case in the form that :mod:`delegraph.tools.shrinking` expects."""
 
     records: tables.Model
     steps: tuple[Arrays, ...]
@@ -84,8 +84,7 @@ def _with_records(case: SweepCase, changed: _Records) -> SweepCase:
 def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
     """Return a failing case with as few consecutive nodes of the model as possible.
 
-    Inputs of the first of them get the values that the core computes. *fails* tells whether a case
-    fails.
+    Their inputs from earlier nodes get the values that the core computes.
 
     Args:
         case: case that fails.
@@ -110,10 +109,9 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
 def _part(
     case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
 ) -> SweepCase | None:
-    """Return the case of the nodes at positions *nodes* of *model*, or None.
+    """Return a case of the nodes at positions *nodes* of *model*; None if a value is unknown.
 
-    It is None if a value that these nodes read is unknown. *values* has the values of all tensors
-    at each step.
+    The values that the nodes read from others become inputs.
 
     Args:
         case: case of the whole model.

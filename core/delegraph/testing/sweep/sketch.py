@@ -24,7 +24,7 @@ class Sketch:
     """A model whose next operator reads the result of the last one.
 
     Attributes:
-        random: draws what operators are given.
+        random: generator of the operators' shapes, options and values.
         y: result of the last operator; at first a graph input.
         made: the first graph input and all results, in order.
     """
@@ -51,7 +51,7 @@ class Sketch:
 
         Args:
             shape: shape of the input.
-            like: tensor whose quantization it gets, if given.
+            like: tensor whose quantization the input gets, if given.
         """
         return self._fed_as(self.result(shape, like=like))
 
@@ -97,7 +97,7 @@ class Sketch:
         ]
 
     def result(self, shape: Sequence[int], *, like: TensorDef | None = None) -> TensorDef:
-        """Return a result with the type of the last one; quantized as *like* if it is given."""
+        """Return a result tensor of the last result's type; quantized as *like*, if given."""
         if like is None:
             return self.random.output(self.type, shape)
         return replace(like, shape=tuple(shape), data=None)
@@ -117,7 +117,7 @@ class Sketch:
     def aside(
         self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any
     ) -> TensorDef:
-        """Append the operator *op* and return its result *y*, but keep the last result as it is.
+        """Append *op* and return its result *y*, which does not become the last result.
 
         A later operator reads *y* as its second operand.
 
@@ -132,9 +132,10 @@ class Sketch:
         return y
 
     def case(self, composite: float) -> tuple[OperatorCase, tuple[str, ...]]:
-        """Return the model as a case of its first operator, and the names of its operators.
+        """Return the model as a case of its first operator, and the names of all its operators.
 
-        Its output is the last result; sometimes an earlier one is an output too. With the chance
+        The model's output is the last result; sometimes an earlier result is an output, too. With
+        the chance
         *composite* the model is one STABLEHLO_COMPOSITE, and the operators are its decomposition.
         """
         outputs, inner = [self.y], self.made[1:-1]

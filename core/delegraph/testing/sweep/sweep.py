@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.testing.sweep.workers import Limits
 
 NO_END = 1 << 40
-"""Number of cases of a sweep that only a time limit ends."""
+"""Number of cases of a sweep that ends only by its time limit."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class SweepResult:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the delegate took no node of any model, so that nothing of it was tried."""
+        """Whether the delegate took no node of any model, so that the sweep has not tested it."""
         return not (self.computed or self.findings or self.plan.comparison.is_core)
 
     @property
     def untested(self) -> tuple[str, ...]:
-        """Operators without a model of which the delegate computed a node; sorted by name."""
+        """Operators of which the delegate has computed no node in any model, sorted by name."""
         if self.plan.comparison.is_core:
             return ()
         return tuple(sorted(op for op, row in self.counts.items() if not _computed(row)))
@@ -126,7 +126,7 @@ class SweepResult:
 
     @property
     def is_of_all_operators(self) -> bool:
-        """Whether the cases are of all operators, as the delegate does not declare its claims."""
+        """Whether cases of all operators are made, because the delegate declares no claims."""
         plan = self.plan
         is_all = not plan.operators and plan.drawn == sweep_operators()
         return is_all and not plan.comparison.is_core
@@ -155,7 +155,7 @@ class SweepResult:
 
 
 FEW_COMPUTED = 10
-"""One of how many models the delegate must compute, so that a sweep gives no caution."""
+"""Largest number of models for each model that the delegate computes, without a caution."""
 
 MOST_NAMED = 8
 """Largest number of operators that a caution names."""
@@ -166,7 +166,7 @@ def _computed(row: Counter[str]) -> int:
 
 
 FEW = 1000
-"""Number of cases up to which each worker makes its own base cases."""
+"""Largest number of cases for which each worker makes its own base cases."""
 
 
 def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:

@@ -55,7 +55,7 @@ class Limits:
 
 
 def run_forked(work: Callable[[], Result]) -> Result:
-    """Return the result of *work* in a forked process; this process starts none of its threads.
+    """Return the result of *work*, run in a forked process, so that this process starts no threads.
 
     Raises:
         DelegraphError: the error that *work* raises.
@@ -75,7 +75,7 @@ def run_forked(work: Callable[[], Result]) -> Result:
 
 
 def _ended(work: Callable[[], object]) -> tuple[object, Exception | None]:
-    """Return the result of *work*, or its error."""
+    """Return the result of *work* and None, or None and the error that it raised."""
     try:
         return work(), None
     except Exception as error:  # noqa: BLE001 - the parent raises it
@@ -243,7 +243,7 @@ class Campaign:
         self._workers: dict[int, Worker] = {}
 
     def counts(self) -> Counter[str]:
-        """Return the number of cases for each outcome, so far."""
+        """Return the number of cases by outcome, so far."""
         return sum((w.board.counts() for w in self._workers.values()), Counter())
 
     def counts_of(self, group: str) -> Counter[str]:
@@ -259,8 +259,8 @@ class Campaign:
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
         """Try cases until all are tried or time is up; yield faults, and None now and then.
 
-        None lets the caller act while there is no fault. A worker that is told to stop finishes its
-        case first.
+        While there are no faults, None gives the caller a turn. When time is up, each worker
+        finishes its case first.
         """
         end = time.monotonic() + seconds
         for i in range(self._jobs):
@@ -282,7 +282,7 @@ class Campaign:
     def _look(self, running: set[int], pause: float) -> Iterator[Found]:
         """Read messages of the workers *running*, and yield the faults in them.
 
-        Workers that are late are killed, and dead ones replaced; a death is a fault, too. Workers
+        Late workers are killed, and dead workers are replaced; a death is a fault, too. Workers
         without further cases are removed from *running*.
 
         Args:
@@ -324,7 +324,7 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases in a worker process; at the end, send the number of the next case."""
+        """Try cases in a worker process; at the end, send the number of the first untried case."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):

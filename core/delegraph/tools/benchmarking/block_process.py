@@ -42,8 +42,8 @@ class BlockRequest:
         inputs: values for the set-ups' inputs.
         signature: name of the signature to call; None means the whole model.
         seconds: approximate time for all turns.
-        seed: seed of the order in which interpreters are created and take turns; each block has
-            another.
+        seed: seed of the order in which interpreters are created and take turns; each block has its
+            own.
     """
 
     setups: Mapping[str, Setup]
@@ -65,7 +65,7 @@ class BlockTimes:
         memory: mapping from each set-up that did not fail to the bytes of resident memory that its
             creation and first run added; empty if the system does not report memory.
         threads: mapping from each set-up that did not fail to its number of threads; None if a
-            delegate chooses it and does not tell.
+            delegate chooses it and does not report it.
     """
 
     times: dict[str, Block]
@@ -192,7 +192,7 @@ class _BlockWork:
 
 
 class _Mark:
-    """A file with the name of the running set-up, so that it is known if the process dies."""
+    """File with the name of the running set-up, which the waiting process reads after a crash."""
 
     def __init__(self, path: str) -> None:
         self._file: IO[bytes] = open(path, "r+b", buffering=0)  # noqa: SIM115 - __exit__ closes it

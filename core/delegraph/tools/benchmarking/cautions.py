@@ -19,10 +19,10 @@ OUTLIER = 14.826
 """Number of median absolute deviations from the median that make an outlier, as in hyperfine."""
 
 FEW = 10
-"""Number of runs that hyperfine makes at least."""
+"""Number of runs below which a caution says that there are too few; hyperfine makes at least 10."""
 
 SHORT = 1e-4
-"""Number of seconds below which the call from Python is more than some percent of a run."""
+"""Duration of a run, in seconds, below which the Python call is a notable part of the time."""
 
 
 def cautions(

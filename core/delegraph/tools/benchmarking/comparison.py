@@ -67,7 +67,7 @@ class Timed(JsonRecord):
         memory: bytes of resident memory that creating the set-up and its first run added, as the
             median over blocks; None after a failure, or if the system does not report memory.
         threads: largest number of threads of a run; None after a failure, or if a delegate chooses
-            it and does not tell.
+            it and does not report it.
     """
 
     json_properties: ClassVar = {
@@ -99,7 +99,7 @@ class Timed(JsonRecord):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Number of tokens per second at the median; None after a failure or without tokens."""
+        """Number of tokens per second at the median; None after a failure, or without tokens."""
         if self.handed_on is None or self.median is None:
             return None
         return self.handed_on.per_second(self.median)
@@ -142,7 +142,7 @@ class Comparison(JsonRecord):
         return ratio_of(self.one.blocks, self.again.blocks)
 
     def slower_than(self, share: float) -> list[Timed]:
-        """Return the set-ups against which this one is certainly slower, by more than *share*.
+        """Return the set-ups against which this set-up is certainly slower, by more than *share*.
 
         Args:
             share: smallest difference that counts, as a share: 0.05 means 5 %.
@@ -237,8 +237,8 @@ def compare(
         blocks: number of blocks, each with new interpreters; an interval is computed from one
             figure per block.
         seconds: approximate time for all turns, without the creation of interpreters.
-        max_seconds: no block begins later than this, after the 5 that a verdict needs; None means
-            no limit.
+        max_seconds: seconds after which no block begins, except the first 5, which a verdict needs;
+            None means no limit.
         same_within: the largest difference that counts as equal, as a share.
         processes: whether each block has a separate process. Delegates that are objects work only
             in this process, so they need False; set-ups may then disturb each other.

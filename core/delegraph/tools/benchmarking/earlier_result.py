@@ -142,7 +142,7 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 
 
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
-    """Return present run times divided by earlier ones, with a confidence interval.
+    """Return present run times divided by earlier run times, with a confidence interval.
 
     Consecutive runs form groups; the quickest run of each group represents the group.
 

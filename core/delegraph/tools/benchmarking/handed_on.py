@@ -30,7 +30,7 @@ class HandedOn(JsonRecord):
     tokens: int | None
 
     def per_second(self, seconds: float) -> float | None:
-        """Number of tokens per second, given the seconds of a run; None if it is unknown."""
+        """Number of tokens per second, given the seconds of a run; None if *tokens* is unknown."""
         return None if self.tokens is None or not seconds else self.tokens / seconds
 
 

@@ -28,7 +28,7 @@ Round = tuple[Sequence[float], Sequence[float]]
 """Seconds of each counted run in the two turns that a function has in a round."""
 
 Block = list[Round]
-"""Rounds of one function that took turns with others."""
+"""The rounds of one function in one block."""
 
 BLOCKS = 12
 
@@ -42,10 +42,10 @@ PAUSE = 0.003
 """Seconds of pause before each turn, in which the threads of other functions go to sleep."""
 
 SLOW = 0.02
-"""Seconds from which on a run is the only counted run of its turn.
+"""Duration of a run, in seconds, from which on a turn has a single counted run.
 
-One run before it is not counted, as in all turns: it brings the function's data into the caches,
-which hold the data of others.
+An uncounted run comes before the counted one, as in all turns. It brings the function's data into
+the caches, which hold the data of other functions.
 """
 
 _LONGEST_WARM_UP = 0.5

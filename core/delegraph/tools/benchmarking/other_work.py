@@ -33,7 +33,7 @@ class OtherWork:
         return max(0.0, (busy - own) / wall)
 
     def _now(self) -> tuple[float, float, float] | None:
-        """Return seconds of the clock, of busy processors, and of this process and children."""
+        """Return the clock's time, all processors' busy time and this process's time, in s."""
         try:
             with open(self.status, encoding="ascii") as file:
                 user, nice, system, _idle, _wait, *others = map(int, file.readline().split()[1:])

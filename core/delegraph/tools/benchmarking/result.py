@@ -116,17 +116,17 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def first_inference_seconds(self) -> float | None:
-        """Seconds of the very first run, including warm-up runs; None without any run."""
+        """Seconds of the first run, which may be a warm-up run; None if there was no run."""
         return next(iter((*self.warmup, *self.runs)), None)
 
     @property
     def inferences_per_second(self) -> float | None:
-        """Number of runs per second of computing time; None without any run."""
+        """Number of runs per second of computing time; None if there was no measured run."""
         return len(self.runs) / sum(self.runs) if sum(self.runs) else None
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Number of tokens per second of computing time; None without runs or tokens."""
+        """Number of tokens per second of computing time; None if there were no runs or tokens."""
         if self.handed_on is None or not self.runs:
             return None
         return self.handed_on.per_second(sum(self.runs) / len(self.runs))

@@ -18,8 +18,8 @@ class RunControl(JsonRecord):
     Attributes:
         runs: smallest number of measured runs; 0 together with *min_seconds* 0 means no run.
         min_seconds: shortest duration of all measured runs.
-        max_seconds: no run begins later than this after the first one; the same holds for the
-            warm-up.
+        max_seconds: seconds from the first run on, after which no run begins; the warm-up has the
+            same limit.
         warmup_runs: smallest number of warm-up runs, which are not measured.
         warmup_seconds: shortest duration of the warm-up.
         delay: seconds of rest after each run.
@@ -67,7 +67,7 @@ def _require(name: str, value: object, holds: bool, expected: str) -> None:
 
 
 DRY_RUN = RunControl(runs=0, min_seconds=0, warmup_runs=0, warmup_seconds=0)
-"""Settings without any run: the model is only loaded and allocated."""
+"""Settings for no run at all: the model is only loaded and allocated."""
 
 
 def run_times(

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 def most_threads(
     requested: int | None, placement: Placement, delegates: Sequence[Delegate]
 ) -> int | None:
-    """Largest number of threads of a run; None if a delegate chooses it and does not tell.
+    """Largest number of threads of a run; None if a delegate chooses it and does not report it.
 
     Kernels of each runtime, and XNNPACK, run on the requested number, by default one. A delegate
-    that does not tell its number counts with the requested number.
+    that does not report its number counts with the requested number.
 
     Args:
         requested: number of threads that the interpreter was asked for; None if not set.
@@ -55,7 +55,7 @@ def applied_delegates(setup: Setup, interpreter: AnyInterpreter) -> Sequence[Del
 
 
 def threads_text(threads: int | None) -> str:
-    """Text of a number of threads; ``default`` if a delegate chooses it and does not tell."""
+    """Text of a number of threads; ``default`` if a delegate chooses it and does not report it."""
     return "default" if threads is None else str(threads)
 
 

@@ -76,7 +76,7 @@ class TimedModel:
 
     @property
     def threads(self) -> int | None:
-        """Largest number of threads of a run; None if a delegate chooses it and does not tell."""
+        """Largest number of threads of a run; None if a delegate does not report its choice."""
         return most_threads(self.setup.threads, self.placement, self.delegates)
 
     @property

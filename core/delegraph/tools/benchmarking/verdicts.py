@@ -47,7 +47,7 @@ class Ratio(JsonRecord):
 
     @property
     def reach(self) -> float:
-        """Distance from 1 to the end of the interval that is farther away, as a share."""
+        """Distance from 1 to the farther end of the interval, as a share."""
         return max(self.high, 1 / self.low) - 1
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ def intervals(effects: Array) -> Array:
 
 
 def variation(effects: Array) -> Array:
-    """Return how much the logarithm of a ratio varies between blocks, ``[...]``.
+    """Return the variation between blocks of the logarithm of a ratio, ``[...]``.
 
     It is a robust standard deviation, from the quartiles, so a few blocks that were disturbed do
     not count.
@@ -234,7 +234,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Return how many times too wide an interval is, ``width / room``; infinite without room."""
+    """Return how many times too wide an interval is, ``width / room``; infinite if *room* is 0."""
     return width / room if room > 0 else math.inf
 
 

@@ -17,18 +17,18 @@ _Pair = tuple[NDArray[Any], NDArray[Any]]
 PIECE = 1 << 13
 """Number of elements that are compared at a time.
 
-Their copies as float64 fit into a cache, and OpenBLAS multiplies so few without its threads, which
-take hundreds of times as long where other processes want the cores.
+Their copies as float64 fit into a cache. OpenBLAS multiplies so few elements in one thread; with
+several threads, it takes hundreds of times as long while other processes use the cores.
 """
 
 AT_ONCE = 8 * PIECE
-"""Number of elements for which a function without BLAS is called once; they fit into a cache."""
+"""Number of elements that a function without BLAS takes in one call; they fit into a cache."""
 
 _FRACTION_BITS, _EXPONENTS, _EXPONENT_OF_ONE = 52, 2048, 1023
 """Layout of a float64: bits of its fraction, number of exponents, and the exponent of 1.0."""
 
 _SAMPLE = 1 << 12
-"""Number of differences from which a bound of the largest ones is estimated."""
+"""Number of sampled differences that give a lower bound for the largest differences."""
 
 
 def array_metrics(

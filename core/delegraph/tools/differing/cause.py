@@ -1,7 +1,7 @@
 """Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
-Every node before an output that is off is run alone, on the reference's values of its inputs. A
-node whose result differs by more than roundings is wrong. If no node is wrong and results still
+Each node before an output beyond the tolerance runs alone, on the reference's values of its inputs.
+A node whose result differs by more than roundings is wrong. If no node is wrong and results still
 drift apart, right nodes have magnified small differences. For example, QUANTIZE turns a difference
 in the last bit into a whole step, and so do nodes that quantize their inputs for integer weights.
 """
@@ -46,7 +46,8 @@ class Cause:
             differences when each side uses its own values.
         not_compared: nodes that could not run alone.
         why_unknown: why the cause is unknown; empty if it is known.
-        can_bisect: whether a delegate that follows rules has nodes, unlike LiteRT's XNNPACK.
+        can_bisect: whether a delegate that follows placement rules computes nodes; LiteRT's XNNPACK
+            follows none.
     """
 
     kind: Kind
@@ -148,12 +149,12 @@ def cause_of(
 
 
 def has_bisectable(placement: Placement) -> bool:
-    """Whether a delegate that follows rules has nodes, so that ``--bisect`` can take them."""
+    """Whether a delegate that follows placement rules computes nodes, as ``--bisect`` requires."""
     return any(partition.delegate != RUNTIME_DELEGATE for partition in placement.partitions)
 
 
 def _nodes_before(outputs: Sequence[OutputDifference], difference: Difference) -> set[int]:
-    """Return the nodes on which *outputs* of the test depend; all outputs if there are none.
+    """Return the nodes on which *outputs* of the test depend; if it is empty, those of all outputs.
 
     Nodes without outputs count as well, since they write variables that others read.
     """
@@ -170,7 +171,7 @@ def _nodes_before(outputs: Sequence[OutputDifference], difference: Difference) -
 
 
 def _called(difference: Difference) -> tuple[SubgraphSpec, Mapping[str, int]]:
-    """Return the called subgraph, and the tensor of each name of an output."""
+    """Return the called subgraph, and a mapping from each output's name to its tensor's index."""
     model = difference.test.loaded_model()
     for signature in model.signatures:
         if signature.key == difference.signature:

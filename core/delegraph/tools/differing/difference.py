@@ -38,9 +38,9 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 SHOWN = {"mean": "avg", "max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
-"""Mapping from each metric that tables show to the part of its spread over runs that is shown.
+"""Mapping from each metric in tables to the part of its spread over runs that they show.
 
-It is the mean of means, and the worst of other metrics.
+For the mean difference, this is the mean over the runs; for other metrics, the worst run.
 """
 
 _LABELS = {"int32", "int64", "uint32", "uint64"}
@@ -55,7 +55,8 @@ class OutputDifference(JsonRecord):
         reference_name: name of the output in the reference.
         dtype, reference_dtype: element types.
         runs: the difference of each run.
-        outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
+        outside: number of elements beyond the tolerance, over all runs; None if no tolerance is
+            given.
         beyond_rounding: number of elements beyond the numerics profile, over all runs; None if that
             was not counted.
     """
@@ -90,7 +91,7 @@ class OutputDifference(JsonRecord):
 
     @property
     def worst_run(self) -> int:
-        """Index of the run with the largest difference, or of one that cannot be compared."""
+        """Index of the run with the largest difference, or of a run that cannot be compared."""
         return max(range(len(self.runs)), key=lambda run: _badness(self.runs[run]))
 
     @property
@@ -111,7 +112,7 @@ class OutputDifference(JsonRecord):
         return _spreads([d.compared for d in self.runs])
 
     def shown(self, metric: str) -> float | None:
-        """Return the main value of *metric* over all runs, by :data:`SHOWN`; None without one."""
+        """Return the value of *metric* over all runs by :data:`SHOWN`; None if not compared."""
         spreads = self.compared()
         return getattr(spreads[metric], SHOWN[metric]) if spreads else None
 

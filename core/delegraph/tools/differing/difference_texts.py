@@ -78,7 +78,7 @@ def alone_texts(found: Difference) -> Iterator[str]:
 
 
 def latency_columns(found: Difference) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return heads and rows of the table of run times; one time a side if there is one run."""
+    """Return heads and rows of the table of run times; after a single run, one time per side."""
     sides = {"test": found.test_latency, "reference": found.reference_latency}
     if len(found.runs) == 1:
         return ("", "time"), [(side, duration(time.mean)) for side, time in sides.items()]

@@ -52,7 +52,7 @@ class Culprit(JsonRecord):
 
     Attributes:
         nodes: placement of each node when no rule excludes it.
-        outcome: what happens when the delegates have these nodes only.
+        outcome: result of the probe in which delegates have these nodes only.
         named_after: number of probes before the nodes were found.
         is_smallest: whether the fault needs every one of the nodes; False if the probes ran out
             before this was known.

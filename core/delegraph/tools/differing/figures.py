@@ -52,9 +52,10 @@ class ArrayMetrics:
         is_finite: whether neither array has NaN or infinities.
         unit: ``"ulp"`` for floats, ``"step"`` for integers; empty for other types, and if units are
             not counted.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without one.
-        histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent; those
-            that are infinite have the exponent 1024.
+        max_units, mean_units: the greatest and the mean difference in that unit; None if there is
+            no unit.
+        histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent;
+            infinite differences have the exponent 1024.
         sums: exact sums of 8-bit integers, for :meth:`dequantised`; None for other types.
     """
 
@@ -103,9 +104,10 @@ class ByteSums:
     squares: tuple[float, float, float, float]
 
     def energies(self, zero_point: float) -> tuple[float, float, float, float]:
-        """Return sums of squares of test, reference and differences, and the dot product.
+        """Return the energies of the two arrays' elements, each minus *zero_point*.
 
-        They are those of the elements minus *zero_point*.
+        They are the sums of squares of test, reference and differences, and the dot product of test
+        and reference.
         """
         a, b, noise, dot = self.squares
         both = self.count * zero_point**2
@@ -118,7 +120,7 @@ class ByteSums:
 
 
 def cosine_and_snr(test: float, reference: float, noise: float, dot: float) -> tuple[float, float]:
-    """Return cosine and SNR from the energies of test, reference and differences, and the dot."""
+    """Return cosine and SNR from the energies of test, reference and noise, and the dot product."""
     cosine = float(test == reference)
     if test and reference:
         cosine = dot / math.sqrt(test) / math.sqrt(reference)

@@ -235,9 +235,9 @@ def _edge(exponent: int) -> str:
 
 
 def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
-    """Return the smallest and greatest exponent to draw; one more for infinite differences.
+    """Return the smallest and greatest exponent to draw.
 
-    Infinite differences have the greatest exponent.
+    If there are infinite differences, the greatest exponent is one more, and stands for them.
 
     Args:
         histograms: numbers of elements by exponent.

@@ -1,4 +1,4 @@
-"""Huge pages for the memory of another runtime, which then is sooner ready for its first use."""
+"""Huge pages for the memory of another runtime, so that its first use takes less time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 _GAP = 1 << 12
-"""Bytes between two arrays of one block at most, such as those that align the second."""
+"""Largest number of bytes, such as padding, between two arrays of one block."""
 
 
 def advise_huge_pages(arrays: Iterable[NDArray[Any]]) -> None:
@@ -31,7 +31,7 @@ def advise_huge_pages(arrays: Iterable[NDArray[Any]]) -> None:
 
 
 def blocks_of(arrays: Iterable[NDArray[Any]]) -> list[tuple[int, int]]:
-    """Return the addresses, first and end, of blocks of memory that *arrays* fill together."""
+    """Return the first and end address of each block of memory that adjacent *arrays* fill."""
     blocks: list[tuple[int, int]] = []
     for start, size in sorted((array.ctypes.data, array.nbytes) for array in arrays):
         if blocks and start <= blocks[-1][1] + _GAP:

@@ -60,7 +60,8 @@ class Unit:
         setup: the set-up that runs the unit; its model is replaced.
         delegate: delegate that must compute all nodes; None means the host's kernels.
         note: reason why the unit is not computed; empty if it is.
-        folded: node that writes each constant that the delegate folds into the nodes that read it.
+        folded: mapping from each constant that the delegate folds into its readers to the node that
+            writes this constant.
 
     Attributes:
         nodes, outputs, setup, delegate: as given.
@@ -174,8 +175,9 @@ def units_of(
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
-        uncompared: indices of constants that a side never writes.
-        folded: node that writes each constant that XNNPACK folds in this set-up.
+        uncompared: indices of tensors left out because one set-up never writes them.
+        folded: mapping from each constant that XNNPACK folds in this set-up to the node that writes
+            this constant.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(

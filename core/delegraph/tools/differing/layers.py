@@ -74,7 +74,7 @@ def diff_layers(
         inputs: input values for both set-ups; for a folder, each of its files is used in one run.
         runs: number of runs. None means one run per file of a folder, or *random_runs* if values
             are random. The first run has the seed of *inputs*, each later run the next seed.
-        random_runs: number of runs if values are random; a note says if none is.
+        random_runs: number of runs if values are random; if no value is, a note says so.
         first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
         tolerance: function that returns the tolerance of a tensor; ``OutputDifference.outside``
@@ -199,7 +199,8 @@ class _Comparison:
     def _known(self, test: Values, reference: Values) -> Values:
         """Return the reference's values by the test's tensors, with folded constants of the test.
 
-        Constants are the same on both sides, so the test's are as right where only it writes them.
+        A constant is the same on both sides, so the test's value is used where only the test writes
+        it.
         """
         zeros, right_zeros = self._zeros
         own = {i: test[i] for i in self._folded if i in test and i not in zeros}

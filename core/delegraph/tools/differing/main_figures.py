@@ -12,7 +12,7 @@ from delegraph.tools.differing.array_metrics import AT_ONCE, PIECE, metrics_of_e
 from delegraph.tools.differing.figures import ArrayMetrics, Metrics
 
 _LEAST_ENERGY = 1e-26
-"""Sum of squares below which squares may be too small for float32."""
+"""Sum of squares below which single squares may be too small for float32."""
 
 
 def main_figures(test: NDArray[Any], reference: NDArray[Any]) -> ArrayMetrics | None:

@@ -19,7 +19,7 @@ Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
 
 Figures = Literal["all", "main"]
-"""Metrics that are computed: all, or of float32 tensors only those of ``main_figures``."""
+"""Metrics to compute: all; or ``main``, which for float32 tensors is those of ``main_figures``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class TensorDifference(JsonRecord):
         real: metrics of the real numbers of quantised integers; None if neither array is quantised.
         unit: unit of ``max_units``: ``"ulp"`` for floats (number of floats between both values),
             ``"step"`` for integers; empty for other types.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without a
-            unit.
+        max_units, mean_units: the greatest and the mean difference in that unit; None if there is
+            no unit.
         nan: number of NaN in the test's array and in the reference's.
         infinite: number of infinities in the test's array and in the reference's.
         remark: text that says why stored values cannot be compared: shapes, types or quantization
@@ -132,7 +132,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Text why *test* and *reference* cannot be compared as stored values; empty if they can."""
+    """Return why *test* and *reference* cannot be compared as stored values; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:
@@ -182,7 +182,7 @@ def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None
 
 
 def _real_of_bytes(raw: ArrayMetrics, details: Details) -> ArrayMetrics | None:
-    """Metrics of the real values of 8-bit integers with one scale; None if they have several."""
+    """Metrics of the real values of 8-bit integers with one scale; None if there are several."""
     parameters = details["quantization_parameters"]
     scales, zero_points = (np.ravel(parameters[name]) for name in ("scales", "zero_points"))
     if scales.size != 1 or zero_points.size > 1 or not np.isfinite(scales[0]):

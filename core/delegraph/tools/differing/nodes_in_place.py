@@ -22,7 +22,7 @@ def compute_in_place(
     take: Callable[[Values], object],
     progress: Progress = untold,
 ) -> list[Unit]:
-    """Compute parts of a running subgraph, each from the reference's values of its inputs.
+    """Compute nodes of a running subgraph, each from the reference's values of its inputs.
 
     Before a unit runs, its inputs are overwritten with known values, so that no unit reads the
     results of another.
@@ -35,8 +35,8 @@ def compute_in_place(
         progress: function that is called with the number of units so far.
 
     Returns:
-        The units that were not computed, for example because an input is not known; all of them if
-        a step has failed.
+        The units that were not computed, for example because an input is not known; all units if a
+        step has failed.
     """
     if subgraph.steps.has_open_shapes or subgraph.steps.overlap is not None:
         return list(units)

@@ -36,7 +36,7 @@ def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
 def in_compared_numbers(
     tolerance: Tolerance, difference: TensorDifference, details: Mapping[str, Any]
 ) -> Tolerance:
-    """Return *tolerance* in real numbers, if *difference* compares these; a step is one scale.
+    """Return *tolerance* in the numbers that *difference* compares: stored values, or real ones.
 
     Args:
         tolerance: tolerance of stored values.

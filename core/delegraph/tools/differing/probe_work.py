@@ -1,4 +1,4 @@
-"""Work in a probe's process: runs a model under placement rules and compares the results."""
+"""Work in the process of a probe: runs a model under placement rules and compares the results."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class ProbeWork:
         return self._reference
 
     def _details(self, reference: Side) -> list[Details]:
-        """Return the input details of the tested model, which may be the reference's model."""
+        """Return the input details of the tested model, or of the reference's model."""
         if self._job.setup.model == self._job.reference.model:
             return reference.inputs
         setup, signature = replace(self._job.setup, rules=None), self._job.signature
@@ -258,7 +258,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
-    """Tolerance of intermediate tensors: the one for all outputs, or the strictest one."""
+    """Tolerance of intermediate tensors: that of all outputs, or the strictest of several."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:
@@ -269,7 +269,7 @@ def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
 def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances | None) -> Outcome:
     """Return the outcome: whether the outputs *test* are within the tolerance of *reference*.
 
-    Without any tolerance, the numerics profile is the tolerance.
+    If *tolerance* is None, the numerics profile is used.
     """
     ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
     require_known_outputs(tolerance, ours)

@@ -143,7 +143,7 @@ def ranges(numbers: Sequence[int]) -> list[str]:
 
 
 def _answer(answer: Any) -> Any:
-    """Return *answer*, the result of a call in the probe's process, unless the process has died.
+    """Return *answer* of the probe's process, or raise an error if the process has died.
 
     Raises:
         DelegraphError: the process has ended.

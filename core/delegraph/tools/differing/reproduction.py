@@ -41,8 +41,8 @@ class Reproduction(JsonRecord):
 
     Attributes:
         model: path of the smallest model that fails.
-        inputs: path of its inputs, ``.npz``.
-        outputs: path of its outputs, ``.npz``: ``expected/NAME`` and, if there are outputs,
+        inputs: path of the model's inputs, ``.npz``.
+        outputs: path of the model's outputs, ``.npz``: ``expected/NAME`` and, if there are outputs,
             ``found/NAME``.
         rules: path of rules that exclude all other nodes from the delegates; empty if the model
             fails without rules.
@@ -134,7 +134,7 @@ class Reproducer:
         return None
 
     def _case(self, fault: Fault, nodes: Nodes, stem: str, run: int) -> FailingCase | None:
-        """Return a small model of *nodes* that fails in the same way as *fault*; or None."""
+        """Return a small model of *nodes* that fails like *fault*; None if it does not fail so."""
         try:
             cut = self._process.ask("cut", nodes, run, patiently=True)
         except DelegraphError:

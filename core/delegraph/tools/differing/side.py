@@ -95,7 +95,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors say that they come from the reference, and what helps."""
+        """Context in which errors say that they come from the reference, and which option helps."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -120,7 +120,7 @@ class Side:
 
         Args:
             tensors: indices of the tensors.
-            viewed: indices of tensors to return as views, which may not be alive at the next
+            viewed: indices of tensors to return as views, which are invalid after the next
                 computation; others are copied.
         """
         details = {int(e["index"]): e for e in self.interpreter.get_tensor_details()}
@@ -131,7 +131,7 @@ class Side:
 
 
 def explained(text: str) -> str:
-    """Return the text of an error, with the options for both sides that avoid it if there are."""
+    """Return the text of an error, with options for both sides that avoid it, if any exist."""
     if _FLEX in text:
         return (
             "LiteRT has no kernels for this model's operators of TensorFlow; for both sides: "

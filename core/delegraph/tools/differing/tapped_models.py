@@ -20,12 +20,12 @@ UNIT = "unit"
 
 
 def copy_setup(setup: Setup, path: Path) -> Setup:
-    """Return *setup* for a changed copy of its model, in the file *path*, with room for all."""
+    """Return *setup* for a changed copy of its model in the file *path*, with memory for all."""
     return replace(with_room_for_all(setup), model=str(path))
 
 
 def with_room_for_all(setup: Setup) -> Setup:
-    """Return *setup* with a memory limit for a model that keeps all tensors.
+    """Return *setup* with a memory limit high enough for a model that keeps all tensors.
 
     A limit that the user has chosen stays; official runtimes have none by default.
     """
@@ -114,7 +114,7 @@ def unit_model(
 def separated_model(
     records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Iterable[int]
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Return a model of some nodes that read the model's inputs, and never each other's results.
+    """Return a model of some nodes that read only the model's inputs, not each other's results.
 
     It is called by the signature :data:`UNIT`. The result of each node is a new tensor, which is an
     output.
@@ -169,7 +169,7 @@ def _named(tensor: int, index: int) -> tables.TensorMap:
 def _used_tensors(
     tensors: Sequence[tables.Tensor], operators: Sequence[tables.Operator], others: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the tensors that operators refer to, the tensors of their scales, and *others*."""
+    """Return the tensors that operators use, the tensors that hold their scales, and *others*."""
     used = set(others)
     for operator in operators:
         for named in (operator.inputs, operator.outputs, operator.intermediates):

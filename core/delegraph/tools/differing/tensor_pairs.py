@@ -72,9 +72,9 @@ def share_kernels(test: Watched, right: Watched) -> bool:
 
 
 def folded_tensors(side: Watched) -> dict[int, int]:
-    """Constants that XNNPACK folds and never writes, with the node that converts each; else empty.
+    """Map each constant that XNNPACK folds and never writes to the node that converts it.
 
-    Made readable, they hold zeros.
+    Other runtimes have none. If these constants are made readable, they hold zeros.
 
     Source:
         tflite/delegates/xnnpack/xnnpack_delegate.cc: static_unpack_nodes_.

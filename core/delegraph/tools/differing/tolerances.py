@@ -1,4 +1,4 @@
-"""Tolerances of outputs: which one an output has, and how many elements are beyond it."""
+"""Tolerances of outputs, and the number of elements that differ by more than the tolerance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def outside(
 
 
 def tolerance_of(tolerance: Tolerances | None, output: Details) -> Tolerance | None:
-    """Return the tolerance for *output*, by either of its names; None if there is none."""
+    """Return the tolerance for *output*, found by either of its names; None if it has none."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     names = (output["name"], called_name(output), "")

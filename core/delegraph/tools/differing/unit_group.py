@@ -1,6 +1,6 @@
 """Unit group: nodes of a model that run in one model, each on given values.
 
-One model of 100 nodes is made and prepared far sooner than 100 models of one node.
+Making and preparing one model of 100 nodes takes far less time than 100 models of one node.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _place(layer: LayerDifference, layers: LayersDifference) -> tuple[str, str]:
 
 
 def _shares_its_partition(layer: LayerDifference, layers: LayersDifference) -> bool:
-    """Whether other nodes were computed together with that of *layer*, and may be wrong."""
+    """Whether other nodes were computed together with the node of *layer*, and may be wrong."""
     return layer.partition is not None and any(
         x.node != layer.node and _are_together(x, layer) for x in layers.layers
     )
@@ -170,5 +170,5 @@ def _are_together(one: LayerDifference, other: LayerDifference) -> bool:
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
-    """Return the first layer whose difference is larger than rounding explains, or None."""
+    """Return the first layer whose difference rounding does not explain; None if there is none."""
     return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

@@ -25,7 +25,7 @@ from delegraph.tools.differing.tapped_models import copy_setup, tapped_model, wi
 from delegraph.tools.setup import Setup
 
 Inner = Literal["boundaries", "exposed", "alone"]
-"""How tensors inside partitions are computed: not at all, or by a change of the partitions.
+"""Change of the partitions that makes tensors inside them readable.
 
 ``"boundaries"`` changes nothing, ``"exposed"`` makes every tensor an output of its partition,
 ``"alone"`` makes every node a partition.
@@ -50,14 +50,15 @@ VIEWED = frozenset(
 """Types of which every runtime gives views, without a copy."""
 
 MOST_COPIED = 1 << 26
-"""Bytes of copied windows above which LiteRT does not keep all tensors.
+"""Bytes of copied input windows above which LiteRT does not keep all tensors.
 
-It would keep the copies of each node as well, and their memory takes longer to get than the run.
+It would keep the copies of each node as well, and getting memory for them takes longer than the
+run.
 """
 
 
 class Watched:
-    """One of two set-ups: runs with every tensor kept, or with inner tensors as outputs.
+    """One of two set-ups, run with every tensor kept, or with inner tensors as outputs.
 
     Without delegates, the interpreter keeps all tensors of the unchanged file. Delegates would then
     get one node at a time, so with delegates, inner tensors become outputs of a copy.
@@ -114,7 +115,7 @@ class Watched:
 
         Args:
             folder: folder to which a changed copy of the model is written.
-            inner: how tensors inside partitions are made readable.
+            inner: method by which tensors inside partitions are made readable.
             only: indices of the tensors that are of interest; None means all.
         """
         if only is not None:
@@ -153,8 +154,8 @@ class Watched:
         """Run with every tensor kept in memory; return False if that fails or is unnecessary.
 
         Args:
-            watched: indices of the tensors that are of interest; if all are outputs, it is
-                unnecessary.
+            watched: indices of the tensors that are of interest; if all are outputs, nothing else
+                need be kept.
         """
         if not set(watched) <= set(self.spec.outputs):
             self._kept = watched
@@ -192,8 +193,8 @@ class Watched:
     def computed(self) -> Values:
         """Return a mapping from each known tensor's index to details and values.
 
-        The first call returns the results of :meth:`open`; later calls compute again. The values
-        of one call may not be alive at the next.
+        The first call returns the results of :meth:`open`; later calls compute again. The values of
+        one call may be invalid after the next call.
         """
         first, self._first = self._first, None
         return self._computed() if first is None else first

@@ -1,8 +1,7 @@
-"""Mean average precision of detections, by any definition, for all pictures or random draws.
+"""Mean average precision of detections, by any definition, for all pictures or a random draw.
 
-Detections are matched with true objects once for each picture. The results of matching (right
-detections and numbers of objects) are added up over all pictures, or over those of a bootstrap's
-draw.
+Detections are matched with true objects once for each picture. The results (right detections and
+numbers of objects) are then added up over all pictures, or over the pictures of one draw.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 RECALLS = 101
-"""Number of recalls at which precision is taken: 0, 0.01, ..., 1."""
+"""Number of recalls at which precision is measured: 0, 0.01, ..., 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +49,7 @@ class Definition(Protocol):
 
     @property
     def counts_stray_classes(self) -> bool:
-        """Whether a detected class without any true object counts as 0; otherwise it is ignored."""
+        """Whether a detected class without true objects counts as 0, or else is ignored."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections *found* in one picture match its objects *truth*."""
@@ -78,7 +77,7 @@ class AveragePrecisions:
 
     @property
     def mean(self) -> float:
-        """Mean over all thresholds and classes; NaN without any class."""
+        """Mean over all thresholds and classes; NaN if there are no classes."""
         known = self.values[~np.isnan(self.values)]
         return float(known.mean()) if len(known) else np.nan
 

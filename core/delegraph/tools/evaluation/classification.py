@@ -2,8 +2,8 @@
 
 Source:
     ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. The official
-    tool takes the type of the input for that of the output, so it misreads a model with byte inputs
-    and float outputs. Here the output has its own type.
+    tool assumes that the output has the input's type. So it misreads a model with byte inputs and
+    float outputs. Here the output's own type is used.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ from delegraph.tools.evaluation.preprocessing import Preprocessing
 from delegraph.tools.evaluation.task import Row
 
 RANKS = 10
-"""Number of best classes among which the true class is looked for."""
+"""Number of best classes among which the true class is sought."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(JsonRecord):
-    """Accuracy that a set-up loses against the first one, on the same pictures.
+    """Accuracy that a set-up loses against the first set-up, on the same pictures.
 
     Attributes:
         top: number of best classes among which the true class counts as right: 1 to 10.

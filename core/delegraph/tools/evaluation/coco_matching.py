@@ -1,7 +1,8 @@
 """Matching of detections and recall levels by COCO's definition.
 
-A library, used in :mod:`coco_precision`, computes COCO's figures. But it cannot compute them for
-random draws of pictures, so this module does, for confidence intervals.
+The library ``pycocotools``, used in :mod:`coco_precision`, computes COCO's figures for all
+pictures. Confidence intervals also need the figures of random draws of pictures, which this module
+computes.
 
 Source:
     COCOeval.evaluateImg and accumulate, pycocotools/cocoeval.py.
@@ -34,9 +35,9 @@ class CocoDefinition:
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections *found* are right, and which are ignored, at each threshold.
 
-        Detections are matched in order of score, the best first. Each takes the object of its class
-        that it overlaps most among those that no other detection has taken. A detection without
-        such an object is ignored if it lies in a crowd.
+        Detections are matched in order of score, the best first. Each detection takes the object of
+        its class that it overlaps most, among the objects that no other detection has taken. A
+        detection without such an object is ignored if it lies in a crowd.
 
         Args:
             truth: the objects that the picture shows.
@@ -67,7 +68,7 @@ class CocoDefinition:
 
 
 def in_pixels(found: Detections, pixels: InPixels) -> Floats:
-    """Return the boxes *found* in COCO's form: left, top, width, height in pixels, sizes >= 0."""
+    """Return the boxes *found* in COCO's form, in pixels: left, top, width >= 0, height >= 0."""
     size = np.array([pixels.height, pixels.width], np.float64)
     low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
     lengths = np.maximum(high - low, 0)
@@ -75,7 +76,7 @@ def in_pixels(found: Detections, pixels: InPixels) -> Floats:
 
 
 def overlaps(boxes: Floats, truth: InPixels) -> Floats:
-    """Return intersection over union of boxes and objects; for crowds, over the box's area.
+    """Return intersection over union of boxes and objects; for crowds, intersection over box area.
 
     Args:
         boxes: ``[n, 4]``: left, top, width, height of each box.
@@ -96,7 +97,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
 
 
 def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the detections of each class beyond the :data:`MOST` best ones."""
+    """Return the positions of the detections of each class after its :data:`MOST` best ones."""
     if len(order) <= MOST:
         return order[:0]
     rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]

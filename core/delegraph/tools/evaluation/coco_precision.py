@@ -21,8 +21,8 @@ FIGURES = (
 )
 """COCO's twelve figures in its order: average precisions (AP), then average recalls (AR).
 
-AP is the mean over thresholds 0.5 to 0.95. Small means an area below 32 x 32 pixels, large one of
-at least 96 x 96. AR10 is the recall with at most 10 detections per picture.
+AP is the mean over thresholds 0.5 to 0.95. Small means an area below 32 x 32 pixels; large means at
+least 96 x 96 pixels. AR10 is the recall with at most 10 detections per picture.
 """
 
 

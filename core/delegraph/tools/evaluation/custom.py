@@ -104,10 +104,10 @@ class MetricTask:
 
 @dataclass(frozen=True, slots=True)
 class FigureDrop(JsonRecord):
-    """Loss of one figure of a set-up against the first one.
+    """Decrease of one figure from the first set-up to another.
 
     Attributes:
-        drop: the first set-up's figure minus this one's.
+        drop: the first set-up's figure minus this set-up's.
         interval: confidence interval of the drop, by the bootstrap over rows.
     """
 

@@ -118,7 +118,8 @@ def evaluate_detection(
         outputs: meaning of each model output: boxes, classes, scores, count; empty means to detect
             the meanings.
         prepared: whether pictures without objects, and boxes over the edge, are dropped for the
-            official tool's definition, as its script does. COCO's definition always includes them.
+            official tool's definition, as the official script drops them. COCO's definition always
+            includes them.
         resamples: number of draws of the bootstrap.
         seed: seed of the bootstrap's random draws.
         journal: path of a file with the finished samples, from which an interrupted evaluation

@@ -70,7 +70,7 @@ class PrecisionDrop(JsonRecord):
     """Mean average precision that a set-up loses against the first set-up, by one metric.
 
     Attributes:
-        drop: the first set-up's precision minus this one's.
+        drop: the first set-up's precision minus this set-up's.
         interval: confidence interval of the drop, by the bootstrap over pictures.
     """
 
@@ -80,7 +80,7 @@ class PrecisionDrop(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """Detection precision of every set-up, and the loss against the first one.
+    """Detection precision of every set-up, and the loss against the first set-up.
 
     Attributes:
         precisions: precision of every set-up.
@@ -174,7 +174,7 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """Return COCO's figures of every set-up, and of resampled data; or a reason for none."""
+    """Return COCO's figures of every set-up and of resampled data; or, without them, the reason."""
     try:
         require_coco(truth)
     except ArgumentError as error:

@@ -44,7 +44,7 @@ class Detections(JsonRecord):
 
 
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
-    """Return the detections in a model's outputs: the first *count* ones.
+    """Return the first *count* detections in a model's outputs.
 
     Args:
         outputs: outputs of a model.
@@ -80,9 +80,9 @@ def order_of(
 ) -> tuple[int, ...]:
     """Return the positions of boxes, classes, scores and count among the outputs.
 
-    The user's choice is used first, then the postprocessing operator's order. Otherwise names and
-    shapes decide if they allow a single order; or else the official tool's order is used if they
-    allow it.
+    The user's choice comes first, then the order of the postprocessing operator. Otherwise names
+    and shapes decide if they fit a single order. If they fit several, the official tool's order
+    must be one of these.
 
     Args:
         outputs: details of all outputs.

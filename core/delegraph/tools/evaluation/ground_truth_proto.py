@@ -1,8 +1,8 @@
 """Reads ``ground_truth.pb``, which the official tool's script makes from COCO's annotations.
 
-The file is one message of Protocol Buffers, ``ObjectDetectionGroundTruth``. Its four kinds of
-messages have eleven fields in all. So this module reads the encoding itself, and the core needs no
-package for it.
+The file is one message of Protocol Buffers, ``ObjectDetectionGroundTruth``. It has only eleven
+fields, in four kinds of messages. So this module reads the encoding itself, without a package for
+Protocol Buffers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the value of the field *name* in the message *data*; *default* without one.
+    """Return the value of the field *name* in the message *data*; *default* if it is missing.
 
     If the field occurs several times, the last value counts. *fields* has number and encoding of
     each field, by name.

@@ -18,7 +18,8 @@ def identity(
 ) -> dict[str, Any]:
     """Return the identity: a mapping from the name of each part to its JSON data.
 
-    The content of samples is not included: a journal has its digest beside the sample's results.
+    The content of samples is not included: a journal has a sample's digest in the entry with its
+    results.
 
     Raises:
         ArgumentError: a file of a set-up cannot be read.

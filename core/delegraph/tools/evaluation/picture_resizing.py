@@ -14,13 +14,13 @@ from delegraph.schema.enums import TensorType
 Filter = Literal[
     "tflite", "half-pixel", "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"
 ]
-"""Filters that resize pictures; see the text below for each.
+"""Filters that resize pictures.
 
-``tflite`` is RESIZE_BILINEAR of the reference kernels on floats, between the four pixels round ``i
-* old / new``; ``half-pixel`` the same round ``(i + 0.5) * old / new - 0.5``, as in
-``tf.image.resize``. Neither smooths first, so strong downscaling samples single pixels. The other
-filters are Pillow's. They average all pixels that a new pixel covers (except ``nearest``) and round
-to bytes.
+``tflite`` is RESIZE_BILINEAR of the reference kernels on floats. It interpolates between the four
+pixels around ``i * old / new``. ``half-pixel`` does the same around ``(i + 0.5) * old / new -
+0.5``, as ``tf.image.resize`` does. Neither smooths first, so strong downscaling samples single
+pixels. The other filters are Pillow's. They average all pixels that a new pixel covers (except
+``nearest``) and round to bytes.
 """
 
 FILTERS: tuple[Filter, ...] = get_args(Filter)

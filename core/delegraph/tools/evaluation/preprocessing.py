@@ -1,8 +1,8 @@
 """Preprocessing of pictures for a model: settings and their arithmetic.
 
-Every training framework has its own preprocessing, and a model loses accuracy with another
-preprocessing. A :class:`Preprocessing` names each choice; a preset also gives the reason for its
-choices.
+Each training framework prepares pictures in its own way, and a model loses accuracy if pictures are
+prepared in another way. A :class:`Preprocessing` has a setting for each choice. A preset is a named
+one, with the reason for its choices.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Preprocessing(JsonRecord):
     Attributes:
         name: name of the preset from which the settings come.
         reason: text that says why the settings differ from the official evaluation tool's.
-        crop: the part that is cut out of the middle. ``square``: a square of *fraction* of the
-            shorter side; ``rectangle``: *fraction* of both sides, as ``tf.image.central_crop``
-            does; ``after``: the picture is resized first, so that it covers the input's size
-            divided by *fraction*, and the input's size is cut out then, as torchvision does;
-            ``none``: nothing is cut.
+        crop: the part that is cut out of the middle. ``square``: a square with sides of *fraction*
+            of the shorter side. ``rectangle``: *fraction* of both sides, as in
+            ``tf.image.central_crop``. ``after``: the picture is first resized so that it covers the
+            input's size divided by *fraction*; then the input's size is cut out, as in torchvision.
+            ``none``: the whole picture.
         fraction: size of the crop as a share, above 0, up to 1; see *crop*.
         resize: name of the resizing filter.
-        mean: number that is subtracted from bytes for floating-point inputs; one, or one per
+        mean: number subtracted from bytes for floating-point inputs; a single one, or one per
             channel.
-        std: number by which the result is divided; one, or one per channel.
+        std: number by which the difference is divided; a single one, or one per channel.
         channels: the order of colours that the model takes.
         integers: values for integer inputs. ``bytes``: the pixels, minus 128 for int8, cut towards
             zero; ``quantized``: the values for floating-point inputs, quantized for the input.

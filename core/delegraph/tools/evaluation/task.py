@@ -18,7 +18,7 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Sample(Protocol):
-    """One item of a data set, which it refers to without holding its content."""
+    """One item of a data set; the content stays in the data set."""
 
     @property
     def key(self) -> str:
@@ -38,8 +38,8 @@ AnySample = TypeVar("AnySample", bound=Sample, contravariant=True)
 class Task(Protocol[AnySample]):
     """Runs a model on samples and judges the answers.
 
-    Results depend only on :meth:`identity`, the model and the sample. So results of an interrupted
-    evaluation are reused if these are equal.
+    Results depend only on :meth:`identity`, the model and the sample. If these are equal, results
+    of an interrupted evaluation are reused.
     """
 
     def identity(self) -> Mapping[str, Any]:

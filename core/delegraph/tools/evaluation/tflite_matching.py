@@ -33,9 +33,9 @@ class TfliteDefinition:
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections *found* match the objects *truth*, at each threshold.
 
-        Detections are matched in order of score, the best first. Each takes the object of its class
-        that it overlaps most among those that no other detection has taken. The detection is right
-        if this overlap reaches the threshold.
+        Detections are matched in order of score, the best first. Each detection takes the object of
+        its class that it overlaps most, among the objects that no other detection has taken. The
+        detection is right if this overlap reaches the threshold.
         """
         right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
         same = found.classes[:, None] == truth.classes[None]

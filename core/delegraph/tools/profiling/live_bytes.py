@@ -8,12 +8,12 @@ from delegraph.tools.profiling.recording import Recording, Run
 
 
 def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
-    """Yield pairs: nanoseconds since the first run began, and the live bytes since then.
+    """Yield pairs: nanoseconds since the first run began, and the live bytes from that time on.
 
     The called subgraph's inputs, and the tensors that its nodes and partitions pass to each other,
     are counted. Constants, variables, and memory inside kernels and partitions are not counted. An
-    arena has at least this size. Nothing is yielded for LiteRT, which does not report when its
-    nodes run.
+    arena is at least as large. Nothing is yielded for LiteRT, which does not report when its nodes
+    run.
 
     Args:
         recording: timed runs of a model.

@@ -40,19 +40,18 @@ _NOT_FINITE = "#ff00ff"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """One value, number or text, for each of some operators of a model.
+    """A value (number or text) for some of a model's operators.
 
     Attributes:
         name: name and unit of the values; it is the heading in Model Explorer.
-        values: mapping from subgraph and operator to the value. Each word gets a colour, the same
-            in every file with the same words. A word among numbers says why a number is missing,
-            and is drawn grey. Numbers that are not finite are shown as words, because JSON lacks
-            them.
+        values: mapping from subgraph and operator to the value. Each text gets a colour, the same
+            in every file with the same texts. A text among numbers says why a number is missing,
+            and is drawn grey. Infinities and NaN are shown as texts, because JSON lacks them.
         gradient: colours of numbers, each with its position between the smallest (0) and the
             largest (1).
         thresholds: colours of numbers, each with its upper bound, ascending; if given, it replaces
             *gradient*. A number above the last bound has no colour.
-        colors: mapping from words to their colours, for words with a fixed colour.
+        colors: mapping from texts to their colours, for texts with a fixed colour.
     """
 
     name: str

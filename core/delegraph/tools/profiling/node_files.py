@@ -57,7 +57,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return a text for each node without a time of its own: the time of its partition.
+    """Return a text with the partition's time for each node in a partition without times of nodes.
 
     *partitions* has the seconds by partition; *known* has the nodes with a known time.
     """

@@ -178,9 +178,9 @@ def profile_of(recording: Recording) -> OpProfile:
 
 
 def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
-    """Return the nanoseconds in which at least one node ran, and those that overlap has saved.
+    """Return nanoseconds in which at least one node ran, and nanoseconds that overlapping saved.
 
-    Events overlap if a node is asynchronous.
+    Events overlap if nodes are asynchronous.
 
     Args:
         recording: times and memory of the runs.

@@ -1,4 +1,4 @@
-"""Recording: several runs of a model with timed events, the basis of every profile."""
+"""Timed runs of a model with their profile events, from which every profile is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 FEW_RUNS = RunControl(runs=50, min_seconds=0, max_seconds=30.0, warmup_runs=3, warmup_seconds=0.2)
-"""Settings with enough runs for a mean time of each operator."""
+"""Settings for enough runs to compute a mean time of each operator."""
 
 MOST_EVENTS = 100_000
 """Largest number of events that are kept; viewers open larger traces slowly."""
@@ -66,7 +66,7 @@ class TensorFigures:
 
 @dataclass(frozen=True)
 class Recording:
-    """Several runs of a set-up, with the times of their events.
+    """Timed runs of a set-up, with the profile events of kernels and delegates.
 
     Attributes:
         setup: the set-up that ran.
@@ -97,22 +97,22 @@ class Recording:
         return {(p.subgraph, p.node_index): p for p in self.placement.partitions}
 
     def node(self, event: ProfileEvent) -> NodePlacement | None:
-        """Return the model's node of an event; None for a delegate's internal node."""
+        """Return the model's node that an event timed; None for a delegate's internal event."""
         return self._nodes.get((event.subgraph, event.node_index))
 
     def is_inside(self, event: ProfileEvent) -> bool:
-        """Whether an event is inside a delegate node, whose time includes it."""
+        """Whether an event is inside a delegate node, so that the node's time includes it."""
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition of an event, even for an event inside a delegate; or None."""
+        """Return the partition of an event, even of one inside a delegate, or None."""
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))
         return None if node.partition is None else self.placement.partitions[node.partition]
 
     def model_nodes(self, event: ProfileEvent) -> tuple[int, ...]:
-        """Return the indices of the model's nodes that an event computes."""
+        """Return the indices of the model's nodes whose computation an event timed."""
         if self.node(event) is not None:
             return (event.node_index, *event.fused)
         partition = self.partition(event)

@@ -106,7 +106,7 @@ def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
     """Return the details of *event* for the trace viewer, by name.
 
     Args:
-        recording: times and memory of the runs.
+        recording: timed runs of a model.
         event: an event of a run.
     """
     inputs, outputs = recording.borders(event)

@@ -22,7 +22,7 @@ POSTPROCESS = "TFLite_Detection_PostProcess"
 
 _ITS_LAYOUT = BoxLayout("boundaries", (1, 0, 3, 2))
 _NO_CLASS = ("???", "background")
-"""Labels of class 0 that mean that the model's first class has label 1."""
+"""Labels of class 0 that stand for no class; the model's first class then has label 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,7 +43,7 @@ def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, 
     """Draw findings on a picture with a legend, and write it to *path*.
 
     Args:
-        findings: boxes, poses or classes of pixels, with places as shares of the picture's size.
+        findings: boxes, poses or classes of pixels.
         classes: the best classes of the whole picture, drawn if there are no other findings.
         picture: the picture; one of less than 320 pixels is enlarged.
         path: path of the file to write, with a suffix in :data:`FORMATS`.
@@ -220,10 +220,10 @@ class _Pen:
         return left, top, right, bottom
 
     def pose(self, pose: Pose, colour: Colour | None, threshold: float) -> None:
-        """Draw the points whose score reaches *threshold*, and the lines between them.
+        """Draw the points of a pose whose score reaches *threshold*, and the lines between them.
 
-        Without a colour, the left and right sides of the body have different colours, and points
-        and lines in the middle have a third.
+        If *colour* is None, the left side, the right side and the middle of the body have different
+        colours.
         """
         w, h = self._size
         places = [(point.x * w, point.y * h) for point in pose.points]
@@ -283,7 +283,7 @@ class _Pen:
 
 
 def _side(point: str) -> Colour:
-    """Return the colour for the side of the body on which a point is, by its name."""
+    """Return the colour of a key point: that of its side of the body, which its name tells."""
     return {"left": _LEFT, "right": _RIGHT}.get(point.partition(" ")[0], _MIDDLE)
 
 

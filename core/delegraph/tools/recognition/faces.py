@@ -4,7 +4,7 @@ Source:
     mediapipe/calculators/tflite/ssd_anchors_calculator.cc and
     mediapipe/calculators/tensor/tensors_to_detections_calculator.cc, with the options of
     mediapipe/modules/face_detection: ``face_detection_short_range``, ``..._full_range``. Of
-    overlapping boxes the best one is kept here; MediaPipe takes their average.
+    overlapping boxes, the best box is kept here; MediaPipe takes their average.
 """
 
 from __future__ import annotations

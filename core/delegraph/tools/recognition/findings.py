@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.json_records import JsonRecord
 
 Edges = tuple[tuple[int, int], ...]
-"""Pairs of points that a line joins, by their positions."""
+"""Pairs of positions of key points that a line joins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,14 @@ class Box:
     """An object found in a picture, with its bounding box.
 
     Attributes:
-        left: left side of the box; 0 is the left side of the picture, 1 its right side; boxes may
-            exceed the picture.
+        left: left side of the box; 0 is the picture's left side, 1 its right side; a box may exceed
+            the picture.
         top: top of the box; 0 is the top of the picture, 1 its bottom.
         right: right side of the box, in the units of *left*.
         bottom: bottom of the box, in the units of *top*.
         score: confidence of the model, usually up to 1.
         index: index of the class.
-        label: name of the class; None without labels.
+        label: name of the class; None if there are no labels.
     """
 
     left: float
@@ -65,7 +65,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class PixelClass:
-    """A class of pixels: its index, its name or None, and the number of its pixels."""
+    """A class of pixels: its index, its name (None if unknown), and its number of pixels."""
 
     index: int
     label: str | None

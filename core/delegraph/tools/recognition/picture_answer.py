@@ -63,7 +63,7 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score below which findings are omitted: of the user, metadata, or the default.
+        """Return the score below which findings are omitted: the user's, or the metadata's, or 0.3.
 
         Args:
             tensors: indices of the outputs whose metadata may have a threshold.

@@ -16,7 +16,7 @@ from delegraph.tools.recognition.findings import Edges, Findings, KeyPoint, Pose
 from delegraph.tools.recognition.picture_answer import Seen, stated_count
 
 DECODER = "PosenetDecoderOp"
-"""Operator that ends Coral's PoseNet; outputs points, their scores, poses' scores, count."""
+"""Operator that ends Coral's PoseNet; outputs key points, their scores, poses' scores, count."""
 
 POINTS = (
     "nose",

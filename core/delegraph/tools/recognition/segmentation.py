@@ -44,7 +44,7 @@ def _classes(values: NDArray[Any], seen: Seen, index: int) -> NDArray[np.int64] 
 
 
 def _best(values: NDArray[Any], labels: int) -> NDArray[np.int64] | None:
-    """Return the class with the highest score for each pixel, ``[h, w]``; or None.
+    """Return the class with the highest score for each pixel, ``[h, w]``.
 
     The result is None unless *values* have scores for exactly *labels* classes.
     """

@@ -75,7 +75,7 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return largest difference, mean and noise of one comparison, for JSON.
+    """Return largest difference, mean and noise of one kind of comparison, for JSON.
 
     An infinite noise becomes None. A node with the reference's kernel adds no noise. ``is_off``
     is there if the layers were compared with a tolerance.

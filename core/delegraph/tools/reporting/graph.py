@@ -17,7 +17,7 @@ from delegraph.schema.table import Table
 from delegraph.tools.model_summary import ModelSummary
 
 LONGEST_VALUE = 200
-"""Largest number of characters that are shown of an option's value."""
+"""Largest number of characters of an option's value that are shown."""
 
 Shapes = Mapping[int, Sequence[Sequence[int]]]
 """Mapping from a subgraph's index to the present shapes of its tensors.

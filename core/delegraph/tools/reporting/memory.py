@@ -12,10 +12,10 @@ from delegraph.tools.memory_report import IN_PLACE, MemoryReport
 def memory_json(
     report: MemoryReport, placement: Placement, core: MemoryReport | None
 ) -> dict[str, Any]:
-    """Return the memory of a model as it runs, and of the core alone, for JSON.
+    """Return the memory of a model with its delegates, and without them, for JSON.
 
     Args:
-        report: memory as the model runs, without the memory inside partitions.
+        report: memory with the delegates, but without the memory inside partitions.
         placement: delegate of each node.
         core: memory without delegates; None if no delegate has a node, or only delegates can run
             the model.

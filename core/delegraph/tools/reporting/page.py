@@ -2,7 +2,7 @@
 
 Text from a model file reaches the document in two places: the title, which is escaped, and the JSON
 data, in which every ``<`` is replaced. Invisible characters are replaced by their codes. The
-content security policy allows no script other than the page's own, and no loading.
+content security policy allows only the page's own scripts, and no loading of files.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import AnyInterpreter
 
 FORMAT = 1
-"""Version of the JSON format; it is raised when programs that read it must change."""
+"""Version of the JSON format; it is raised by changes to which reading programs must adapt."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def report(
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.
-        memory: whether to show the arena plan of every planner, as the model runs and of the core
-            alone.
+        memory: whether to show the arena plan of every planner, with the delegates and without
+            them.
         benchmark: run times of the same set-up.
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
@@ -193,7 +193,7 @@ def _core_memory(setup: Setup) -> MemoryReport | None:
 
 
 def _allocated(interpreter: AnyInterpreter, signature: str | None) -> str | None:
-    """Allocate a signature, or the first subgraph; return the error as text, or None.
+    """Allocate a signature, or the first subgraph; return an error's text, or None on success.
 
     Custom operators that nothing can run are no error here, since the report shows them.
     """

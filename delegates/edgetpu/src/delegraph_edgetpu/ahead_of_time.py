@@ -22,12 +22,12 @@ from delegraph_edgetpu.partition import executable_of, obstacle_to, token_of
 
 
 def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
-    """Return the bytes of the executable of *model*, a partition, in the form that devices run.
+    """Return the bytes of the executable for *model*, a partition, in the form for devices.
 
-    The *options* have no effect on it.
+    The *options* have no effect.
 
     Raises:
-        PartitionRejected: the partition cannot run.
+        PartitionRejected: the partition cannot run on the Edge TPU.
     """
     obstacle = obstacle_to(model.content, model.nodes)
     if obstacle is not None:

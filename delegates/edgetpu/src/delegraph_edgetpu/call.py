@@ -1,4 +1,4 @@
-"""An operator with its tensors, in the form that the rules check."""
+"""An operator with its tensors, for the rules that check it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Call:
         return getattr(self.operator.options, name, default)
 
     def values(self, position: int) -> NDArray[Any] | None:
-        """Return the values of the input at *position*, in its shape; None if not constant."""
+        """Return the values of the input at *position*, in its shape; None if it is no constant."""
         tensor = self.input(position)
         return None if tensor is None else values_of(tensor)
 

@@ -1,4 +1,4 @@
-"""Published numbers of the Edge TPU, used by the compiler and by the time estimate.
+"""Published numbers of the Edge TPU, which the compiler and the time estimate use.
 
 The size of the parameter cache is :data:`delegraph_edgetpu.devices.CACHE_BYTES`.
 """
@@ -16,4 +16,4 @@ LINK = 500e6
 
 OLDEST_RUNTIME = 10
 NEWEST_RUNTIME = 14
-"""Latest version of the Edge TPU runtime that ``-m`` may name, and its default."""
+"""Latest and default version of the Edge TPU runtime that the flag ``-m`` accepts."""

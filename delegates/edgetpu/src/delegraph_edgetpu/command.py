@@ -43,11 +43,11 @@ _MISSING = {
     "limit": "No such option '-t': compiling takes seconds. Leave it out, or set a limit outside: "
     "timeout 60 delegraph edgetpu compile MODEL",
 }
-"""Mapping from the name of a missing flag of edgetpu_compiler to the error that it gives."""
+"""Mapping from a missing flag of edgetpu_compiler to the error message for it."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: object) -> None:
-    """Raise an error that says what to use, if a missing flag of edgetpu_compiler is given."""
+    """Raise an error, with advice, if a flag of edgetpu_compiler is given that is missing here."""
     if given:
         raise click.UsageError(_MISSING[option.name or ""], context)
 
@@ -209,7 +209,7 @@ def _print_version(context: click.Context) -> None:
 
 
 def _write(compiled: Sequence[Compilation], folder: str) -> None:
-    """Write all compiled files to *folder*; raise an error if two of them have the same name."""
+    """Write all compiled files to *folder*; raise an error if two files have the same name."""
     names = Counter(compilation.name for compilation in compiled)
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:

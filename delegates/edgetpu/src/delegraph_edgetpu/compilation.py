@@ -33,9 +33,8 @@ class Memory:
 
     Attributes:
         parameter_bytes: bytes of all parameters.
-        cached_bytes: bytes of the parameters that stay in the chip's cache.
-        remaining_bytes: bytes of the cache that remain for other models compiled together with this
-            one.
+        cached_bytes: bytes of the parameters that remain in the chip's cache.
+        remaining_bytes: bytes of the cache that remain for other models in the same compilation.
     """
 
     parameter_bytes: int

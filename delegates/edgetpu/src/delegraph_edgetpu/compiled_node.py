@@ -1,4 +1,4 @@
-"""Runs an ``edgetpu-custom-op`` node: an interpreter runs the model in its executable."""
+"""Runs an ``edgetpu-custom-op`` node: an interpreter runs the model in the node's executable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Operands(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor of the executable's model whose memory is that of a tensor of the graph."""
+    """A tensor of the executable's model that uses the memory of a tensor of the graph."""
 
     inner: Tensor
     outer: Tensor
@@ -63,7 +63,8 @@ class CompiledNode:
         executable: function that returns the bytes of the executable.
 
     Attributes:
-        interpreter: runs the twin; None before the first preparation and after the end.
+        interpreter: interpreter that runs the twin; None before the first preparation and after the
+            end.
     """
 
     def __init__(self, options: EdgeTpuOptions, executable: Callable[[], bytes]) -> None:
@@ -79,7 +80,7 @@ class CompiledNode:
         return cls(options, partial(read_custom_options, node.custom_options))
 
     def prepare(self, context: OpContext, operands: Operands, num_threads: int | None) -> Eval:
-        """Return the function that computes the node.
+        """Return the evaluation of the node.
 
         Args:
             context: context of the subgraph.
@@ -118,13 +119,13 @@ class CompiledNode:
         outputs: Sequence[Tensor],
         state: Sequence[Loan],
     ) -> Eval:
-        """Return the function that runs the executable on the memory of the graph's tensors.
+        """Return the evaluation that runs the executable on the memory of the graph's tensors.
 
         Args:
             subgraph: subgraph of the executable's model.
             inputs: inputs of the node in the graph.
             outputs: outputs of the node in the graph.
-            state: pairs of variables.
+            state: pairs of a variable of the executable's model and a variable of the graph.
         """
         assert self.interpreter is not None
         invoke, running, parameters = (
@@ -160,7 +161,7 @@ class CompiledNode:
     ) -> Interpreter:
         """Return an allocated interpreter of the executable's model.
 
-        *inputs* and *outputs* are tensors of the node; *num_threads* is as for :meth:`prepare`.
+        *inputs* and *outputs* are tensors of the node; *num_threads* is that of :meth:`prepare`.
         """
         content = self._executable()
         executable = parse(content)
@@ -210,9 +211,9 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Whether *output* needs memory of its own.
+    """Whether *output* needs separate memory.
 
-    That is so for a tensor of *subgraph* that is also an input, a variable or a constant.
+    This holds for a tensor of *subgraph* that is also an input, a variable or a constant.
     """
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
 
@@ -250,7 +251,8 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
 def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
     """Pair the variables of the graph with the variables of the executable's model.
 
-    Variables of equal names are paired, otherwise the first one of equal type and shape.
+    Variables of equal names are paired; otherwise the first variable of equal type and shape is
+    used.
 
     Args:
         subgraph: subgraph of the executable's model.

@@ -1,7 +1,7 @@
-"""A compiled part of a model before it gets its caching token and its share of the cache.
+"""A compiled part of a model that has no caching token and no share of the cache yet.
 
-Models that are compiled together share the device's parameter cache; an equal caching token marks
-them.
+Models that are compiled together share the device's parameter cache; they have the same caching
+token.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from delegraph_edgetpu.segments import Boundary, Part, cut_out
 
 @dataclass(frozen=True)
 class CompiledSegment:
-    """A compiled part that still lacks its caching token and its share of the parameter cache.
+    """A compiled part that has no caching token and no share of the parameter cache yet.
 
     Attributes:
         name: file name of the model that contains the part.
         model: that model.
         record: records of that model.
         part: node indices of the part.
-        edge: tensors that enter and leave the custom operator.
+        edge: tensors that are inputs and outputs of the custom operator.
         partition: the mapped nodes as a model.
         mapped: the mapped operators.
         unmapped: operators that stay on the CPU.
@@ -58,12 +58,12 @@ class CompiledSegment:
     seconds: float = 0.0
 
     def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
-        """Return the result of the compilation, once its share of the parameter cache is known.
+        """Return the result of the compilation; the part's share of the cache is known now.
 
         Args:
             caching_token: token shared by all parts that are compiled together.
             free: bytes of the cache that are free for the part.
-            runtime_version: oldest runtime version that must run the part.
+            runtime_version: oldest runtime version that must be able to run the part.
         """
         start = time.perf_counter()
         executable = executable_of(
@@ -100,7 +100,7 @@ class CompiledSegment:
         return f"{stem}_segment_{self.segment}_of_{self.segments}_edgetpu.tflite"
 
     def _content(self, executable: Executable) -> bytes:
-        """Return the bytes of the compiled file; those of a whole model keep associated files."""
+        """Return the bytes of the compiled file; a whole model keeps its associated files."""
         record = self._with_custom_op(executable)
         if self.segments > 1:
             return write_model(record)
@@ -110,9 +110,9 @@ class CompiledSegment:
             raise MalformedModelError(f"{self.name}: {error}") from error
 
     def _with_custom_op(self, executable: Executable) -> tables.Model:
-        """Return the part's model with a custom operator that holds *executable*.
+        """Return the part's model with a custom operator, containing *executable*.
 
-        It replaces the mapped nodes.
+        The custom operator replaces the mapped nodes.
         """
         options = write_custom_options(executable.pack())
         custom = CustomNode(CUSTOM_OP, options, self.edge.inputs, self.edge.outputs)

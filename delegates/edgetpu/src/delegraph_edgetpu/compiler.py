@@ -42,11 +42,11 @@ def compile(
         intermediate_tensors: names of tensors at which the mapped part ends.
         min_runtime_version: oldest runtime version that must run the models, 10 to 14.
         search: whether to try shorter mapped parts if a mapped part cannot run.
-        search_step: number of further operators that each try leaves out.
+        search_step: number of operators by which each try shortens the mapped part.
 
     Raises:
-        CannotCompile: (ValueError) a model has nothing for the Edge TPU, is not quantised, or has
-            shapes that may change; the message names the obstacle and its place.
+        CannotCompile: (ValueError) a model has no operators for the Edge TPU, is not quantised, or
+            has shapes that may change; the message names the obstacle and its position.
         MalformedModelError: (ValueError) a model is damaged.
         ArgumentError: (ValueError) settings do not fit, or a file does not exist.
     """
@@ -75,7 +75,7 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, before the parameter cache is shared among parts.
+    """Return the compiled parts of one model, which have no shares of the parameter cache yet.
 
     Args:
         model: path or bytes of the model.

@@ -19,7 +19,7 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
         Interpreter(path, custom_ops={"edgetpu-custom-op": edgetpu_custom_op(":1")})
 
     Args:
-        device: name of the simulated device that runs it.
+        device: name of the simulated device that runs the operator.
         via: name of the delegate that computes, with options, such as ``numba_cpu:num_threads=2``;
             empty means Delegraph's kernels.
         twin: path of the uncompiled model, which runs in place of executables that need a real

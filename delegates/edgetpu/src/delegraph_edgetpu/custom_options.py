@@ -22,7 +22,7 @@ _EXECUTABLE = "4"
 _TAIL = struct.Struct("<16s 5I 3I 5I 5s 3s")
 """Layout of the bytes after the executable.
 
-They are: keys and vectors; offsets of the keys; those of the key vector, its width and the number
+These are: keys and vectors; offsets of the keys; offset and width of the key vector, and the number
 of entries; values; types of the values; the root.
 """
 
@@ -30,9 +30,9 @@ of entries; values; types of the values; the root.
 def write_custom_options(executable: bytes) -> bytes:
     """Return *executable* as custom options, in the byte layout of the real compiler.
 
-    The bytes are written by hand: the library's builder takes only text, not binary strings. The
-    length of an executable is a multiple of 4. So only three offsets depend on it, those to places
-    before its end. Offsets count backwards.
+    The bytes are written here, because the library's builder accepts only text, not binary strings.
+    The length of an executable is a multiple of 4. So only the three offsets to positions before
+    the executable's end depend on this length. Offsets count backwards.
 
     >>> read_custom_options(write_custom_options(b"DGE1"))
     b'DGE1'

@@ -30,7 +30,7 @@ from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal
 
 VERSION = 1
-"""The only version that the operator has."""
+"""The only version of the operator."""
 
 TYPES = ("INT8", "UINT8", "INT16")
 """Types of inputs and outputs: 8 bits, or 16 bits for the state of recurrent layers."""
@@ -104,7 +104,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
 
 
 class EdgeTpuKernel(NodeByNodeKernel):
-    """Kernel of one partition, usually a single node, because compilers make no more.
+    """Kernel of one partition, usually a single node, because compilers make only one.
 
     Args:
         options: options of the delegate.

@@ -12,7 +12,7 @@ from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 
 
 def describe_options(custom_options: bytes) -> dict[str, str]:
-    """Return facts about the executable in *custom_options*: text of each fact by its name.
+    """Return facts about the executable in *custom_options*: a mapping from names to texts.
 
     Raises:
         ExecutableError: the executable is damaged.

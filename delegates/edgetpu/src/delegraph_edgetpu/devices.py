@@ -1,8 +1,8 @@
 """Simulated devices: each runs one inference at a time, and has a parameter cache.
 
 The cache of a device has 8 MB for parameters of executables with the same caching token, which
-models get when they are compiled together. An executable with another token evicts all of them.
-Parameters that do not fit are streamed from the host at each inference.
+models get when they are compiled together. An executable with another token evicts all cached
+parameters. Parameters that do not fit are streamed from the host at each inference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE_BYTES = 8 << 20
 """Number of bytes on the chip for parameters."""
 
 VARIABLE = "DELEGRAPH_EDGETPU_DEVICES"
-"""Environment variable that lists the devices, ``usb,pci``, or has their number, ``3``."""
+"""Environment variable with the list of devices, ``usb,pci``, or their number, ``3``."""
 
 _DEFAULT = "usb,pci"
 _KINDS = ("usb", "pci")
@@ -34,7 +34,7 @@ class Parameters:
 
     Attributes:
         key: identifier, equal for equal executables.
-        caching_token: executables with equal tokens share the cache.
+        caching_token: token of the executable; executables with equal tokens share the cache.
         cached_bytes: bytes of parameters that the compiler assigns to the cache.
         streamed_bytes: bytes that the host sends at each inference.
     """
@@ -55,7 +55,7 @@ class DeviceStatistics(JsonRecord):
         inferences: number of runs of executables.
         parameter_loads: number of loads of parameters into the cache.
         loaded_bytes: bytes of all loads.
-        streamed_bytes: bytes of parameters that were sent because the cache did not hold them.
+        streamed_bytes: bytes of parameters that were sent because they were not in the cache.
         evictions: number of executables whose parameters were evicted for another token.
         caching_token: token of the cached parameters; 0 for an empty cache.
         cached_executables: number of executables with parameters in the cache.
@@ -109,7 +109,7 @@ class Device:
             self._statistics = DeviceStatistics(self.name, self.kind)
 
     def _fetch(self, parameters: Parameters) -> None:
-        """Load *parameters* into the cache if they are missing there, and update the counters."""
+        """Load *parameters* into the cache if they are not there, and update the counters."""
         done = self._statistics
         if parameters.caching_token != done.caching_token:
             done = replace(done, evictions=done.evictions + len(self._cached))

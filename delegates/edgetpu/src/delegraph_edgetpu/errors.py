@@ -15,7 +15,7 @@ class ExecutableError(MalformedModelError):
 
 
 class NeedsDevice(OperatorError):
-    """Error: an executable of the real compiler, which only a real device can run."""
+    """Error: the executable is the real compiler's, which only a real device can run."""
 
 
 class CannotCompile(UnsupportedModelError):

@@ -2,13 +2,13 @@
 
 ``seconds = cycles / 480 MHz + bytes over the link / 500 MB/s``
 
-- *Cycles*: the array multiplies 64 inputs by 64 outputs a cycle, so a convolution takes
-  ``pixels * filter taps * ceil(inputs / 64) * ceil(outputs / 64)``; any other operator makes 64
-  results a cycle. Waiting times are ignored.
-- *Bytes over the link*: inputs, outputs, and the parameters that the cache has no room for.
+- *Cycles*: the array multiplies 64 inputs by 64 outputs per cycle, so a convolution takes
+  ``pixels * filter taps * ceil(inputs / 64) * ceil(outputs / 64)``; any other operator computes 64
+  results per cycle. Waiting times are ignored.
+- *Bytes over the link*: inputs, outputs, and the parameters that do not fit in the cache.
 
-Nothing overlaps in the estimate, and the time of the host (its driver, and operators that stay on
-the CPU) is left out. Its figures are in :mod:`delegraph_edgetpu.chip`.
+Computing and transfers do not overlap in the estimate. The time of the host (its driver, and
+operators that stay on the CPU) is left out. The numbers are from :mod:`delegraph_edgetpu.chip`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Executables: partitions as models, in an envelope with a checksum.
 
 The real compiler's executables are flatbuffers with the identifier ``DWN1`` and instructions of a
-processor that is not documented. Executables of this package hold the partition as an ordinary
-``.tflite`` model after a header of 64 bytes. Their own identifier is at the same place:
+processor that is not documented. Executables of this package have the partition as an ordinary
+``.tflite`` model after a header of 64 bytes. Their identifier, ``DGE1``, is at the same position:
 
 ======  ====  ============================================================
 byte    size  what (little-endian)
@@ -63,8 +63,9 @@ class Executable:
         model: bytes of the partition as a ``.tflite`` file.
         caching_token: executables with the same token share the parameter cache; 1 to 2**64 - 1.
         parameter_bytes: bytes of weights and biases.
-        runtime_version: oldest runtime version that may run it.
-        cached_bytes: the part of *parameter_bytes* in the cache; the others are streamed.
+        runtime_version: oldest runtime version that may run the executable.
+        cached_bytes: the part of *parameter_bytes* that is in the cache; all other bytes are
+            streamed.
         multiply_adds: number of multiply-adds in one inference.
 
     >>> executable = Executable(b"a model", 7, 100, 14)
@@ -98,7 +99,7 @@ class Executable:
 
 
 def parse(content: bytes) -> Executable | RealExecutable:
-    """Return the executable in *content*, of this package's or the real compiler's format.
+    """Return the executable in *content*, in the format of this package or the real compiler.
 
     Raises:
         ExecutableError: *content* is no executable, or is damaged; the message names the fault and

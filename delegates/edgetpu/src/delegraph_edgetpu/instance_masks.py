@@ -15,8 +15,8 @@ _REFINEMENTS = 2
 def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floats:
     """Return a mask per pose, ``[N, H, W], float32``: 1 for points of the pose, 0 elsewhere.
 
-    The long-range offsets point from every grid point to each keypoint of the person at this point.
-    The point belongs to the pose whose keypoints are nearest to these.
+    The long-range offsets lead from every grid point to each keypoint of the person at this point.
+    The point belongs to the pose whose keypoints are nearest to the resulting places.
 
     Args:
         long_offsets: ``[H, W, 34], float32``: y of all keypoints, then x, in steps of the grid.
@@ -42,7 +42,7 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
 
 
 def _guesses(long_offsets: Floats) -> Floats:
-    """Return the place of each keypoint that each grid point predicts, ``[2, 17, H * W], float32``.
+    """Return the places of keypoints that grid points predict, ``[2, 17, H * W], float32``.
 
     *long_offsets* is that of :func:`instance_masks`.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from delegraph_edgetpu.mapping import OperatorMapping
 
 TARGET_LINE = "For Delegraph's simulated Edge TPU; a real one needs Google's edgetpu_compiler."
-"""Line that says which devices can run the compiled model."""
+"""Line that names the devices for which the compiled model is made."""
 
 
 def version_line() -> str:

@@ -59,7 +59,7 @@ class MappedNodes(SimpleDelegateInterface):
 
 
 def _rejection(reason: Reason) -> Rejection:
-    """Return *reason* as a rejection; equal for all nodes that work on unsupported types."""
+    """Return *reason* as a rejection; it is the same for all nodes with unsupported types."""
     if reason.status is Status.DATA_TYPE:
         return Rejection(reason.rule, f"tensors {reason.expected}: {reason.remedy}")
     return Rejection(reason.rule, str(reason))

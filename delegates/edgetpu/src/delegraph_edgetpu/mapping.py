@@ -1,9 +1,9 @@
 """Decides which operators become the custom operator, with reasons for the others.
 
-To map an operator means to run it on the Edge TPU. Like the real compiler, this one maps a single
-part of the model. It takes operators in execution order until it meets one that cannot map.
-Operators that depend on this one stay on the CPU, and so do operators before the part, such as a
-``QUANTIZE`` of floating-point inputs. This part is the first subset that partitioning for a
+To map an operator means to run it on the Edge TPU. Like the real compiler, this compiler maps a
+single part of the model. It takes operators in execution order until an operator cannot map.
+Operators that depend on that operator stay on the CPU, and so do operators before the part, such as
+a ``QUANTIZE`` of floating-point inputs. This part is the first subset that partitioning for a
 delegate yields, so the core's partitioner finds it.
 """
 
@@ -77,7 +77,7 @@ def map_subgraph(
 
     Args:
         subgraph: the model's only subgraph.
-        runtime: oldest runtime version that must run the compiled model.
+        runtime: oldest runtime version that must be able to run the compiled model.
         ends: names of tensors at which the mapped part must end.
         without: nodes that a search leaves on the CPU.
 
@@ -157,7 +157,7 @@ _Nodes = tuple[int, ...]
 
 
 def _divided(subgraph: SubgraphSpec, able: Sequence[int]) -> tuple[_Nodes, _Nodes, _Nodes]:
-    """Return three groups of nodes: those before the mapped part, in it, and after it.
+    """Return three groups of nodes: before the mapped part, in it, and after it.
 
     Args:
         subgraph: the model's only subgraph.
@@ -188,12 +188,12 @@ def _explain_rest(
 ) -> None:
     """Add reasons for the nodes that break no rule, but need results of a node that does.
 
-    A reason names the first of the nodes in the way. Nodes are given by their indices in
+    A reason names the first node that breaks a rule. Nodes are given by their indices in
     *subgraph*.
 
     Args:
         subgraph: the model's only subgraph.
-        reasons: reasons why nodes are not mapped, by node; gets the new ones.
+        reasons: reasons why nodes are not mapped, by node; the new reasons are added.
         mapped: nodes of the mapped part.
         before: nodes that run on the CPU before the mapped part.
     """
@@ -231,7 +231,7 @@ def _at_the_end(
 
 
 def _without_end(reason: Reason) -> Reason:
-    """Return the reason of an operator at the end of the model, which may stay there."""
+    """Return the reason of an operator at the end of the model, without the advice to move it."""
     if reason.rule == "operator":
         return replace(reason, remedy=NOTHING)
     return replace(reason, remedy=reason.remedy.replace(AT_END, "leave it: it ends the model"))

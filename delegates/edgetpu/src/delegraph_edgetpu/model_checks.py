@@ -29,7 +29,7 @@ def require_compilable(model: Model) -> SubgraphSpec:
 
 
 def _other_subgraphs(model: Model) -> str:
-    """Text that names the callers of the subgraphs after the first, and the way to avoid these."""
+    """Text with the operators that call other subgraphs, and advice on avoiding the calls."""
     operators = (operator for subgraph in model.subgraphs for operator in subgraph.operators)
     called = {index for operator in operators for index in called_subgraphs(operator.options)}
     apart = [s for s in model.signatures if s.subgraph_index not in {0, *called}]

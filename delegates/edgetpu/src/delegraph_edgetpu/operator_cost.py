@@ -1,4 +1,4 @@
-"""Cost of operators: multiply-adds and cycles of the array."""
+"""Cost of operators: multiply-adds, and cycles of the multiplying array."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def multiply_adds(call: Call) -> int:
 def cycles(call: Call) -> int:
     """Return the estimated number of processor cycles of one operator on the Edge TPU.
 
-    These are the cycles of its matrix products, or one for 64 results.
+    These are the cycles of its matrix products, or else a cycle for every 64 results.
 
     Args:
         call: an operator of the model, with its tensors.

@@ -1,7 +1,7 @@
 """Rules: the operators that the Edge TPU supports, and the limits of each.
 
 The rules are those of the public table of supported operators. If the table only says that large
-operators may stay on the CPU, this module defines what is large, and why.
+operators may stay on the CPU, this module defines a limit, with its origin.
 
 Source:
     "TensorFlow models on the Edge TPU", the table of supported operations, coral.ai.
@@ -30,8 +30,8 @@ DEPTH_MULTIPLE = 4
 ENLARGEMENT = 8
 """Largest factor by which a dimension may grow in a resize.
 
-The table does not say it. In the only public model with resizes that stay on the CPU (deeplab), the
-factors are 33 and 15.5. In movenet, whose resizes map, each factor is 2.
+The table has no such limit. In the only public model with resizes that stay on the CPU (deeplab),
+the factors are 33 and 15.5. In movenet, whose resizes map, each factor is 2.
 """
 
 
@@ -42,7 +42,7 @@ class OperatorRule:
     Attributes:
         parameters: positions of inputs that must be constants.
         runtime: first runtime version with the operator.
-        checks: functions that check its limits.
+        checks: functions that check the operator's limits.
         type_status: status that the real compiler logs if a tensor does not have 8 bits.
     """
 
@@ -57,7 +57,7 @@ def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...
 
     Args:
         call: the operator.
-        runtime: oldest runtime version that must run it.
+        runtime: oldest runtime version that must be able to run the operator.
     """
     name = call.operator.name
     rule = RULES.get(name)

@@ -6,7 +6,8 @@ for each output, group of 4 inputs and filter tap. A depthwise filter has 4 byte
 and tap.
 
 Source:
-    Parameters in public files of the real compiler, found by the weights of their uncompiled twins.
+    Parameters in public files of the real compiler, compared with the weights of the uncompiled
+    models.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.chip import LANES
 
 _GROUP = 4
-"""Number of inputs that are stored together; also the bytes of a bias."""
+"""Number of inputs that are stored together; also the number of bytes of a bias."""
 
 _SMALLEST_TILE = 16
 _ALIGNMENT = 64
@@ -44,7 +45,7 @@ def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
     Buffers are in order of first use. Weights include the biases of their outputs.
 
     Parameters are the constants with a scale: weights, biases, quantised operands. Shapes and axes
-    are a part of the instructions instead.
+    are not parameters, but parts of the instructions.
     """
     sizes: dict[int, int] = {}
     for call in calls:
@@ -60,7 +61,7 @@ def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
 
 
 def _stored_bytes(call: Call, position: int, weights: TensorSpec) -> int:
-    """Return the bytes of *weights*, input *position* of *call*, with those of its biases."""
+    """Return the bytes of *weights*, input *position* of *call*, together with their biases."""
     shape = weights.shape
     if len(shape) < 2:
         return prod(shape)
@@ -90,7 +91,7 @@ def _head_bytes(call: Call, position: int, weights: TensorSpec) -> int:
 
 
 def _padded_outputs(outputs: int) -> int:
-    """Return the number of outputs with padding: to 16 in a single tile, otherwise to whole tiles.
+    """Return the number of outputs with padding: to 16 in a single tile, else to whole tiles.
 
     >>> _padded_outputs(12), _padded_outputs(72)
     (16, 128)

@@ -15,14 +15,14 @@ from delegraph_edgetpu.parameter_layout import parameter_sizes
 def executable_of(
     model: bytes, calls: Sequence[Call], caching_token: int, free: int, runtime_version: int
 ) -> Executable:
-    """Return a part of a model as an executable: the bytes that the custom operator holds.
+    """Return a part of a model as an executable, which the custom operator contains.
 
     Args:
         model: bytes of the part as a model.
         calls: operators of the part.
         caching_token: token shared by all parts that are compiled together.
         free: bytes of the cache that are free for the part.
-        runtime_version: oldest runtime version that must run it.
+        runtime_version: oldest runtime version that must be able to run the part.
     """
     sizes = parameter_sizes(calls).values()
     return Executable(
@@ -36,9 +36,9 @@ def executable_of(
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:
-    """Return how many bytes of parameters fit into the *free* bytes of the chip's cache.
+    """Return the number of bytes of parameters that fit into *free* bytes of the chip's cache.
 
-    Tensors, whose bytes are *sizes*, are cached as a whole, in order of use.
+    Tensors, whose bytes are *sizes* in the order of use, are cached only as a whole.
 
     >>> fitting([3, 5, 2], 6)
     5

@@ -1,7 +1,7 @@
 """Pipeline: runs the segments of a model at the same time, each on a different input.
 
 A model that was compiled in segments (``delegraph edgetpu compile -n 3``) has one interpreter per
-segment, preferably each on its own device. While the second segment computes on the first one's
+segment, preferably each on its own device. While the second segment computes on the first segment's
 result for a picture, the first segment computes the next picture.
 
 Source:
@@ -73,14 +73,14 @@ class PipelinedModelRunner:
 
     Args:
         interpreters: interpreters of the segments, in order; no other code may use them meanwhile.
-        input_queue_size: largest number of inputs that wait for the first segment; with more,
-            ``push`` waits. 0 means no limit.
-        output_queue_size: largest number of results that wait for ``pop``; with more, the last
-            segment waits. 0 means no limit, so that ``push`` never waits for ``pop``.
+        input_queue_size: largest number of inputs that wait for the first segment; if there are
+            more, ``push`` waits. 0 means no limit.
+        output_queue_size: largest number of results that wait for ``pop``; if there are more, the
+            last segment waits. 0 means no limit, so that ``push`` never waits for ``pop``.
 
     Raises:
-        ArgumentError: there is no interpreter, one occurs twice, or two segments do not fit
-            together.
+        ArgumentError: there is no interpreter, an interpreter occurs twice, or two segments do not
+            match.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Mark in a queue that says that no more items follow."""
+    """Mark in a queue that no more items follow."""
 
 
 class PipelineSimulation:
@@ -22,14 +22,15 @@ class PipelineSimulation:
     After a failure at a station, earlier items continue to the end, and later items are dropped.
 
     Args:
-        stations: functions from an item to the item for the next station.
-        sizes: largest size of the queue before each station, and of the queue after the last one; 0
-            or less means no limit.
+        stations: functions that convert an item to the item for the next station.
+        sizes: largest size of the queue before each station, and of the queue after the last
+            station; 0 or less means no limit.
 
     Attributes:
         busy_seconds: seconds that each station has worked.
         finished: number of items that have left the last station.
-        started_at: time at which the first item was added, by ``time.perf_counter()``; 0.0 before.
+        started_at: time at which the first item was added, by ``time.perf_counter()``; 0.0 before
+            that.
         finished_at: time at which the latest of the finished items left the last station.
     """
 
@@ -116,7 +117,7 @@ class PipelineSimulation:
     def work(self, position: int) -> None:
         """Run the station at *position* until the end, a failure, or a stop.
 
-        It is the function of the station's thread.
+        This method is the function of the station's thread.
         """
         while True:
             with self._changed:
@@ -142,9 +143,9 @@ class PipelineSimulation:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put *item* into the next station's queue; return whether the station must go on.
+        """Put *item* into the next station's queue; return whether the station must continue.
 
-        It must stop after a failure or after :meth:`stop`.
+        The station must end after a failure or after :meth:`stop`.
         """
         with self._changed:
             if isinstance(item, PipelineError):
@@ -174,7 +175,7 @@ class PipelineSimulation:
     def _is_idle(self, position: int) -> bool:
         """Whether the station at *position* must stop.
 
-        It must stop after :meth:`stop`, and if only items after a failure are left.
+        The station must stop after :meth:`stop`, and if only items after a failure remain.
         """
         return self._is_stopped or position <= self._idle_to
 

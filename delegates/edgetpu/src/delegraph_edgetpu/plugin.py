@@ -1,4 +1,4 @@
-"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
+"""Plugin of this distribution; importing it is fast, since Delegraph imports it to list plugins."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _version() -> str:
 def delegraph_compilers() -> list[CompilerSpec]:
     """Return the compiler specs for ``delegraph compile``.
 
-    ``delegraph edgetpu compile`` writes another format.
+    The format differs from that of ``delegraph edgetpu compile``.
     """
     return [CompilerSpec("edgetpu", _compile, _load_compiled, _version, _load_mapped_nodes)]
 

@@ -1,9 +1,10 @@
 """Decodes the poses of several people from the output maps of a PoseNet.
 
 A PoseNet returns three maps, with values for each point of a coarse grid. Heatmaps have the
-likelihood of each of 17 keypoints at the point. Short-range offsets lead from the point to the
-exact place of the keypoint. Mid-range offsets lead along each bone to the keypoint at the other
-end. A pose is built from its likeliest keypoint, the root, along the bones.
+likelihood of each of 17 keypoints (nose, eyes, shoulders, ...) at the point. Short-range offsets
+lead from the point to the exact place of the keypoint. Mid-range offsets lead along each bone to
+the keypoint at the bone's other end. A pose is built from its likeliest keypoint, the root, along
+the bones.
 
 Source:
     coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeAllPoses``. There a pose is
@@ -38,16 +39,16 @@ BONES = (
     *((0, 1), (1, 3), (0, 2), (2, 4), (0, 5), (5, 7), (7, 9), (5, 11), (11, 13), (13, 15)),
     *((0, 6), (6, 8), (8, 10), (6, 12), (12, 14), (14, 16)),
 )
-"""Keypoints at both ends of each bone; the one nearer to the nose is first."""
+"""Keypoints at both ends of each bone; the keypoint nearer to the nose is first."""
 
 MID_CHANNELS = 4 * len(BONES)
-"""Number of channels of the mid-range offsets: y, x along each bone, then y, x against it."""
+"""Number of channels of the mid-range offsets: y and x along each bone, then against it."""
 
 _REFINEMENTS = 5
 _TOGETHER = 128
 """Number of poses that are built at once.
 
-Longer arrays would be slow; with this number, few poses are built that are not needed.
+With a larger number, arrays would be slow, and more poses would be built that are not needed.
 """
 
 
@@ -88,8 +89,8 @@ class Poses:
     Attributes:
         keypoints: ``[N, 17, 2], float32``: y and x in pixels.
         keypoint_scores: ``[N, 17], float32``: probability of each keypoint.
-        scores: ``[N], float32``: mean of each pose's keypoint scores, with 0 for keypoints that a
-            better pose also has.
+        scores: ``[N], float32``: mean of each pose's keypoint scores; keypoints that a better pose
+            also has count as 0.
     """
 
     keypoints: Floats
@@ -136,7 +137,7 @@ class Grid:
         """Return *places* moved by the offsets at them, clamped to the grid: ``[2, N], float32``.
 
         Args:
-            places: as for :meth:`at`.
+            places: as in :meth:`at`.
             channels: ``[2, N]``: channels of the offsets in y and in x.
         """
         return self.clamped(places + self.at(places, channels))
@@ -179,8 +180,8 @@ def decode_poses(
 class _Roots:
     """Keypoints from which poses may be built (roots), in the order of the heatmaps' elements.
 
-    ``kinds [N]`` are the keypoint numbers of the roots, and ``logits [N]`` are their logits.
-    ``places [N, 2]`` are their places, y and x in grid steps.
+    ``kinds [N]`` are the keypoint numbers of the roots, ``logits [N]`` their logits, and ``places
+    [N, 2]`` their places, y and x in grid steps.
     """
 
     kinds: Integers
@@ -196,7 +197,7 @@ class _Roots:
 
 
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
-    """Return the keypoints whose logit is at least *least* and exceeded by no grid neighbour's.
+    """Return keypoints with a logit of at least *least* that is not below any grid neighbour's.
 
     *heatmaps* and *short_offsets* are those of :func:`decode_poses`.
     """
@@ -231,10 +232,10 @@ Maps = tuple[Grid, Grid, Grid]
 
 
 def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tuple[Floats, Floats]]:
-    """Yield places and probabilities of the keypoints of each pose, the likeliest one first.
+    """Yield places and probabilities of the keypoints of each pose, the likeliest pose first.
 
-    A root that belongs to an earlier pose is skipped. As many poses are built together, some are
-    built and then dropped.
+    A root that belongs to an earlier pose is skipped. Since many poses are built together, some
+    poses are built and then dropped.
 
     Args:
         roots: keypoints from which poses are built.
@@ -279,7 +280,7 @@ def _bones_by_distance() -> tuple[Integers, ...]:
     """Return the bones at each distance from a root, ``[17, bones, 3]``; unused rows are -1.
 
     The first index is the root. The last axis has three numbers of a bone: its near keypoint, its
-    far keypoint, and the channel of the y offset from the near one to the far one.
+    far keypoint, and the channel of the y offset from the near to the far keypoint.
     """
     skeleton: dict[int, list[tuple[int, int]]] = {}
     for bone, (near, far) in enumerate(BONES):
@@ -332,7 +333,7 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
 
 
 def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float32) -> Floats:
-    """Return the score of each pose, ``[N]``; keypoints that a better pose also has count 0.
+    """Return the score of each pose, ``[N]``; keypoints that a better pose also has count as 0.
 
     *poses* has the keypoints' places, and *shares* their probabilities.
     """

@@ -1,6 +1,6 @@
 """PosenetDecoderOp: the custom operator that ends PoseNet models for the Edge TPU.
 
-It runs on the CPU, after the part that the device computes.
+The operator runs on the CPU, after the part that the device computes.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _INPUTS = (
 """Name and number of channels of each input."""
 
 _MASK = 33
-"""Number of rows and columns of a mask; it is fixed, whatever the image's size."""
+"""Number of rows and of columns of a mask, for images of any size."""
 
 
 def parse_options(content: bytes) -> DecodingOptions:
-    """Return the options in *content*, a FlexBuffer map; missing ones are 0, as in the original.
+    """Return the options in *content*, a FlexBuffer map; missing options are 0, as officially.
 
     Raises:
         OperatorError: the options are no FlexBuffer map, or a value is invalid.
@@ -64,11 +64,11 @@ def parse_options(content: bytes) -> DecodingOptions:
 
 
 def prepare_posenet_decoder(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes PosenetDecoderOp.
+    """Return the evaluation of PosenetDecoderOp.
 
     Inputs, uint8 with a scale or float32: heatmaps ``[1, H, W, 17]`` (logits), short-range offsets
     ``[1, H, W, 34]``, mid-range offsets ``[1, H, W, 64]`` and, for masks, long-range offsets ``[1,
-    33, 33, 34]``; offsets in pixels. Outputs, float32, with D as the option ``max_detections``:
+    33, 33, 34]``; offsets are in pixels. Outputs, float32, with D as the option ``max_detections``:
     keypoints ``[1, D, 17, 2]`` as y and x in pixels, their scores ``[1, D, 17]``, scores of the
     poses ``[1, D]``, number of valid poses ``[1]``, masks ``[1, D, 33, 33]``.
 

@@ -27,7 +27,7 @@ from delegraph_edgetpu.errors import ExecutableError
 from delegraph_edgetpu.executable import RealExecutable
 
 _MOST = 1024
-"""Largest number of executables, layers or chunks of instructions; more count as damage."""
+"""Largest number of executables, layers or chunks of instructions in a valid package."""
 
 
 class ExecutableKind(IntEnum):

@@ -14,11 +14,11 @@ At the end of the model, it keeps no other operator from the Edge TPU.
 """
 
 NOTHING = "none: at the end of the model, it keeps nothing else from the Edge TPU"
-"""Remedy for an operator if no operator that could map depends on it."""
+"""Text in place of a remedy if no operator that could map depends on the operator."""
 
 
 class Status(str, Enum):
-    """Status of an operator, worded as in the real compiler's log."""
+    """Status of an operator, in the words of the real compiler's log."""
 
     MAPPED = "Mapped to Edge TPU"
     BEHIND = "More than one subgraph is not supported"
@@ -35,7 +35,7 @@ class Reason(JsonRecord):
 
     Attributes:
         rule: permanent short name of the rule, for programs.
-        actual: the found value, as text.
+        actual: value in the model, as text.
         expected: the limit.
         remedy: change that would make the operator map.
         status: status that the real compiler would log.

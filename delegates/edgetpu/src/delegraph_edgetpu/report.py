@@ -1,4 +1,4 @@
-"""Texts about a compilation: the real compiler's summary, and this package's own."""
+"""Texts about a compilation: the real compiler's summary, and additions of this package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
-    """Return the lines that the real compiler prints about a model compiled to *folder*."""
+    """Return the lines that the real compiler would print about a model compiled to *folder*."""
     memory, out = compilation.memory, Path(folder)
     return [
         f"Input model: {compilation.source}",
@@ -84,7 +84,7 @@ def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, 
 
 
 def _why(reason: Reason) -> str:
-    """Text of *reason* in the table; tensors of a wrong type have their names in the log only."""
+    """Text of *reason* in the table; only the log names tensors of a wrong type."""
     is_type = reason.rule in ("parameter-type", "tensor-type")
     return f"its tensors {reason.expected}" if is_type else str(reason)
 

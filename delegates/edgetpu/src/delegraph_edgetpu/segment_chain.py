@@ -15,7 +15,7 @@ Arrays = dict[str, NDArray[Any]]
 """Mapping from a tensor's name to its array."""
 
 Request = tuple[bool, Arrays]
-"""Whether the caller named its arrays, and the known arrays: inputs, and results of segments."""
+"""Whether the caller named its arrays; and all known arrays: inputs and segments' outputs."""
 
 Detail = dict[str, Any]
 
@@ -40,7 +40,7 @@ class Segment:
     def run(self, request: Request) -> Request:
         """Run the segment.
 
-        Return *request* with its outputs added, without arrays that are not needed later.
+        Return *request* with the segment's outputs added, without arrays that are not needed later.
         """
         is_named, values = request
         for detail in self.inputs:
@@ -63,7 +63,7 @@ class SegmentChain:
         results: names of the last segment's outputs, then of outputs that no segment reads.
 
     Raises:
-        ArgumentError: there is no segment, one occurs twice, or two do not match.
+        ArgumentError: there is no segment, a segment occurs twice, or two segments do not match.
     """
 
     def __init__(self, interpreters: Sequence[Interpreter]) -> None:

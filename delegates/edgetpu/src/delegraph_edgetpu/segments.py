@@ -1,7 +1,7 @@
 """Cuts a model into segments, one for each device.
 
-The first segment gets the inputs of the model, the last one returns its outputs. A segment reads
-outputs of any earlier segment by name; the pipeline runner passes them on.
+The first segment gets the inputs of the model, and the last segment returns its outputs. A segment
+reads outputs of any earlier segment by name, from the pipeline runner.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Part:
     """A part of a model (a segment or all of it): node indices in execution order, and tensors.
 
     Attributes:
-        before: nodes that run on the CPU before the mapped ones.
+        before: nodes that run on the CPU before the mapped nodes.
         mapped: nodes that become the custom operator.
-        after: nodes that run on the CPU after it.
+        after: nodes that run on the CPU after the custom operator.
         inputs: tensors that come from the caller or from earlier parts.
         outputs: tensors that go to the caller or to later parts.
     """
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Inputs and outputs of a set of nodes: the tensors that it shares with other nodes."""
+    """Inputs and outputs of a set of nodes: the tensors that the set shares with other nodes."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -77,7 +77,7 @@ def parts(
 ) -> list[Part]:
     """Return the model as *count* parts; the mapped nodes are divided, in order.
 
-    Nodes before them are in the first part, nodes after them in the last one.
+    Nodes before the mapped nodes are in the first part, nodes after these in the last part.
 
     Args:
         subgraph: the model's only subgraph.
@@ -140,9 +140,9 @@ def _segment(
 def balanced(weights: Sequence[int], count: int) -> list[tuple[int, int]]:
     """Return start and end of *count* runs of *weights*; no run is empty.
 
-    The heaviest run is as light as possible. This uses the classic recurrence: the best division of
-    the first ``n`` into ``k`` runs contains the best division of the first ``m`` into ``k - 1``,
-    for some ``m``.
+    The largest sum of a run is as small as possible. This uses a recurrence: the best division of
+    the first ``n`` weights into ``k`` runs contains the best division of the first ``m`` weights
+    into ``k - 1`` runs, for some ``m``.
 
     >>> balanced([5, 1, 1, 1, 5], 3)
     [(0, 1), (1, 4), (4, 5)]

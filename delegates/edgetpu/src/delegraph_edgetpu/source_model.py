@@ -131,4 +131,4 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> CompiledSe
 
 
 class _CannotRun(Exception):
-    """Error: the mapped part is valid but cannot be prepared."""
+    """Error: the mapped part is valid, but cannot be prepared."""

@@ -1,4 +1,4 @@
-"""Twin of a compiled model: its uncompiled form, cut to the part of the custom operator.
+"""Twin of a compiled model: the uncompiled model, cut to the part of the custom operator.
 
 A real executable does not reveal its operators. But its inputs and outputs are also tensors of the
 uncompiled model, with the same shapes, types and quantization. So the operators between them can
@@ -55,7 +55,7 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
 class _Matching:
     """Finds the tensors of the uncompiled model (twin) that match those of the custom operator.
 
-    They match by type, shape and quantization, then by name and position.
+    Tensors match by type, shape and quantization, then by name and position.
 
     Args:
         path: path of the twin, for errors.

@@ -24,7 +24,7 @@ _PIPE_WIDTH = 160
 
 
 def print_unmapped(rows: Sequence[tuple[str, str, str, str]]) -> None:
-    """Print operators with their reasons and remedies, as a table where lines are long enough.
+    """Print operators with their reasons and remedies, as a table if lines are long enough.
 
     Args:
         rows: nodes, operators, reason and remedy of each row.
@@ -50,7 +50,7 @@ def print_unmapped(rows: Sequence[tuple[str, str, str, str]]) -> None:
 
 
 def _column(index: int, rows: Sequence[tuple[str, ...]]) -> int:
-    """Width of a column that wraps between words: that of its longest word."""
+    """Width of a column that is wrapped between words: the width of its longest word."""
     cells = [_HEADINGS[index], *(row[index] for row in rows)]
     return max(len(word) for cell in cells for word in cell.split())
 

@@ -1,4 +1,4 @@
-"""Flex: runs TensorFlow's operators in ``.tflite`` files (SELECT_TF_OPS), and makes such files."""
+"""Flex: runs TensorFlow's operators in ``.tflite`` files (SELECT_TF_OPS), and makes these files."""
 
 import lazy_loader
 

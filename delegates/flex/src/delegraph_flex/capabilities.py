@@ -40,8 +40,8 @@ _REDUCTIONS = ("Max", "Mean", "Min", "Prod", "Sum")
 def capabilities() -> Capabilities:
     """Return the claims: operators that both executors support and compute correctly.
 
-    Floats that are NaN, infinite or huge are not claimed: TensorFlow's operators keep them where
-    builtin kernels clamp.
+    Floats that are NaN, infinite or huge are not claimed: TensorFlow's operators do not clamp these
+    values, but builtin kernels do.
     """
     rounding = Tolerance(1e-5, 1e-5)  # absolute where the terms of matrix products cancel
     return Capabilities(_claims(), tolerance={"FLOAT32": rounding})

@@ -145,7 +145,7 @@ def _defined(source: str) -> Any:
 
 
 def _essence(error: Exception) -> str:
-    """Return the short reason in *error*, of a failed conversion; its text quotes source code."""
+    """Return the short reason in *error*, whose full text quotes source code."""
     message = str(error)
     lines = [line.partition("error: ")[2].strip() for line in message.splitlines()]
     found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))
@@ -224,7 +224,7 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
 def _reasons(flexified: Flexified) -> str:
     """Return why no operator of *flexified* was rewritten, one reason per kind.
 
-    The text is the end of a message.
+    The result is the last part of a message.
     """
     reasons: dict[str, str] = {}
     for name, why in flexified.left.values():
@@ -282,7 +282,7 @@ def _print_changes(flexified: Flexified) -> None:
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print *rows* as a table with *title* and bold headings; print nothing without rows."""
+    """Print *rows* as a table with *title* and bold headings; print nothing if *rows* is empty."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == "count" else "left")

@@ -11,7 +11,7 @@ from delegraph.errors import ArgumentError
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
 
 BUILTINS_FIRST = ("TFLITE_BUILTINS", "SELECT_TF_OPS")
-"""Sets of operators: builtin operators where they exist, otherwise TensorFlow's."""
+"""Sets of operators: builtin operators if they exist, otherwise TensorFlow's."""
 
 
 def convert(
@@ -30,8 +30,8 @@ def convert(
         supported_ops: names of ``tf.lite.OpsSet``. By default, TensorFlow's operators are used only
             where there is no builtin operator; ``["SELECT_TF_OPS"]`` alone uses them everywhere.
         signatures: keys of the SavedModel's signatures to convert; all of them if empty.
-        allow_all: whether to accept operators that are not on the converter's allowlist, which does
-            not matter to the delegate.
+        allow_all: whether to accept operators that are not on the converter's allowlist, which the
+            delegate ignores.
         settings: further attributes of the converter: ``optimizations``,
             ``representative_dataset``, ...
 

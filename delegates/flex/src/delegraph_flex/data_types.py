@@ -14,8 +14,8 @@ from delegraph.graph import NUMPY_DTYPES
 class DataType(IntEnum):
     """TensorFlow's element types, by their numbers. Source: DataType, framework/types.proto.
 
-    An attribute of kind ``type`` holds such a number. The names are those of ``tf.DType.name``, in
-    capitals.
+    An attribute of kind ``type`` has one of these numbers. The names are those of
+    ``tf.DType.name``, in capitals.
     """
 
     FLOAT32 = 1

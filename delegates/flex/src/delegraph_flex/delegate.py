@@ -25,7 +25,7 @@ from delegraph_flex.options import FlexOptions
 from delegraph_flex.side_effects import reject_by_side_effect
 
 VERSION = 1
-"""The only version that Flex operators have so far."""
+"""The only version of Flex operators so far."""
 
 
 class FlexDelegate(SimpleDelegateInterface):

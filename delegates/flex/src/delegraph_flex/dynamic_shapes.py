@@ -56,7 +56,7 @@ VALUE_DEPENDENT = frozenset(
 )
 """Operators whose output shapes depend on the values of their inputs.
 
-The converter declares such shapes as open (-1); older models have 1 there.
+The converter declares these shapes with -1; older models have 1 instead.
 """
 
 _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -71,8 +71,8 @@ def is_open(tensor: Tensor) -> bool:
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:
     """Whether all *inputs* have the shapes that the file declares; a declared -1 allows any size.
 
-    If they have, the outputs will have their declared shapes too. If the user has resized inputs,
-    TensorFlow's operators decide the shapes of the outputs.
+    If so, the outputs have their declared shapes, too. If the user has resized inputs, TensorFlow's
+    operators decide the shapes of the outputs.
     """
     return all(
         tensor.type in _HANDLES

@@ -12,7 +12,7 @@ from delegraph import TensorType
 from delegraph_flex.flex_node import FlexNode
 
 Step = Callable[..., Any]
-"""Function that computes a node: it takes a value for each input, and returns the output.
+"""Function (step) that computes a node: it gets a value for each input, and returns the output.
 
 Several outputs are returned as a list or tuple; a single value is neither. Callers use
 ``np.errstate(all="ignore")``, because infinities and NaN are valid results, as in TensorFlow.

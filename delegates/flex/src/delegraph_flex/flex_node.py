@@ -1,4 +1,4 @@
-"""A Flex operator as executors see it: name, attributes, tensor types, shared environment."""
+"""A Flex operator as executors use it: name, attributes, tensor types, shared environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Unsupported(Exception):
     """Error: an executor cannot run a node. The message tells users which part is unsupported.
 
     Args:
-        message: the found property, and the supported one.
+        message: the found property, and the supported properties.
         constraint: permanent short identifier of the reason, as in ``Rejection``.
     """
 
@@ -44,10 +44,10 @@ class NodeEnvironment:
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
         call: function that runs a model's function, given by name, on arrays. It returns the
-            results, which the caller may keep. There is only one call at a time. It may come from
-            another thread while a step waits for the result.
-        functions: function from a name to the signature of the model's function; it raises KeyError
-            for an unknown name.
+            results, which the caller may keep. Calls must not run at the same time. A call may come
+            from another thread while a step waits for the result.
+        functions: function that returns the signature of the model's function with a name; it
+            raises KeyError for an unknown name.
         num_threads: number of threads for an executor; below 1 if the user sets none.
         raise_if_requested: function that raises an error if the running call was requested to stop.
             Code that may never end must call it regularly.

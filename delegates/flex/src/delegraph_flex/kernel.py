@@ -25,7 +25,7 @@ from delegraph_flex.memory import LIMIT
 _SEVERAL = (list, tuple)
 """Types of a step's result that mean several outputs.
 
-It is a tuple of types, because `list | tuple` would be evaluated at each use.
+The constant exists because `list | tuple` would be evaluated at each use.
 """
 
 
@@ -59,7 +59,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
 
     Args:
         executor: executor that runs the operators.
-        flex_node: function from a node of the graph to the FlexNode that executors use.
+        flex_node: function that returns the FlexNode, for executors, of a node of the graph.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
             _store(context, tensor, executor.leave(values[place], tensor.type))
 
     def _run(self, values: list[Any]) -> None:
-        """Run all operators of the partition: fill *values* from its inputs and constants."""
+        """Run all operators of the partition, which add their results to *values*."""
         call: Call | None = None
         try:
             for call in self._calls:

@@ -18,7 +18,7 @@ from delegraph.operators import MemoryLimit
 from delegraph_flex.executor import Step
 
 LIMIT: ContextVar[MemoryLimit] = ContextVar("LIMIT")
-"""Memory limit of the operators that this thread runs now; the kernel sets it."""
+"""Memory limit of the operators that this thread is running; the kernel sets it."""
 
 _OTHERWISE = MemoryLimit.of_machine()
 

@@ -1,4 +1,4 @@
-"""Protocol buffer messages of a NodeDef, declared here so that TensorFlow is not needed.
+"""Protocol buffer messages of a NodeDef, declared here because TensorFlow may not be installed.
 
 The messages are in a separate descriptor pool, because TensorFlow registers the same messages in
 the default pool, and both may be loaded. Enums are read as integers.
@@ -100,7 +100,7 @@ def _add_field(message: Any, name: str, number: int, type: str, one_of: bool) ->
 def _add_map(message: Any, name: str, number: int, type: str) -> None:
     """Add a field *name* with *number* to *message*, of type map<string, *type*>.
 
-    protobuf encodes it as repeated entries.
+    protobuf encodes maps as repeated entries.
     """
     entry = message.nested_type.add(name=f"{name.capitalize()}Entry")
     entry.options.map_entry = True

@@ -36,7 +36,7 @@ class Function:
 
 
 Shape = tuple[int, ...] | None
-"""Dimensions, -1 for unknown ones; None if even the rank is unknown."""
+"""Dimensions, -1 for unknown dimensions; None if even the rank is unknown."""
 
 Scalar = bytes | int | float | bool | DataType | Function | Shape | NDArray[Any]
 

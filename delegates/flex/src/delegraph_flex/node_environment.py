@@ -41,7 +41,7 @@ class Functions:
         """Return the types and shapes of the inputs and outputs of the function *name*.
 
         Raises:
-            KeyError: the model has no such function.
+            KeyError: the function does not exist.
         """
         subgraph = self._context.subgraph(self._index(name))
         inputs = [subgraph.tensors[i] for i in subgraph.inputs]
@@ -57,7 +57,7 @@ class Functions:
         """Run the function *name* on *arrays* and return copies of its outputs.
 
         Raises:
-            KeyError: the model has no such function.
+            KeyError: the function does not exist.
         """
         callee = self._callees.get(name)
         if callee is None:

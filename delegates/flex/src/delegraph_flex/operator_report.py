@@ -1,4 +1,4 @@
-"""Report that says which executors can run each operator of a converted model."""
+"""Report on the executors that can run each operator of a converted model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OperatorUse:
     refused: str
 
     def runs_by(self) -> str:
-        """Names of the executors that can run the operator, as text."""
+        """Text with the names of the executors that can run the operator."""
         if self.refused:
             return f"nothing, as it {self.refused}; allow={self.name} lets it run"
         return "numpy, tensorflow" if self.numpy else "tensorflow"
@@ -50,8 +50,8 @@ class OperatorReport:
 def operator_report(content: bytes) -> OperatorReport:
     """Return the report on the operators of a ``.tflite`` file, whose bytes are *content*.
 
-    Attributes may also cause a rejection, which this report ignores: ``delegraph explain`` checks
-    node by node.
+    The report ignores that attributes may also cause a rejection; ``delegraph explain`` checks node
+    by node.
     """
     names = Counter(
         operator.name

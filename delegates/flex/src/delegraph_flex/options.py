@@ -1,4 +1,4 @@
-"""Options of the delegate; plugins are listed with this module, so it imports little."""
+"""Options of the delegate; importing this module is fast, since it is imported with the plugin."""
 
 from __future__ import annotations
 

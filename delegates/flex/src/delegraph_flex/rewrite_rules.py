@@ -47,7 +47,7 @@ _SAME_NAME = {
     "TANH": "Tanh",
     "ZEROS_LIKE": "ZerosLike",
 }
-"""Mapping from builtin operators to TensorFlow's with the same inputs and only attribute ``T``."""
+"""Mapping from builtin to TensorFlow operators with equal inputs and only the attribute ``T``."""
 
 _ARITHMETIC = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
 
@@ -64,7 +64,7 @@ _ACTIVATIONS = {
     ActivationFunctionType.RELU6: "Relu6",
     ActivationFunctionType.RELU_N1_TO_1: "ClipByValue",
 }
-"""Fused activations that builtin kernels apply; in arithmetic they ignore the others."""
+"""Fused activations that builtin kernels apply; in arithmetic operators they ignore others."""
 
 _WRAPPING = (TensorType.INT32, TensorType.INT64)
 """Integer types whose sums wrap in both runtimes; builtin kernels saturate narrower types."""
@@ -86,7 +86,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def before_activation(rewrite: Rewrite) -> int:
     """Return the index of the tensor for results: the output, or the input of the fused activation.
 
-    It must be called once, before any operator is added; :func:`activation` must be called last.
+    This function must be called once, before any operator is added, and :func:`activation` last.
     """
     fused = rewrite.option("fused_activation_function", ActivationFunctionType.NONE)
     known = (ActivationFunctionType.NONE, *_ACTIVATIONS)

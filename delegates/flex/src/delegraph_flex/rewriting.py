@@ -32,7 +32,7 @@ def flexify(
     Args:
         model: path of a ``.tflite`` file, or its bytes.
         nodes: operators to rewrite: node indices, or names (``"SIN"``) for all operators of the
-            name; None means all that can be rewritten.
+            name; None means all operators that can be rewritten.
 
     Raises:
         CannotFlexify: (ValueError) a requested operator cannot be rewritten.
@@ -125,7 +125,7 @@ class _Rewriting:
         )
 
     def _rewritten(self, operator: OperatorSpec, old: tables.Operator) -> Iterator[tables.Operator]:
-        """Yield the operators that replace *operator*: the old one, or Flex operators."""
+        """Yield the operators that replace *operator*: *old* itself, or Flex operators."""
         if self._wanted is not None and operator.index not in self._wanted:
             self.left[operator.index] = (operator.name, "")
             yield old
@@ -169,7 +169,7 @@ def apply_rule(rewrite: Rewrite) -> None:
     """Replace the builtin operator of *rewrite* by Flex operators.
 
     Raises:
-        CannotFlexify: the operator has no rule, or a property that TensorFlow's operators lack.
+        CannotFlexify: the operator has no rule, or has a property that TensorFlow's operators lack.
     """
     operator = rewrite.operator
     rule = RULES.get(operator.name)

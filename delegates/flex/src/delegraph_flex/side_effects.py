@@ -23,8 +23,9 @@ class SideEffect:
         name: name of the effect, one word, such as ``"files"``.
         does: activity of the operators, as the end of a sentence, such as ``"reads or writes
             files"``.
-        is_refused: whether such operators are rejected unless the user names them.
-        when: an attribute, and a pattern of its text; operators are rejected only if it matches.
+        is_refused: whether operators with this effect are rejected unless the user names them.
+        when: an attribute, and a pattern for its text; operators are rejected only if the pattern
+            matches.
     """
 
     name: str
@@ -44,8 +45,8 @@ class SideEffect:
 def side_effects() -> Mapping[str, SideEffect]:
     """Return a mapping from each known operator's TensorFlow name to its side effect.
 
-    Each paragraph of ``side_effects.txt`` has an effect in its first line, and operators in the
-    other lines.
+    Each paragraph of ``side_effects.txt`` has an effect in its first line, and the operators with
+    this effect in the other lines.
     """
     found: dict[str, SideEffect] = {}
     text = files("delegraph_flex").joinpath("side_effects.txt").read_text(encoding="utf-8")

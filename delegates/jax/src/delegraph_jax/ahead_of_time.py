@@ -21,7 +21,8 @@ def load_compiled(
     """Return a delegate kernel for *blob*, an executable from :func:`compile_partition`.
 
     Raises:
-        PartitionRejected: its device does not exist here, or its rounding is not the host's.
+        PartitionRejected: the executable's device does not exist here, or its rounding is not the
+            host's.
     """
     contents = contents_of(blob)
     if context.numerics != contents.numerics:

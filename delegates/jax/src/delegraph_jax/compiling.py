@@ -15,10 +15,10 @@ _NO_FUSIONS = {
         "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
     )
 }
-"""XLA option by which YNNPACK computes single products and convolutions only, no fusions.
+"""XLA option that lets YNNPACK compute only single products and convolutions, no fusions.
 
 JAX 0.10.2 passes a convolution, the addition of a padded image and a reduce-window to that library
-as one fusion. The results are wrong, by more than roundings.
+as one fusion. The results are wrong by more than rounding errors.
 """
 
 

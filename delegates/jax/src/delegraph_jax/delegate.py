@@ -40,7 +40,7 @@ class JaxDelegate(SimpleDelegateInterface):
 
     @property
     def partitions(self) -> list[TracedPartition]:
-        """Return the delegate's open partitions as functions; see :mod:`.gradients`."""
+        """The partitions of the delegate's open kernels, as functions; see :mod:`.gradients`."""
         return list(self._partitions)
 
     def name(self) -> str:

@@ -8,7 +8,7 @@ from delegraph.errors import PluginOptionError
 
 
 def device_named(name: str) -> jax.Device:
-    """Return the device with a name: ``cpu``, ``gpu:1``; without a number, the platform's first.
+    """Return a device by its name: ``cpu``, ``gpu:1``; ``gpu`` means the first GPU.
 
     Raises:
         PluginOptionError: JAX finds no device of this name.

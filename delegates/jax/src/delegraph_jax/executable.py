@@ -27,8 +27,8 @@ class Contents:
         device: name of the device for which the executable is compiled, as in the option.
         numerics: official kernels whose rounding the executable has.
         shapes: shapes of the outputs.
-        doubts: error texts of the flags that follow the outputs as one more result. A true flag
-            means that values are wrong.
+        doubts: error text for each flag in the result after the outputs. A true flag means that
+            values are wrong.
     """
 
     device: str
@@ -40,8 +40,8 @@ class Contents:
 def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> bytes:
     """Return the partition *model*, compiled for a device with the rounding *numerics*.
 
-    The bytes are a line with :class:`Contents`, then the executable. Its arguments are the inputs,
-    and memory for the outputs, whose ownership it gets.
+    The bytes are a line with :class:`Contents`, then the executable. The executable's arguments are
+    the inputs, and memory for the outputs, which it owns from then on.
 
     Raises:
         OperatorError: a node cannot be computed.
@@ -72,7 +72,7 @@ def contents_of(content: bytes) -> Contents:
 def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any:
     """Return the executable in *content* as a function of inputs and of memory for outputs.
 
-    Loading can run machine code from *content*.
+    *content* must be trusted, since its machine code is run.
 
     Args:
         content: bytes of the executable.

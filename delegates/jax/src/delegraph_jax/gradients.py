@@ -8,8 +8,8 @@
     [partition] = delegate.partitions  # the whole model, if all of its nodes were taken
     [slope] = gradients(partition, [image])
 
-A partition is a function of JAX, so ``jax.vmap``, ``jax.jit`` and other transformations also accept
-it.
+A partition is a function of JAX arrays, so ``jax.vmap``, ``jax.jit`` and other transformations also
+accept it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def gradients(
 
     Raises:
         ArgumentError: the number of inputs or weights is wrong.
-        OperatorError: the partition cannot be computed with such inputs, or they pass through a
-            WHILE: XLA does not report the number of iterations, so reverse mode is impossible.
-            ``jax.jvp`` and ``jax.jacfwd`` work, because they use forward mode.
+        OperatorError: the partition cannot be computed with these inputs, or an output depends on
+            them through a WHILE: XLA does not report the number of iterations, so reverse mode is
+            impossible. ``jax.jvp`` and ``jax.jacfwd`` work, because they use forward mode.
     """
     _require_count("inputs", inputs, partition.inputs)
     with jax.enable_x64(True):

@@ -1,7 +1,7 @@
 """Graphs: the subgraphs of a partition with all shapes known.
 
-Delegraph's kernels compute the shapes, on the partition as a separate model. There the body of a
-loop has the shapes that the loop passes to it, and the host's tensors are not changed.
+Delegraph's kernels compute the shapes, on the partition as a separate model. In this model, the
+body of a loop has the shapes of the loop's values, and the host's tensors are not changed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def calls(node: Node) -> bool:
 def check_called(node: Node, context: DelegateContext, supports: Supports) -> bool | Rejection:
     """Whether a delegate supports all nodes of the subgraphs that *node* calls.
 
-    They must have fixed shapes.
+    The called subgraphs must have fixed shapes.
     """
     read = {i for i in node.inputs if i >= 0}
     written = tuple(i for i in node.outputs if i >= 0)

@@ -28,7 +28,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
     """Runs an executable on the host's tensors.
 
     Args:
-        device: device that computes.
+        device: device that runs the executable.
     """
 
     def __init__(self, device: jax.Device) -> None:
@@ -43,7 +43,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
         self._outputs = [context.tensors[i] for i in params.output_tensors]
 
     def load(self, content: bytes) -> None:
-        """Load the executable in *content*, which is used from the next call on."""
+        """Load the executable in *content*, for use from the next call on."""
         self._contents = contents_of(content)
         self._run = loaded(content, len(self._inputs), len(self._outputs), self._device)
         self._memory = []
@@ -84,7 +84,7 @@ class JaxKernel(ExecutableKernel):
     """Delegate kernel that compiles its partition for the input shapes, again for new shapes.
 
     A partition with loops or branches may have open shapes (known only during invoke) for some
-    input shapes. Delegraph's kernels run it for these.
+    input shapes. For these, Delegraph's kernels run the partition.
 
     Args:
         device: device that computes.
@@ -151,7 +151,7 @@ class JaxKernel(ExecutableKernel):
             self._compile(model, context)
 
     def _compile(self, model: PartitionModel, context: DelegateContext) -> None:
-        """Load the executable of *model* for the current shapes, from the cache if it is there."""
+        """Load the executable of *model* for the current shapes, from the cache if possible."""
         device, numerics = self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
@@ -162,7 +162,7 @@ class JaxKernel(ExecutableKernel):
 
 
 def shared(data: NDArray[Any], device: jax.Device) -> Any:
-    """Return *data* as a JAX array of *device* in the same memory, or *data* itself.
+    """Return *data* as a JAX array of *device* in the same memory.
 
     The result is *data* itself if sharing is impossible.
     """

@@ -1,4 +1,4 @@
-"""Options of ``jax``; users can read about them without loading JAX."""
+"""Options of the delegate ``jax``; this module does not import JAX."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TracedGraphs:
         return self._run(0, arguments)[0]
 
     def checked(self, doubts: list[str], *arguments: Any) -> list[Any]:
-        """Return the outputs, and the flags of all doubts (possible wrong values): ``[D], bool``.
+        """Return the outputs, then the flags of all doubts (possible wrong values), ``[D], bool``.
 
         The error texts of the flags are added to *doubts* during tracing.
         """
@@ -56,7 +56,7 @@ class TracedGraphs:
         return [jnp.asarray(values[i]) for i in graph.outputs], doubts
 
     def _compute(self, step: Step, graph: Graph, values: dict[int, Any]) -> list[Doubt]:
-        """Compute the node of *step* and add its outputs to *values*; return doubts about them.
+        """Compute *step*'s node, add its outputs to *values*, and return doubts.
 
         *values* has the value of each tensor of *graph* by index.
         """
@@ -81,10 +81,10 @@ class TracedGraphs:
 
 
 class TracedPartition:
-    """A partition as a function from its input arrays to its outputs.
+    """A partition as a function that returns the outputs for input arrays.
 
     Attributes:
-        inputs: tensor indices of the arguments, which are its inputs without constants.
+        inputs: tensor indices of the arguments: the partition's inputs without constants.
         outputs: tensor indices of the results.
     """
 
@@ -105,5 +105,5 @@ class TracedPartition:
 
     @cached_property
     def _graphs(self) -> TracedGraphs:
-        """Traced function, which is built at the first call because it needs memory."""
+        """Function for all subgraphs, which is built at the first call because it needs memory."""
         return TracedGraphs(graphs_of(self._params.partition_model()), self._numerics)

@@ -28,9 +28,9 @@ __all__ = ["warmup"]
 
 
 def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
-    """Compile, into the cache, all kernels that did not come compiled with this package.
+    """Compile into the cache all kernels that this package does not contain compiled.
 
-    Takes some seconds where something is to be compiled, and milliseconds where nothing is.
+    It takes some seconds if there are kernels to compile, and otherwise milliseconds.
 
     Args:
         cpu: level of instructions to compile for, a value of the delegate's option ``cpu``.

@@ -34,7 +34,7 @@ class ProgramCompiler(NumbaCpuDelegate):
         return IS_USABLE
 
     def open_library(self) -> Library:
-        """Return a library that has the names of kernels only; no program is run here."""
+        """Return a library that only has the names of kernels, because no program is run here."""
         return NamedKernels(self.level)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -48,7 +48,7 @@ class NamedKernels(Library):
         self.level = level
 
     def address(self, family: str, kernel: str) -> int:
-        """Return 0 for any *kernel* of any *family*, as none has an address."""
+        """Return 0 as the address of any kernel."""
         return 0
 
     def load(self, families: Iterable[str], *_: Any, **__: Any) -> None:

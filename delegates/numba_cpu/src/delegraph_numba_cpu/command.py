@@ -65,9 +65,9 @@ def warm_up(cpu: str, as_json: bool) -> None:
 def info(as_json: bool) -> None:
     """Show the levels of instructions, where their kernels come from, and why.
 
-    The first level is used unless the option cpu names another, or the environment variable
-    DELEGRAPH_NUMBA_CPU: the best one whose kernels came with this package. Where none did, those of
-    the best one are compiled once and kept in the cache.
+    The first level is used unless the option cpu or the environment variable DELEGRAPH_NUMBA_CPU
+    names another. It is the best level whose kernels came with this package. If no kernels came
+    with it, those of the best level are compiled once and kept in the cache.
     """
     best, chosen = supported_levels()[0], level_named("auto")
     levels = (chosen, *(level for level in supported_levels() if level != chosen))
@@ -112,11 +112,11 @@ def info(as_json: bool) -> None:
 @click.option("--inexact", is_flag=True, help="Allow 1 unit per operator, as exact=false does.")
 @json_option
 def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> None:
-    """Show how near each operator of MODEL comes to the most that this processor can do.
+    """Show how near each operator of MODEL is to the highest speed of this processor.
 
     The model runs some dozen times, and the least time of each operator counts. The peak of
-    products and of bytes read from each cache and from memory is measured in under a second.
-    The roof is the least time that these allow: for products, or for reading and writing each
+    products and of bytes read from each cache and from memory is measured in under a second. The
+    roof is the least time that these peaks allow for the products, or for reading and writing each
     value once. Operators that take over 5 % of the time and reach less than 60 % of the roof are
     findings.
 

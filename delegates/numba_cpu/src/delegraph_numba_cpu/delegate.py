@@ -45,7 +45,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     Attributes:
         options, num_threads: the user's settings.
         level: instruction set of the processor that the kernels use, such as ``avx2``.
-        in_model: notes for the user on the use of programs in model files; the keys are the notes.
+        in_model: notes for the user on the use of programs in model files, as keys in order.
     """
 
     def __init__(self, options: NumbaCpuOptions) -> None:
@@ -185,7 +185,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
                 )
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
-        """Check that the kernels round as the host asks, or return a rejection."""
+        """Return a rejection if the kernels round otherwise than the host asks, else None."""
         from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
 
         if not self.options.exact or context.numerics == "builtin":
@@ -205,7 +205,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
 
 def inlined_subgraphs(context: DelegateContext, nodes: Sequence[int]) -> Iterator[int]:
-    """Yield the indices of the subgraphs that the composites among some nodes stand for.
+    """Yield the indices of the subgraphs that replace composite nodes among some nodes.
 
     Args:
         context: the subgraph of the nodes.

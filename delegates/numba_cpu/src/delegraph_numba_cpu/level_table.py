@@ -48,7 +48,7 @@ def print_levels(
 
 
 _NAME = 10
-"""Number of characters of a fact's name, with the blanks after it."""
+"""Number of characters of the column of facts' names, blanks included."""
 
 
 def _facts(

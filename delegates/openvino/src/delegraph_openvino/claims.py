@@ -1,7 +1,8 @@
 """Claims of the ``openvino`` delegate, read from data that ``tools/ask_openvino.py`` wrote.
 
 The script runs the conformance kit's models of every operator, one by one. It stores the types and
-features with which all results were right, and the largest difference of 8-bit results in units.
+features for which all results were right, and the largest difference of 8-bit results in
+quantization steps.
 """
 
 from __future__ import annotations

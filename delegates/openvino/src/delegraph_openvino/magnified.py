@@ -1,4 +1,4 @@
-"""Finds float tensors that are quantized later, where a rounding error may become a step."""
+"""Finds float tensors that are quantized later, so that a rounding error may become a step."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REASON = (
 
 
 def magnified_tensors(context: DelegateContext) -> frozenset[int]:
-    """Return the indices of a subgraph's float tensors that reach a node which quantizes its input.
+    """Return the indices of a subgraph's float tensors on which quantizing nodes depend.
 
-    Such nodes are QUANTIZE and hybrid layers (float inputs, integer weights). In a called subgraph,
-    such as the body of a loop, outputs may become inputs again.
+    Quantizing nodes are QUANTIZE and hybrid layers (float inputs, integer weights). In a called
+    subgraph, such as the body of a loop, outputs may become inputs again.
     """
     found: set[int] = set()
     steps = [context.get_node_and_registration(i)[0] for i in context.get_execution_plan()]

@@ -1,4 +1,4 @@
-"""Options of ``openvino``; users can read about them without loading OpenVINO."""
+"""Options of the delegate ``openvino``; this module does not import OpenVINO."""
 
 from __future__ import annotations
 

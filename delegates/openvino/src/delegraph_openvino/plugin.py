@@ -1,4 +1,4 @@
-"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
+"""Plugin of this distribution; importing it is fast, since Delegraph imports it to list plugins."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def delegraph_delegates() -> list[DelegateSpec]:
 def delegraph_compilers() -> list[CompilerSpec]:
     """Return the spec of the ahead-of-time compiler.
 
-    Its output depends on the version of OpenVINO.
+    Compiled partitions depend on the version of OpenVINO.
     """
     return [engine_compiler(DELEGATE, lambda: version("openvino"))]

@@ -1,4 +1,4 @@
-"""Compiles partitions by OpenVINO, and runs compiled partitions on the host's arrays."""
+"""Compiles partitions with OpenVINO, and runs compiled partitions on the host's arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenvinoProgram:
     Args:
         compiled: exported bytes of the model that :func:`compiled` returned.
         options: options of the delegate.
-        num_threads: number of CPU threads; -1 lets OpenVINO choose.
+        num_threads: number of CPU threads; with -1, OpenVINO chooses.
     """
 
     def __init__(self, compiled: bytes, options: OpenvinoOptions, num_threads: int) -> None:
@@ -42,7 +42,7 @@ class OpenvinoProgram:
         self._request: Any = model.create_infer_request()
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-        """Make the program read from *inputs* and write to *outputs*, without copies."""
+        """Set the arrays that the program reads and writes, without copies."""
         for position, array in enumerate(inputs):
             self._request.set_input_tensor(position, ov.Tensor(array, shared_memory=True))
         for position, array in enumerate(outputs):
@@ -84,7 +84,7 @@ def _settings(options: OpenvinoOptions) -> dict[str, Any]:
 def read_network(content: bytes) -> ov.Model:
     """Return a ``.tflite`` file, whose bytes are *content*, as an OpenVINO network.
 
-    It is read from a temporary file.
+    OpenVINO reads the network from a temporary file.
     """
     with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Checks for nodes that OpenVINO computes differently from TFLite, or crashes on."""
+"""Checks for nodes for which OpenVINO computes results other than TFLite's, or crashes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNCHECKED = (
 )  # fmt: skip
 """Beginnings of the names of operators whose indices or shapes OpenVINO does not check.
 
-TFLite raises an error for wrong ones.
+For invalid indices or shapes, TFLite raises an error.
 """
 
 NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"
@@ -34,7 +34,7 @@ COMPARISONS = ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
 IN_FLOATS = (*COMPARISONS, "MEAN", "POW", "REDUCE_M", "RESIZE_", "REVERSE_", "SUM")
 """Beginnings of the names of operators whose INT32 OpenVINO computes in floats.
 
-It does the same before an activation.
+OpenVINO does the same before a fused activation.
 """
 
 DIVISIONS = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
@@ -78,7 +78,7 @@ def check_numbers(
 
 
 def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
-    """Return a text about the fault of OpenVINO's result for an operator; empty for none.
+    """Return a text about the fault in OpenVINO's result for an operator; empty if none.
 
     Args:
         name: name of the operator.
@@ -97,7 +97,7 @@ def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
 
 
 def _has_twice(axes: ArrayLike, rank: int) -> bool:
-    """Whether one of *axes* is listed twice, counted from the front or from the end.
+    """Whether an axis occurs twice in *axes*, counted from the front or from the end.
 
     The tensor has *rank* axes.
     """

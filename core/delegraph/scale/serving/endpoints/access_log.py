@@ -16,10 +16,10 @@ from delegraph.errors import ArgumentError
 _LOG = logging.getLogger(__name__)
 
 _WAITING = 10_000
-"""Largest number of lines that wait for a slow disk or reader; further lines are lost."""
+"""Largest number of lines that wait to be written; further lines are lost."""
 
 _END = 2.0
-"""Seconds within which the last lines must be written."""
+"""Seconds within which the last lines must be written at the end."""
 
 
 class AccessLog:
@@ -28,8 +28,8 @@ class AccessLog:
     A thread writes the lines, so that a slow disk or reader does not delay requests.
 
     Args:
-        target: path of the file, which is appended to; ``-`` means standard output; None means no
-            log.
+        target: path of the file to which lines are appended; ``-`` means standard output; None
+            means no log.
 
     Raises:
         ArgumentError: the file cannot be opened.

@@ -22,8 +22,8 @@ class Addresses:
         host: address that both ports listen on; loopback by default.
         http_port: port of REST.
         grpc_port: port of gRPC.
-        unix_socket: path of a Unix socket for REST; gRPC uses the same path followed by ``.grpc``.
-            Then the ports are not opened. None means ports.
+        unix_socket: path of a Unix socket for REST, which replaces the ports; gRPC uses the same
+            path followed by ``.grpc``. None means ports.
         tls_cert: path of the certificate chain, PEM; None means no encryption.
         tls_key: path of the certificate's private key, PEM.
         token: token that requests must have.
@@ -68,7 +68,7 @@ class Addresses:
 
     @property
     def grpc_target(self) -> str:
-        """Address of gRPC as gRPC names it."""
+        """Address of gRPC in the syntax of the gRPC library."""
         if self.unix_socket is not None:
             return f"unix:{self.unix_socket}.grpc"
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -108,7 +108,7 @@ class Addresses:
             _bound(self.host, self.grpc_port).close()
 
     def tls_files(self) -> tuple[bytes, bytes] | None:
-        """Return the content of the key and certificate files; None without encryption.
+        """Return the content of the key and certificate files; None if encryption is off.
 
         Raises:
             ArgumentError: a file cannot be read.

@@ -68,7 +68,7 @@ class Call:
         method: HTTP method.
         path: decoded parts of the path.
         headers: mapping from a lower-case name to the value.
-        model: name of the model that it asks for, for the log.
+        model: name of the model that the request is for, for the log.
     """
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
@@ -89,7 +89,7 @@ class Application:
         limits: limits of the server.
         token: token that requests must have.
         log: access log.
-        pages: further answers to GET, by path; they need no token.
+        pages: functions that answer further GET requests, by path; no token is needed.
     """
 
     def __init__(

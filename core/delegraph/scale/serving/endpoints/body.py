@@ -16,7 +16,7 @@ _PIECE = 2**18
 """Bytes that are decompressed at a time."""
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-"""Mapping from an encoding to zlib's window bits, which choose the format."""
+"""Mapping from a content encoding to the window bits by which zlib selects the format."""
 
 
 class ClientGone(Exception):
@@ -24,7 +24,7 @@ class ClientGone(Exception):
 
 
 def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | None:
-    """Return the body's length in bytes that *headers* announce; None if they announce none.
+    """Return the body's length in bytes by *headers*; None if it is not in them.
 
     Raises:
         Refusal: the length is over the limit.
@@ -67,7 +67,7 @@ async def read_body(receive: Receive, announced: int | None, limits: Limits) -> 
 
     Raises:
         ClientGone: the client has left.
-        Refusal: the body is too large, or is not there in time.
+        Refusal: the body is too large, or does not arrive in time.
     """
     try:
         return await asyncio.wait_for(_pieces(receive, announced, limits), limits.body_seconds)
@@ -101,7 +101,7 @@ def decompressed(body: bytes | bytearray, encoding: str, limits: Limits) -> byte
         limits: limit of the result.
 
     Raises:
-        Refusal: the bytes are not in this format, or become too many.
+        Refusal: the bytes are not in this format, or too many after decompression.
     """
     found = bytearray()
     engine = zlib.decompressobj(_WINDOWS[encoding])

@@ -19,14 +19,14 @@ _PHRASES = {
 
 
 PIECE = 2**15
-"""Bytes that are read at a time: with few, the event loop soon comes to other clients."""
+"""Bytes that are read at a time; few, so that other clients need not wait long."""
 
 LINGER = 5.0
-"""Seconds for which the rest of a refused body is read, so that the client sees the refusal."""
+"""Seconds in which the rest of a refused body is read, so that the client gets the refusal."""
 
 
 class Connection(HttpToolsProtocol):
-    """A connection whose client must send a header in time, and in few bytes.
+    """A connection whose client must send a header in time and with few bytes.
 
     A connection that is idle between two requests is closed without an answer, as HTTP allows. For
     a late or too large header, or too many connections, an error is sent and the connection closed.
@@ -48,7 +48,7 @@ class Connection(HttpToolsProtocol):
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the time limits of the connection, which is lost; *exc* is the reason, if known."""
+        """Stop the time limits of the lost connection; *exc*, if not None, is the reason."""
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(431, f"the header is larger than {self.limits.header} bytes")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Process a header line, *name*: *value*; lines after a body are dropped."""
+        """Process a header line, *name*: *value*; lines that follow a body are ignored."""
         if self._header_bytes >= 0:
             super().on_header(name, value)
 

@@ -23,7 +23,7 @@ from delegraph.scale.serving.served_model import Models
 _LOG = logging.getLogger(__name__)
 
 _OPEN = ("ServerLive", "ServerReady")
-"""Calls that need no token, because a cluster's probes make them."""
+"""gRPC methods that need no token, because a cluster's probes call them."""
 
 
 class GrpcService:
@@ -68,7 +68,7 @@ class GrpcService:
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     def _guarded(self, name: str, call: Callable[[Any], Awaitable[Any]]) -> Callable[..., Any]:
-        """Return a handler for method *name* that checks the token, then calls *call*, and logs."""
+        """Return a handler for method *name* that checks the token, calls *call*, and logs."""
 
         async def answered(request: Any, context: Any) -> Any:
             start, code = time.perf_counter(), "CANCELLED"
@@ -149,7 +149,7 @@ class GrpcService:
 def _named(request: Any) -> str:
     """Return the name of the model that *request* asks for.
 
-    KServe's clients send it as the repository's name.
+    KServe's clients send the name in the field of the repository's name.
     """
     if not request.model_name and not request.repository_name:
         raise Refusal(Kind.INVALID, "the request has no model_name")

@@ -24,7 +24,7 @@ _HEADERS = {
     b"referrer-policy": b"no-referrer",
     b"cache-control": b"no-cache",
 }
-"""Headers by which a browser runs and loads nothing but these files."""
+"""Headers that let a browser load and run nothing but these files."""
 
 
 def page_files(addresses: Addresses) -> dict[str, Callable[[], Awaitable[Answer]]]:

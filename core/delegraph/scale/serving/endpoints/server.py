@@ -24,10 +24,10 @@ from delegraph.scale.serving.parsing import RequestReader
 from delegraph.scale.serving.served_model import Models
 
 SWITCH_INTERVAL = 1e-3
-"""Seconds after which a thread that computes lets the event loop have its turn."""
+"""Seconds after which a computing thread lets the event loop run."""
 
 _MESSAGE_ROOM = 2**16
-"""Bytes of a gRPC message beside the tensors."""
+"""Bytes of a gRPC message besides the tensors."""
 
 _CALLS = 128
 """Largest number of simultaneous calls of a gRPC connection; its client delays further calls."""
@@ -38,7 +38,7 @@ class Server:
 
     Args:
         models: the served models.
-        addresses: addresses and locks of the endpoints.
+        addresses: addresses and access control of the endpoints.
         limits: limits of the server.
         log: access log.
         grace: seconds that requests may still take when the server is told to stop.

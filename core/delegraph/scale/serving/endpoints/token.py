@@ -13,7 +13,7 @@ VARIABLE = "DELEGRAPH_SERVE_TOKEN"
 """Name of the environment variable that may hold the token."""
 
 OPEN = frozenset({"/v2/health/live", "/v2/health/ready"})
-"""Paths of REST that need no token, because a cluster's probes ask them."""
+"""Paths of REST that need no token, because a cluster's probes request them."""
 
 
 class Token:
@@ -44,13 +44,13 @@ class Token:
 
 
 def read_token(file: str | None) -> Token:
-    """Return the token in a file, or without a file, in the environment.
+    """Return the token in a file, or in the environment if no file is given.
 
     Args:
         file: path of a file whose only line is the token; None means the environment.
 
     Raises:
-        ArgumentError: the file cannot be read, or holds no token.
+        ArgumentError: the file cannot be read, or contains no token.
     """
     if file is None:
         text, source = os.environ.get(VARIABLE), VARIABLE

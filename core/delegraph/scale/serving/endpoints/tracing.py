@@ -1,4 +1,4 @@
-"""Continues and passes on the trace context of requests, if OpenTelemetry is installed."""
+"""Continues the trace context of requests, and passes it on, if OpenTelemetry is installed."""
 
 from __future__ import annotations
 

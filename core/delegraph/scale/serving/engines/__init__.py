@@ -1,1 +1,1 @@
-"""The engines that compute requests: this process, and replicas of Ray Serve."""
+"""The engines that compute requests: in this process, or in replicas of Ray Serve."""

@@ -36,8 +36,8 @@ class BatchQueue:
         compute: function that returns the answers to requests with at most *max_rows* rows in
             total.
         max_rows: largest number of rows in a batch.
-        max_latency: seconds that the free thread waits for as many requests as were in the last
-            batch and waiting after it.
+        max_latency: seconds that the free thread waits for more requests; it expects as many as
+            were in the last batch or waited after it.
         max_queued: largest number of waiting requests; further requests are refused.
     """
 
@@ -60,7 +60,7 @@ class BatchQueue:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to compute; until then, requests wait."""
+        """Begin to compute; until this call, requests wait."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
@@ -74,11 +74,11 @@ class BatchQueue:
         self._waiting.clear()
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the result of a request: wait until *columns*, its rows, are computed in a batch.
+        """Return the result of a request, after waiting until its rows *columns* are computed.
 
         Raises:
             Refusal: too many requests wait.
-            DelegraphError: the request's batch failed, but no single request is to blame.
+            DelegraphError: the request's batch failed, but not because of a single request.
         """
         if len(self._waiting) >= self._max_queued:
             self._drop_abandoned()
@@ -139,7 +139,7 @@ class BatchQueue:
                 return batch
 
     async def _await_others(self, end: float) -> None:
-        """Wait for further requests of the next batch, at the longest until the time *end*.
+        """Wait for further requests of the next batch, until the time *end* at the latest.
 
         The wait ends earlier if the batch is full or no more requests are expected. The time is
         counted from the moment when the thread is free. If it were counted from the first request,

@@ -1,4 +1,4 @@
-"""A thread for calls of a model; a hanging call does not prevent the process from ending."""
+"""A thread that calls a model; a hanging call does not prevent the process from ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Result = TypeVar("_Result")
 
 
 class DaemonThread:
-    """Runs functions one by one in a thread; unlike with executors, exit does not await it.
+    """Runs functions one by one in a thread; the process can end without waiting for it.
 
     Args:
         name: name of the thread.

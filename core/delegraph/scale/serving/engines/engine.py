@@ -9,7 +9,7 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class StartedEngine(Engine, Protocol):
-    """Interface of an engine, which computes a model's requests, for the server that starts it.
+    """Interface of an engine that computes a model's requests, as the starting server uses it.
 
     Attributes:
         signature: inputs and outputs of the model.

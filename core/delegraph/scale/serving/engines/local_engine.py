@@ -13,14 +13,14 @@ from delegraph.scale.serving.refusals import Kind, Refusal
 from delegraph.scale.serving.tensors import ServedSignature, served_signature
 
 _CLOSING = 5.0
-"""Seconds to wait for the model to close; a delegate may hang."""
+"""Seconds to wait until the model is closed, since a delegate may hang."""
 
 
 class LocalEngine:
     """Computes the requests of one model in a thread of this process.
 
     Args:
-        predictor: predictor that computes the rows, at most ``max_batch`` together; its model is
+        predictor: predictor that computes the rows, at most ``max_batch`` at a time; its model is
             loaded now.
         max_latency: seconds that a request waits for other requests of its batch.
         max_queued: largest number of waiting requests.
@@ -29,7 +29,7 @@ class LocalEngine:
         signature: inputs and outputs of the model.
 
     Raises:
-        ArgumentError: the model has a tensor of a type that the protocol does not have.
+        ArgumentError: the protocol lacks the type of one of the model's tensors.
         DelegraphError: the model cannot be loaded.
     """
 
@@ -74,8 +74,8 @@ class LocalEngine:
         """Compute *columns*, the rows of a request, in a batch with others; return the result.
 
         Raises:
-            Refusal: delegates are not warm yet, or too many requests wait.
-            DelegraphError: the batch failed, but no single request is to blame.
+            Refusal: delegates are not prepared yet, or too many requests wait.
+            DelegraphError: the batch failed, but not because of a single request.
         """
         if self._queue is None:
             raise Refusal(Kind.UNAVAILABLE, "the model is not ready: delegates are being prepared")

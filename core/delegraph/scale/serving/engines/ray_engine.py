@@ -1,4 +1,4 @@
-"""The engine that computes requests by replicas of Ray Serve; needs Ray."""
+"""The engine whose requests replicas of Ray Serve compute; needs Ray."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from delegraph.scale.serving.options import ServeOptions
 
 DEPLOYMENT = "delegraph"
-"""Name of the replicas' deployment in Ray Serve."""
+"""Name of the deployment in Ray Serve to which the replicas belong."""
 
 ONLY_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Variable that lets Ray listen on loopback only, if it is ``0``; Ray has no option for it."""
+"""Name of the environment variable with which Ray listens on loopback only, if it is ``0``."""
 
 HEALTH_CHECK = 2.0
 """Seconds between Ray Serve's checks that a replica is alive."""
 
 
 class RayCluster:
-    """The Ray cluster that computes: a given one, or one of this process on loopback only.
+    """The Ray cluster that computes: the user's, or this process's own on loopback only.
 
-    It serves models within a ``with`` block, which must begin before a gRPC server runs, since Ray
-    starts processes.
+    The cluster serves models within a ``with`` block, which must begin before a gRPC server runs,
+    since Ray starts processes.
 
     Args:
         options: options of the server.
@@ -69,10 +69,11 @@ class RayCluster:
 
 
 class RayEngine:
-    """Computes the requests of one model by replicas, each a process.
+    """Lets replicas, each of which is a process, compute the requests of one model.
 
     Args:
-        predictor: predictor that computes the rows in each replica, at most ``max_batch`` together.
+        predictor: predictor that computes the rows in each replica, at most ``max_batch`` at a
+            time.
         options: options of the server.
         name: name of the model in Ray Serve, unique among all engines.
         cluster: cluster that runs the replicas.
@@ -81,7 +82,7 @@ class RayEngine:
         signature: inputs and outputs of the model.
 
     Raises:
-        ArgumentError: the model has a tensor of a type that the protocol does not have.
+        ArgumentError: the protocol lacks the type of one of the model's tensors.
         DelegraphError: the model cannot be loaded.
     """
 
@@ -164,7 +165,7 @@ class RayEngine:
         """Let a replica compute *columns*, the rows of a request; return the result.
 
         Raises:
-            Refusal: no replica is warm yet, too many requests wait, or the replica has ended.
+            Refusal: no replica is prepared yet, too many requests wait, or the replica has ended.
         """
         from ray.exceptions import RayActorError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError

@@ -13,7 +13,7 @@ from delegraph.scale.serving.batches import Answer, ServedBatches
 
 
 def _rows(requests: Sequence[Columns]) -> int:
-    """Return the number of rows in requests, by which Ray Serve fills a batch."""
+    """Return the total number of rows of *requests*, which Ray Serve limits in a batch."""
     return sum(map(row_count, requests))
 
 
@@ -21,7 +21,7 @@ class Replica:
     """Answers requests in batches; delegates are prepared before the first request.
 
     Args:
-        predictor: predictor that computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` at a time.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
         max_latency: seconds that a request waits for other requests of its batch.
         only_loopback: whether the replica listens on loopback only.
@@ -59,9 +59,10 @@ class Replica:
 
 
 def _stay_on_loopback() -> None:
-    """Let the server that Ray Serve starts after this replica's constructor listen on loopback.
+    """Let the server that Ray Serve starts after this replica's constructor use loopback only.
 
-    Ray Serve has no option for it. Without its function of this name, nothing is changed.
+    Ray Serve has no option for this, so one of its functions is replaced. If the function does not
+    exist, nothing is changed.
     """
     from ray.serve._private import replica
 

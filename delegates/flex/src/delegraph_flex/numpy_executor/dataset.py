@@ -1,4 +1,4 @@
-"""Datasets of ``tf.data``, read one element at a time, never whole."""
+"""Datasets of ``tf.data``, which are read one element at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.node_def import Shape
 
 Element = tuple[Any, ...]
-"""An element of a dataset: one value for each component, an array or a handle."""
+"""Element of a dataset: a value for each component, an array or a handle."""
 
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
@@ -79,7 +79,7 @@ def function_of(node: FlexNode, name: str = "f") -> Callable[[Sequence[Any]], El
     """Return the model's function that the attribute *name* refers to, as a Python function.
 
     Raises:
-        Unsupported: the model lacks the function, or this host runs no functions.
+        Unsupported: the model lacks the function, or the host cannot run functions.
     """
     function, around = node.function(name).name, node.around
     call = around.call

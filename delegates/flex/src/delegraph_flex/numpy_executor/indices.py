@@ -77,7 +77,7 @@ def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | No
         shape: shape that is indexed; slices have the dimensions after the first n.
 
     Returns:
-        Slice numbers, or None if an index is out of range.
+        Slice numbers; None if an index is out of range.
     """
     depth = indices.shape[-1]
     columns = tuple(indices[..., i] for i in range(depth))

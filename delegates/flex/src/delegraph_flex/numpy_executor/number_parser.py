@@ -31,7 +31,7 @@ def number_parser(type: DataType) -> Callable[[bytes], Any]:
     (np.float32(1.5), np.float32(8.0), None)
 
     Args:
-        type: one of :data:`PARSED`.
+        type: a type in :data:`PARSED`.
     """
     if type is DataType.FLOAT32:
         return _float32
@@ -75,7 +75,7 @@ def _float32(text: bytes) -> np.float32 | None:
 
 
 def _finite(value: np.float32) -> float:
-    """Return *value* as Python float; infinity becomes the number after the largest float32."""
+    """Return *value* as a Python float; infinity becomes the number after the largest float32."""
     return float(value) if np.isfinite(value) else math.copysign(2.0**128, value)
 
 

@@ -28,7 +28,7 @@ _FEW = 10
 
 _SCRAMBLER = 0x02461E293EC8F720  # key with which seeds are mixed
 SMALLEST_UNIFORM = 1e-7
-"""Least uniform number; smaller ones are replaced by it, so that their logarithm is finite."""
+"""Smallest uniform number that is used, so that the logarithm is finite."""
 _RESERVED = 256  # number of words reserved for an output that may use a varying number
 _TRUNCATED_AT = 2.0  # standard deviations
 
@@ -81,7 +81,7 @@ class Philox:
         return np.concatenate([words, rest])
 
     def blocks(self, starts: NDArray[Any], groups: int) -> Words:
-        """Return *groups* groups from each of *starts*: ``[starts, 4 * groups], uint32``."""
+        """Return *groups* groups of words per start: ``[starts, 4 * groups], uint32``."""
         starts = starts.astype(np.uint64)
         places = (starts[:, np.newaxis] + np.arange(groups, dtype=np.uint64)).reshape(-1)
         low, high = self.counter & _MASK, self.counter >> 64 & _MASK
@@ -96,7 +96,7 @@ class Philox:
 def _group(key: int, counter: int) -> tuple[int, int, int, int]:
     """Return the four words of the group with number *counter* in the stream of *key*.
 
-    ``philox4x32`` computes many groups.
+    ``philox4x32`` computes many groups at once.
     """
     c0, c1, c2, c3 = (counter >> shift & _WORD for shift in (0, 32, 64, 96))
     k0, k1 = key & _WORD, key >> 32
@@ -109,7 +109,7 @@ def _group(key: int, counter: int) -> tuple[int, int, int, int]:
 
 
 class Stream:
-    """Random stream of a stateful operator; each call continues after the last one."""
+    """Random stream of a stateful operator; each call continues where the last call ended."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._next = Philox.of_seeds(seed, seed2)

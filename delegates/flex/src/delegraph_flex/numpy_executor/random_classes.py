@@ -26,8 +26,8 @@ def draw_classes(
     Args:
         logits: real logits, ``[rows, classes]``.
         count: number of draws per row, a scalar.
-        reserve: function from a number of outputs to the position of their random numbers in the
-            stream.
+        reserve: function that returns the position in the stream of the random numbers for a number
+            of outputs.
         dtype: dtype of the result.
 
     Raises:

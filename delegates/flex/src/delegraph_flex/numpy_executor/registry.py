@@ -30,8 +30,9 @@ class Operator:
 
     Attributes:
         name: TensorFlow's name of the operator.
-        bind: function from a node to its step.
-        types: allowed types of the attribute ``T``; None if all are allowed, or there is no ``T``.
+        bind: function that returns the step of a node.
+        types: allowed types of the attribute ``T``; None if all types are allowed, or there is no
+            ``T``.
         broadcasts: whether its inputs are broadcast, so that the result may be larger than each
             input.
     """

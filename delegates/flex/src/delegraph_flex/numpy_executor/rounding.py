@@ -1,4 +1,4 @@
-"""Rounding to whole numbers, as C does it."""
+"""Rounding to whole numbers, as in C."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def check_indices(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> Non
     """Check that *indices* are *count* indices within *shape*.
 
     Raises:
-        ValueError: there are not *count* indices of the shape's rank, or one is out of range.
+        ValueError: there are not *count* indices of the shape's rank, or an index is out of range.
     """
     _check_count(indices, count, shape)
     bad = ((indices < 0) | (indices >= shape)).any(axis=1)

@@ -69,10 +69,10 @@ class Sliding:
         return cls(padding, strides, steps, ((0, 0),) * (rank - 2))
 
     def windows(self, sizes: Sequence[int], kernel: Sequence[int]) -> tuple[Window, ...]:
-        """Return the window geometry over an image of *sizes*, one for each spatial axis.
+        """Return the geometry of windows over an image of *sizes*, for each spatial axis.
 
         Raises:
-            ValueError: a kernel does not fit.
+            ValueError: the windows are empty, or far larger than the image.
         """
         axes = zip(sizes, kernel, self.strides, self.dilations, self.explicit, strict=True)
         return tuple(window(self.padding, *axis) for axis in axes)
@@ -97,7 +97,7 @@ def window(
 ) -> Window:
     """Return the geometry of windows along one axis of *size*.
 
-    *padding* is SAME, VALID or EXPLICIT, which has *edges* zeros before and after.
+    *padding* is SAME, VALID or EXPLICIT; EXPLICIT adds *edges* zeros before and after.
 
     >>> window("SAME", 4, 3, 2, 1, (0, 0))
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
@@ -145,7 +145,7 @@ def patches(x: NDArray[Any], windows: Sequence[Window]) -> NDArray[Any]:
 
 
 def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> NDArray[Any]:
-    """Return *x*, ``[N, *spatial, C]``, padded with *fill* as far as the windows reach."""
+    """Return *x*, ``[N, *spatial, C]``, padded with *fill* to the ends of the windows."""
     if not any(window.before or window.after for window in windows):
         return x
     shape = (len(x), *(window.padded for window in windows), x.shape[-1])
@@ -164,7 +164,7 @@ def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
 
 
 def tap_index(windows: Sequence[Window], tap: Sequence[int]) -> tuple[slice, ...]:
-    """Return the index of the elements that one tap of all windows reads, in the padded image."""
+    """Return the index of the elements in the padded image that one tap of all windows reads."""
     starts = [at * window.dilation for at, window in zip(tap, windows, strict=True)]
     return (
         slice(None),

@@ -1,1 +1,1 @@
-"""Executor that runs TensorFlow's operators by TensorFlow, if it is installed."""
+"""Executor that runs TensorFlow's operators with TensorFlow, if it is installed."""

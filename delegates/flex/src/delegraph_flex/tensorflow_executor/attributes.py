@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "tensor": (np.ndarray,),
     "type": (DataType,),
 }
-"""Mapping from the kind of attribute in an OpDef to its Python types."""
+"""Mapping from an attribute's kind in an OpDef to the Python types of its values."""
 
 _NAMES = {type: kind for kind, types in _KINDS.items() for type in types}
 
@@ -89,7 +89,7 @@ def argument_types(
 
     *op_def* is the operator's definition, and *attrs* its attributes.
 
-    The result is None if TensorFlow also infers their number.
+    The result is None if TensorFlow also infers the number of *args*.
     """
     defaults = {attr.name: attr.default_value.type for attr in op_def.attr}
     types: list[DataType | None] = []
@@ -144,9 +144,9 @@ def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _holds(stored: TensorType, type: DataType) -> bool:
-    """Whether a tensor that is *stored* in the file holds values of *type*.
+    """Whether a tensor of type *stored* in the file may have values of *type*.
 
-    INT8 also holds QINT8; older files store handles as INT32.
+    QINT8 is stored as INT8; older files store handles as INT32.
     """
     if stored.name == type.name or type.name == f"Q{stored.name}":
         return True

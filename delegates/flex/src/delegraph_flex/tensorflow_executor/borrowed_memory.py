@@ -13,7 +13,7 @@ class BorrowedMemory:
     """Set of memory ranges that belong to the interpreter, which overwrites them later.
 
     A value in such memory must be copied before it is stored in a variable or a list, or returned
-    as a result. The set has whole buffers, so that parts of values are found too.
+    as a result. The set has whole buffers, so that parts of values are found, too.
     """
 
     def __init__(self) -> None:

@@ -26,9 +26,9 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
     Args:
         op_def: TensorFlow's OpDef.
         count: number of outputs.
-        attrs: names and values of attributes in turn, with types as integers, shapes as lists,
+        attrs: names and values of attributes, alternating, with types as integers, shapes as lists,
             functions by name.
-        device: name of the device to run on.
+        device: name of the device that runs the operator.
     """
     if pywrap_tfe is None:
         return _public_call(op_def, count, attrs, device)
@@ -60,7 +60,7 @@ def message_of(error: BaseException) -> str:
 
 
 def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the call by ``tf.raw_ops``, whose parameter names may differ from the OpDef's.
+    """Return the call of ``tf.raw_ops``, whose parameter names may differ from the OpDef's.
 
     The arguments are those of :func:`eager_call`.
     """

@@ -39,7 +39,7 @@ DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 """Device on which all operators run; the arrays are in its memory."""
 
 BORROWED_BYTES = 1 << 15
-"""Number of bytes below which arrays are copied, because that costs less than tracking them."""
+"""Number of bytes below which arrays are copied, since tracking them would take longer."""
 
 _HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 _CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in DataType.__members__}
@@ -125,7 +125,7 @@ class TensorFlowExecutor(Executor):
     ) -> Callable[..., Any]:
         """Return the function of eager tensors that runs the model's function *name*.
 
-        *signature* gives the types of its inputs and outputs. *state* is the state of the
+        *signature* has the types of the function's inputs and outputs. *state* is the state of the
         interpreter.
         """
         # TensorFlow keeps this function forever, so it must not keep the interpreter alive.
@@ -214,7 +214,7 @@ def _op_def(op: str) -> Any:
 def _memory(value: Any) -> Any:
     """Return the values of *value*, an eager tensor, as an array.
 
-    They are not copied if this version of TensorFlow allows it.
+    The values are not copied if this version of TensorFlow allows that.
     """
     read = getattr(value, "_numpy", value.numpy)
     return read()
@@ -241,8 +241,8 @@ def _with_names(
 
     *op_def* is the operator's definition; *state* is the state of the interpreter.
 
-    All variables without a name are the same one; any other unnamed resource belongs to its node
-    only.
+    All variables without a name are the same variable; any other unnamed resource belongs to its
+    node only.
     """
     names = _names(op_def)
     if "container" not in names:
@@ -320,7 +320,7 @@ def _reporting(call: Step, state: InterpreterState) -> Step:
 
     Args:
         call: function that computes a node.
-        state: state of the interpreter, which holds the error of a function of the model.
+        state: state of the interpreter, with the error of a function of the model.
     """
 
     def run(*values: Any) -> Any:

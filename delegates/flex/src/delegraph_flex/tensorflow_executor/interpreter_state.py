@@ -1,4 +1,4 @@
-"""State of an interpreter in TensorFlow's process-wide stores, and its removal."""
+"""State of an interpreter in TensorFlow's process-wide lists, and its removal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "flex.tensorflow"
 """Key of the state in the resources of an interpreter."""
 
 Callback = Callable[[str, FunctionSignature, "InterpreterState"], Callable[..., Any]]
-"""Function that returns the function on eager tensors which runs a function of the model."""
+"""Function that returns a function of eager tensors, which runs a function of the model."""
 
 Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
 """Function that runs a function of the model on arrays."""
@@ -36,7 +36,8 @@ class InterpreterState:
 
     Attributes:
         container: name of the container for variables, tables and other resources.
-        failure: exception of a function of the model, because TensorFlow only passes on its text.
+        failure: exception of a function of the model, stored because TensorFlow only reports its
+            text.
         function_names: names of the functions that are registered with TensorFlow.
     """
 
@@ -148,8 +149,8 @@ def _context() -> Any:
 def sweep() -> None:
     """Destroy resources and functions of closed interpreters in TensorFlow.
 
-    This must be called while TensorFlow is idle. A finalizer may run while TensorFlow works, holds
-    locks or builds a graph, so it only records the resources to destroy.
+    The function must be called while TensorFlow is idle. A finalizer may run while TensorFlow
+    works, holds locks or builds a graph, so finalizers only record the resources to destroy.
     """
     while _abandoned:
         handles, names = _abandoned.popleft()

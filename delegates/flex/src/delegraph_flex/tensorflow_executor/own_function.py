@@ -1,8 +1,8 @@
 """Wraps one node as a TensorFlow function.
 
 Eager execution shares a kernel among all operators with equal attributes, and does not accept
-tensors as attributes. In a function, a node has its own kernel with its own state of a seeded
-generator, and may have attributes of any kind.
+tensors as attributes. In a function, a node has a kernel of its own, with a separate state of a
+seeded generator, and may have attributes of any kind.
 """
 
 from __future__ import annotations

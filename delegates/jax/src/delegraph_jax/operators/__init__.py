@@ -1,4 +1,4 @@
-"""Functions of the operators, one module per family; the first look-up imports all modules."""
+"""Functions for operators, one module per family; the first look-up imports all modules."""
 
 from delegraph_jax.operators.registry import OPERATORS, Call, Operator, operator_of
 

@@ -13,7 +13,7 @@ from jax import lax
 from delegraph_jax.operators.registry import FLOATS, HALVES, Call, operator
 
 _EPSILON = 1e-6
-"""Least square of a length by which L2_NORMALIZATION divides."""
+"""Smallest square of a length by which L2_NORMALIZATION divides."""
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "ELU": jax.nn.elu,

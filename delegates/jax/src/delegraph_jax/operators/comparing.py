@@ -47,7 +47,7 @@ def select(call: Call) -> Any:
 
 @operator("SELECT_V2", ANY)
 def select_v2(call: Call) -> Any:
-    """Return input 1 where input 0 is true, otherwise input 2; all three broadcast.
+    """Return input 1 where input 0 is true, otherwise input 2; all three inputs broadcast.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -15,7 +15,7 @@ from delegraph_jax.operators.registry import MOVED, Call, Callee, operator
 def while_loop(call: Call) -> Any:
     """Return the values of a WHILE loop after its last iteration.
 
-    Flags of wrong values (doubts) are passed along: once set, they stay set in later iterations.
+    Flags of wrong values (doubts) that are set in an iteration remain set in later iterations.
 
     Args:
         call: the node, with the values of its inputs and its options.
@@ -79,7 +79,7 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Return the outputs of the subgraph that *position* selects, run on all inputs but the first.
+    """Return the outputs of the subgraph that *position* selects; its inputs are all but input 0.
 
     Args:
         call: the node, with the values of its inputs.

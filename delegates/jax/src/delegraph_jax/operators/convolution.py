@@ -36,7 +36,7 @@ def _convolve(
     Args:
         call: the node, for bias and options.
         x: input, ``[N, ..., C]``.
-        weight: filters, laid out as *layout* says.
+        weight: filters, with the axes in *layout*.
         windows: windows along each spatial axis.
         layout: letters of the weight's axes, such as ``HWIO``.
         groups: number of groups into which channels are divided.

@@ -45,8 +45,8 @@ _enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
 def _quotient(a: Any, b: Any) -> Any:
     """Return ``a / b`` with a single rounding.
 
-    XLA multiplies by the rounded inverse of a constant, so it rounds twice. In float64 this error
-    disappears when the quotient is converted to float32.
+    XLA multiplies by the rounded inverse of a constant, so it rounds twice. The function divides in
+    float64, where this error disappears when the quotient is converted to float32.
     """
     if not isinstance(b, np.ndarray):
         return a / b
@@ -91,7 +91,7 @@ _enter_binary(
 
 @operator("ATAN2", (*FLOATS, *HALVES))
 def atan2(call: Call) -> Any:
-    """Return the angle of (input 1, input 0).
+    """Return the angle of the point (input 1, input 0).
 
     Args:
         call: the node, with the values of its inputs and its options.

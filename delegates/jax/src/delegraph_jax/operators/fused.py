@@ -1,4 +1,4 @@
-"""Fused activations of float and integer results."""
+"""Fused activations, applied to float and integer results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLAMPS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.
 
 
 def check_clamp(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that the fused activation is a clamp or none, or return a rejection."""
+    """Return a rejection unless the fused activation is a clamp or none."""
     activation = options.fused_activation_function
     if activation in CLAMPS:
         return None

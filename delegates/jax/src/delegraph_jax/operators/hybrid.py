@@ -1,4 +1,4 @@
-"""Products of float activations and integer weights: activations are quantized on the fly."""
+"""Products of float activations, which are quantized at each invoke, and integer weights."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from delegraph_jax.operators.registry import Call, Check, operator
 from delegraph_jax.operators.rounding import rounded
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Number that is added before truncation, so that halves are rounded up.
+"""Number that is added before truncation, so that halves are rounded up, but nothing less.
 
-It is a little below 0.5: adding 0.5 would also round up the number just below a half.
+The number is a little below 0.5, since adding 0.5 would also round up the largest number below a
+half.
 """
 
 _ROLES: dict[str, Any] = {
@@ -34,10 +35,10 @@ _ROLES: dict[str, Any] = {
 def quantized_rows(rows: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
     """Return *rows*, ``[R, I], float32``, as int8, with the scale and the zero point of each row.
 
-    Zero points are 0 unless *asymmetric*.
+    Zero points are 0 unless *asymmetric* is true.
 
     Source:
-        As :func:`delegraph.arithmetic.quantize_rows.quantize_rows`.
+        As in :func:`delegraph.arithmetic.quantize_rows.quantize_rows`.
     """
     low, high = rows.min(1, initial=0), rows.max(1, initial=0)
     scales, inverses, zero_points = (_asymmetric if asymmetric else _symmetric)(low, high)
@@ -69,14 +70,14 @@ def _asymmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _scales(call: Call, channels: int) -> Any:
-    """Return the scales of the weights, one for each of *channels*: ``[O], float32``."""
+    """Return the scales of the weights, one for each of *channels* channels: ``[O], float32``."""
     quantization = call.tensor(1).quantization
     assert quantization is not None  # the check has made sure of it
     return np.broadcast_to(quantization.scales.astype(np.float32), (channels,))
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that rejects weights with no, blockwise or too few scales along *axis*."""
+    """Return a check that rejects missing, blockwise or too few scales."""
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]
@@ -112,7 +113,7 @@ def fully_connected(call: Call) -> Any:
 def _quantized_images(x: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
     """Return the images *x* as int8, with scales and zero points, ``[N, 1, 1, 1]``.
 
-    Zero points are 0 unless *asymmetric*.
+    Zero points are 0 unless *asymmetric* is true.
     """
     q, scales, zero_points = quantized_rows(x.reshape(len(x), -1), asymmetric)
     each = (len(x), 1, 1, 1)

@@ -14,7 +14,7 @@ from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, QUANT
 
 @operator("GATHER", MOVED, indices=("INT16", "INT32", "INT64"))
 def gather(call: Call) -> Any:
-    """Return slices along an axis, chosen by input 1; leading axes may be batch axes.
+    """Return slices of input 0 along an axis, chosen by input 1; leading axes may be batch axes.
 
     Args:
         call: the node, with the values of its inputs and its options.
@@ -38,7 +38,7 @@ def gather(call: Call) -> Any:
 
 @operator("GATHER_ND", MOVED)
 def gather_nd(call: Call) -> Any:
-    """Return the slices at the positions in the last axis of input 1.
+    """Return the slices of input 0 at the positions in the last axis of input 1.
 
     Args:
         call: the node, with the values of its inputs and its options.
@@ -50,7 +50,8 @@ def gather_nd(call: Call) -> Any:
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
     """Return an array of positions for each leading axis of *shape*, from *indices*.
 
-    The last axis of *indices* has one position per leading axis. The host checks their range.
+    The last axis of *indices* has one position per leading axis. The host checks the range of
+    positions.
     """
     places = tuple(jnp.moveaxis(indices, -1, 0))
     for positions, size in zip(places, shape, strict=False):

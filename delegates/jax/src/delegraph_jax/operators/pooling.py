@@ -29,7 +29,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
 def reduced(
     x: Any, windows: tuple[Window, Window], initial: float, function: Callable[[Any, Any], Any]
 ) -> Any:
-    """Return *function* reduced over each of *windows* of *x*, starting from *initial*."""
+    """Return *windows* of *x*, each reduced by *function*, starting from *initial*."""
     down, across = windows
     return lax.reduce_window(
         x,

@@ -36,7 +36,7 @@ def batch_matmul(call: Call) -> Any:
 
 
 def operands(call: Call) -> tuple[Any, Any]:
-    """Return both operands of BATCH_MATMUL, transposed as the options say.
+    """Return both operands of BATCH_MATMUL, transposed by the options.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -47,7 +47,7 @@ def max_pool_2d(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the resized image, mixed by shares in units of 2**-10; halves away from zero.
+    """Return the resized image, interpolated with shares in units of 2**-10.
 
     Args:
         call: the node, with the values of its inputs and its options.
@@ -67,7 +67,7 @@ def resize_bilinear(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("UINT8",), size="INT32", constants=(1,))
 def resize_bilinear_uint8(call: Call) -> Any:
-    """Return the resized image, mixed in float32: four products, added in the official order.
+    """Return the resized image, interpolated in float32: products are added in the official order.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -67,7 +67,7 @@ def exact_sums(
 
 
 def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
-    """Return *values* as int8, and *zero_point* shifted to match."""
+    """Return *values* as int8, and *zero_point* shifted by the same number."""
     if values.dtype != np.uint8:
         return values, zero_point
     if isinstance(values, np.ndarray):
@@ -93,9 +93,9 @@ def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
 
 
 def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
-    """Return the function for a convolution with ``[KH, KW, C / groups, O]``, without padding.
+    """Return the function of a convolution with ``[KH, KW, C / groups, O]``, without padding.
 
-    *windows* give its strides and dilations.
+    *windows* have the strides and dilations.
     """
 
     def multiply(x: Any, weight: Any) -> Any:

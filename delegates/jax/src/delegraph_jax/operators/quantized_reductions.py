@@ -17,9 +17,9 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 
 
 def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that input and output have a scale, or return a rejection.
+    """Return a rejection unless input and output have a scale.
 
-    Official kernels differ without a scale.
+    Without a scale, official kernels compute differently.
     """
     for index in (node.inputs[0], node.outputs[0]):
         if not tensors[index].scale > 0:

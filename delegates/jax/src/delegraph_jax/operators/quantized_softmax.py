@@ -21,13 +21,13 @@ _ADDED_AT_ONCE = 32
 """Number of elements of a row that one iteration of a loop adds, in order."""
 
 _FLOATS: tuple[Numerics, ...] = ("builtin",)
-"""Official kernels whose exponentials are floats; the others use fixed point."""
+"""Official kernels whose exponentials are floats; all other kernels use fixed point."""
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def _check_log_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that float32 holds all exponentials, or return a rejection."""
+    """Return a rejection unless float32 can represent all exponentials."""
     x = tensors[node.inputs[0]]
     if not np.isfinite(exponentials(x.scale, 1.0)).all():
         return Rejection("scale", actual=x.scale, expected="exponentials that float32 can hold")

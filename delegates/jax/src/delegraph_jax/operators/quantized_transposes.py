@@ -17,7 +17,7 @@ from delegraph_jax.operators.registry import Call, operator
 _VECTOR = 16
 """Number of values that the official uint8 kernel scales at once.
 
-The remaining values are rounded differently.
+The values that remain are rounded differently.
 """
 
 _ROLES: dict[str, Any] = {
@@ -74,7 +74,7 @@ def _sums(call: Call) -> Any:
 def _scaling(call: Call, halves_away: Any) -> Scaling:
     """Return the scaling from sums to outputs; *halves_away* selects the rounding per channel.
 
-    Without a bias, an option gives the width of the sums.
+    Without a bias, an option determines the number of bits of sums.
     """
     weight, x, bias = call.tensor(1), call.tensor(2), call.optional_tensor(3)
     is_short = call.options.quantized_bias_type.name == "INT32"

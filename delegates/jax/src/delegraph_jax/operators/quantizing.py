@@ -22,7 +22,7 @@ _REQUANTIZE_LANES = 16
 
 
 def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that the output has exactly one scale, or return a rejection."""
+    """Return a rejection unless the output has exactly one scale."""
     quantization = tensors[node.outputs[0]].quantization
     if quantization is None or len(quantization.scales) != 1:
         return Rejection("scale", expected="one", tensor=node.outputs[0])
@@ -42,7 +42,7 @@ def quantize(call: Call) -> Any:
 
 
 def _affine(call: Call, x: Any) -> Any:
-    """Return ``round(x / scale) + zero_point``, rounded as the official vector loop and tail do.
+    """Return ``round(x / scale) + zero_point``, rounded as in the official vector and tail loops.
 
     Scale and zero point are those of *call*'s output.
     """
@@ -60,12 +60,12 @@ def _affine(call: Call, x: Any) -> Any:
 
 
 def _limited(values: Any, low: Any, high: Any) -> Any:
-    """Return *values* clamped to *low* and *high*; NaN becomes *low*."""
+    """Return *values* clamped to the range from *low* to *high*; NaN becomes *low*."""
     return jnp.where(jnp.isnan(values), low, jnp.clip(values, low, high))
 
 
 def _requantized(call: Call, x: Any) -> Any:
-    """Return *x* requantised; the vector loop and later elements may round differently."""
+    """Return *x* requantised; elements after the vector loop may be rounded differently."""
     every = every_value(np.dtype(x.dtype))
     vector = look_up(call.evaluated(every), x)
     rest = x.size % _REQUANTIZE_LANES
@@ -79,7 +79,7 @@ def _requantized(call: Call, x: Any) -> Any:
 
 
 def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Check that the input has no scales of blocks, or return a rejection."""
+    """Return a rejection if the input has scales for blocks."""
     quantization = tensors[node.inputs[0]].quantization
     if quantization is not None and quantization.block_size:
         return Rejection("scale", actual="one a block", tensor=node.inputs[0])

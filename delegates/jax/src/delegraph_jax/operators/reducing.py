@@ -30,7 +30,7 @@ def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> N
 
 
 def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
-    """Return *function* (maximum or minimum), extended to give *limit* for no elements."""
+    """Return *function* (maximum or minimum), with *limit* for no elements."""
 
     def extreme(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if all(x.shape[i] for i in axis):
@@ -43,7 +43,7 @@ def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
 
 
 def _integer_mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Return the means of *x* along *axis*, truncated towards zero; 0 for no elements."""
+    """Return the means of *x* along *axis*, truncated towards zero; 0 if there are no elements."""
     sums = x.sum(axis, np.int64, keepdims=keepdims)
     return lax.div(sums, jnp.full_like(sums, max(math.prod(x.shape[i] for i in axis), 1)))
 

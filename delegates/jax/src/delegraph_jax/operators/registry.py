@@ -1,4 +1,4 @@
-"""Table of operators with the claim and the JAX function of each."""
+"""Table of operators, with the claim and the JAX function of each operator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Doubt = tuple[Any, str]
 """A doubt: an array of one bool, true if a node's values are wrong, and the error text."""
 
 Run = Callable[[int, Sequence[Any]], tuple[list[Any], list[Doubt]]]
-"""Function that computes a subgraph, by its index, from its inputs: outputs and doubts."""
+"""Function that computes a subgraph, given its index and inputs, and returns outputs and doubts."""
 
 
 class Callee:
@@ -73,8 +73,8 @@ class Call:
 
     Attributes:
         node: the node.
-        name: name of its operator.
-        outputs: its output tensors, with their shapes.
+        name: name of the node's operator.
+        outputs: the node's output tensors, with their shapes.
         numerics: official kernels whose rounding is used.
         doubts: flags for wrong values, with error texts; see :data:`Doubt`.
     """
@@ -99,11 +99,11 @@ class Call:
 
     @property
     def options(self) -> Any:
-        """Return the operator's typed options; the schema's defaults if the file has none."""
+        """The operator's typed options; the schema's defaults if the file has none."""
         return options_or_defaults(self.node, self.name)
 
     def __len__(self) -> int:
-        """Return the number of inputs, absent ones included."""
+        """Return the number of inputs, including absent inputs."""
         return len(self.node.inputs)
 
     def input(self, i: int) -> Any:
@@ -118,7 +118,7 @@ class Call:
         return found
 
     def optional(self, i: int) -> Any:
-        """Return the value of input *i*, or None if the input is absent."""
+        """Return the value of input *i*; None if the input is absent."""
         inputs = self.node.inputs
         return None if i >= len(inputs) or inputs[i] < 0 else self._values[inputs[i]]
 
@@ -131,7 +131,7 @@ class Call:
         return self._tensors[self.node.inputs[i]]
 
     def optional_tensor(self, i: int) -> Tensor | None:
-        """Return the tensor of input *i*, or None if the input is absent."""
+        """Return the tensor of input *i*; None if the input is absent."""
         inputs = self.node.inputs
         return None if i >= len(inputs) or inputs[i] < 0 else self._tensors[inputs[i]]
 
@@ -191,7 +191,7 @@ class Call:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of output 0."""
+        """Shape of output 0."""
         return self.outputs[0].shape
 
 
@@ -199,7 +199,7 @@ Compute = Callable[[Call], Any]
 """Function that returns the outputs of a node: an array, or a sequence of arrays."""
 
 Check = Callable[[Any, Node, Sequence[Tensor]], "Rejection | None"]
-"""Function from options, node and tensors to a rejection of the node; None if it is supported."""
+"""Function of options, node and tensors that returns a rejection, or None if supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +209,9 @@ class Operator:
     Attributes:
         compute: function that computes the operator; see :data:`Compute`.
         claim: claim of the delegate for the operator.
-        constants: positions of inputs that decide about shapes, so they must be constants.
+        constants: positions of inputs that must be constants, because shapes depend on them.
         check: further check of a node; see :data:`Check`.
-        numerics: official kernels whose rounding it supports.
+        numerics: official kernels whose rounding the function reproduces.
     """
 
     compute: Compute
@@ -233,7 +233,7 @@ _FEATURES = (
     "per-channel",
     "scalar",
 )
-"""Features that every function here supports, if its operator has them."""
+"""Features that all functions support, if their operators have the features."""
 
 
 def operator(
@@ -251,12 +251,12 @@ def operator(
 
     Args:
         names: names of the operators.
-        types: types that their tensors may have.
-        features: names from ``delegraph.delegation.capabilities.FEATURES``, in addition to those
-            that all functions support.
+        types: types that tensors may have.
+        features: names from ``delegraph.delegation.capabilities.FEATURES``, in addition to the
+            features that all functions support.
         constants: see :class:`Operator`.
         check: see :data:`Check`.
-        lacks: features that all other functions support, but not this one.
+        lacks: features that all other functions support, but not this function.
         numerics: see :class:`Operator`.
         roles: types of operands with a special role; see ``Claim``.
     """

@@ -34,7 +34,7 @@ def resize_bilinear(call: Call) -> Any:
     constants=(1,),
 )
 def resize_nearest_neighbor(call: Call) -> Any:
-    """Return the image in which each pixel is the nearest one of the input.
+    """Return the resized image, in which each pixel is the nearest pixel of the input.
 
     Args:
         call: the node, with the values of its inputs and its options.

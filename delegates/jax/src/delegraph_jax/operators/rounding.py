@@ -13,9 +13,9 @@ def rounded(product: Any) -> Any:
     """Return *product* rounded to its type before anything is added to it.
 
     Otherwise XLA may join product and addition to a fused multiply-add. Clamping to finite limits
-    prevents this. A single limit would not: XLA drops the lower limit if it can prove that no
-    product is negative. Infinities become finite numbers. NumPy's products of constants are already
-    rounded.
+    prevents this, so infinities become finite numbers. A single limit would not suffice: XLA drops
+    the lower limit if it can prove that no product is negative. Products of constants by NumPy are
+    already rounded, and returned unchanged.
     """
     if isinstance(product, np.ndarray | np.generic):
         return product

@@ -12,7 +12,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 @operator("RFFT2D", FLOATS, output="COMPLEX64", fft_length="INT32", constants=(1,))
 def rfft2d(call: Call) -> Any:
-    """Return the transform of the last two axes, cut or zero-padded, computed in float64.
+    """Return the spectrum over the last two axes, cut or zero-padded, computed in float64.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -63,7 +63,7 @@ def _mask(row: Touched) -> None:
 def _scratch(row: Touched) -> None:
     """Declare, for the bounds check, the scratch memory that each thread uses.
 
-    It holds what the kernel needs for blocks of any size, the queries, and the scores.
+    It holds a fixed part, which blocks of all sizes share, the queries, and the scores.
 
     Args:
         row: kernel call that is being checked.

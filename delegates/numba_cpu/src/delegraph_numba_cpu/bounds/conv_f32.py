@@ -55,7 +55,7 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of input bytes from the first to the last one that an output row needs.
+    """Return the number of bytes from the first to the last input byte that an output row reads.
 
     Args:
         row: kernel call of a convolution that is being checked.
@@ -109,7 +109,8 @@ def touch_slopes(row: Touched, prefix: str) -> None:
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes: int) -> int:
     """Return the number of scratch bytes that each thread needs for a convolution's windows.
 
-    They hold the offsets of taps, the addresses of pixels, and input rows with their padding.
+    The scratch memory holds the offsets of taps, the addresses of pixels, and input rows with their
+    padding.
 
     Args:
         row: kernel call of the convolution that is being checked.

@@ -6,7 +6,7 @@ from delegraph_numba_cpu.bounds.rules import Touched, rule, steps
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 LEAST_ROWS = 16
-"""Number of matrix rows that micro-kernels read, even if there are fewer."""
+"""Number of matrix rows that micro-kernels read, even if the matrix has fewer rows."""
 
 
 @rule(instructions.CONVOLVE)
@@ -49,7 +49,7 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
 
 
 def image_bytes(windows: Touched, pixels: int) -> int:
-    """Return the number of bytes of the input images that *pixels* output pixels are computed from.
+    """Return the number of bytes of the input images that *pixels* output pixels need.
 
     Args:
         windows: record that describes the geometry of the windows.

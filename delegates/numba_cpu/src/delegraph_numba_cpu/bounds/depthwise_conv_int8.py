@@ -64,7 +64,7 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
 
 
 def _check_planes(windows: Touched, plane_columns: int, columns: int) -> None:
-    """Check that lines can be packed in planes.
+    """Check that the lines of an image can be packed in planes.
 
     Args:
         windows: record that describes the geometry of the windows.

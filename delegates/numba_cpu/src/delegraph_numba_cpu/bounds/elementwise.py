@@ -37,7 +37,7 @@ TABLES = {
     Operation.LOOKUP_PAIR: (1 << 16,),
     Operation.LOOKUP_PAIR_BY_POSITION: (1 << 16, 1 << 16),
 }
-"""Sizes in bytes of an operation's tables, which are its first parameters."""
+"""Mapping from an operation to the sizes in bytes of its tables, which are its first parameters."""
 
 
 @rule(CHAIN)

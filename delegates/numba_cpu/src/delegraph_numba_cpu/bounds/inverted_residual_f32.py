@@ -61,7 +61,7 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _reach(row: Touched, outputs: int) -> int:
-    """Return the number of bytes of a row of the ring buffer that its first windows read.
+    """Return the number of bytes of a ring buffer's row that the first *outputs* windows read.
 
     Args:
         row: kernel call that is being checked.
@@ -72,11 +72,11 @@ def _reach(row: Touched, outputs: int) -> int:
 
 
 def _ends_of_rows(row: Touched) -> None:
-    """Check that windows lie within their rows, for a ring buffer with only the ends of rows.
+    """Check that windows lie within their rows, if the ring buffer holds only the ends of rows.
 
-    The last register tile of a row reads its windows from the ring buffer, and so does a padded
-    first one. All other register tiles read windows of the input. The row of zeros must be long
-    enough for both.
+    The last register tile of a row reads its windows from the ring buffer, and so does the first
+    one if the row is padded. All other register tiles read windows of the input. The row of zeros
+    must be long enough for both kinds.
 
     Args:
         row: kernel call that is being checked.

@@ -1,4 +1,4 @@
-"""Bytes that rows of L2_NORMALIZATION read and write; float32 rows as those of SOFTMAX."""
+"""Bytes that rows of L2_NORMALIZATION read and write; for float32 rows see ``softmax.py``."""
 
 from __future__ import annotations
 

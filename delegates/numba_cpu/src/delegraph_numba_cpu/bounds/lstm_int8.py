@@ -6,7 +6,8 @@ from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_int8
 
 STRIP, DEPTH = 64, 8
-"""Number of columns of a strip of weights, and the divisor of its number of rows."""
+"""Number of columns of a strip of weights, and the number by which the number of rows is
+divisible."""
 
 TABLE_BYTES = 2 << 16
 

@@ -21,7 +21,7 @@ def copy(row: Touched) -> None:
 
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
-    """Return the first byte that the nested loops of a copy access, and the byte after the last.
+    """Return the range of bytes that the nested loops of a copy access: first, and after the last.
 
     Both are offsets in bytes from the source's or the target's address.
 

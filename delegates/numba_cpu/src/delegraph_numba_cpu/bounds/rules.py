@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 1 << 12
-"""Number of loop steps that a call may always have, even if its memory is small."""
+"""Number of loop steps that every call may have, even if its memory is small."""
 
 
 def steps(*counts: int) -> int:
     """Return an upper bound of the steps of nested loops: the product of the loops' steps.
 
-    A loop without steps counts as one step, because the loops around it still run.
+    A loop of 0 steps counts as one step, because the loops around it still run.
 
     Args:
         counts: number of steps of each loop; a negative one counts as 0.
@@ -45,9 +45,9 @@ class Touched:
     """A kernel call whose accesses are being checked: its words, and the bytes declared so far.
 
     The rule of the kernel calls :meth:`read` and :meth:`write` to declare the bytes that the kernel
-    accesses. They raise an error for bytes outside of the call's memory. It calls :meth:`loops`
-    for the kernel's loops. An object of this class may also stand for a record, which is a table
-    of words that the kernel reads.
+    accesses. These raise an error for bytes outside of the call's memory. The rule calls
+    :meth:`loops` for the kernel's loops. An object of this class may also stand for a record, which
+    is a table of words that the kernel reads.
 
     Args:
         instruction: the kernel, with the names of its words.
@@ -143,8 +143,8 @@ class Touched:
     def loops(self, *counts: int) -> None:
         """Declare the number of steps of each of some nested loops of the kernel.
 
-        Each of their steps reads or writes at least a byte of its own. Together they are therefore
-        at most as many as the call has bytes of memory. Offsets of 0 and empty rows touch no new
+        Each step reads or writes at least one byte that no other step accesses. So there are at
+        most as many steps as the call has bytes of memory. Offsets of 0 and empty rows touch no new
         bytes, so :meth:`read` and :meth:`write` alone do not bound the number of steps.
 
         Args:
@@ -165,7 +165,7 @@ class Touched:
 
         Args:
             stop: number of bytes that the kernel uses.
-            limit: number of bytes that there are.
+            limit: number of available bytes.
             what: name of the checked memory for the error message.
 
         Raises:

@@ -1,7 +1,8 @@
 """Passes of attention over a block of queries, whose scores lie in columns.
 
-A block is a matrix of float32 in scratch memory. It has a column for each query, and as many
-columns as some registers have lanes. So no pass adds or compares the lanes of a register.
+A block is a matrix of float32 in scratch memory. It has a column for each query. The number of
+columns is the number of lanes of one or two registers. So no pass has to combine the lanes of a
+register.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 REGISTER = vector(F32, LANES)
 
 AHEAD = 128
-"""Distance in bytes by which rows are prefetched ahead of their use."""
+"""Distance in bytes between a row in use and the row that is prefetched."""
 
 
 def product(heights: tuple[int, ...], width: int) -> Any:
@@ -85,7 +86,7 @@ def _tile(
     start_step: Any,
     out: Any,
 ) -> None:
-    """Append instructions that compute *height* rows; see :func:`product`."""
+    """Append instructions that compute *height* rows of a register tile; see :func:`product`."""
     rows, starts = [x], [start]
     for _ in range(1, height):
         rows.append(builder.add(rows[-1], across))
@@ -109,12 +110,13 @@ def _tile(
 
 
 def _row_pass(width: int, body: Callable[..., Lanes]) -> Any:
-    """Return an intrinsic that computes the rows of a block, one after the other.
+    """Return an intrinsic that applies *body* to the rows of a block, one after the other.
 
     Args:
         width: number of columns of the block.
         body: function ``(x, row, other, vector, number)`` that appends instructions for the row *x*
-            at the address *row*, and returns the next *vector*. *number* is a vector of copies.
+            at the address *row*, and returns the next *vector*. *number* is a vector of copies of a
+            number.
 
     Returns:
         ``(rows, count, other, other_step, vector, number)``. There are *count* rows, at least one.
@@ -146,12 +148,12 @@ def _row_pass(width: int, body: Callable[..., Lanes]) -> Any:
 
 
 def finished_scores(width: int, is_scaled: bool, mask: str) -> Any:
-    """Return an intrinsic that finishes scores and updates the vector of the largest ones.
+    """Return an intrinsic that finishes scores, and updates the vector of the largest scores.
 
-    It multiplies the scores by a number if *is_scaled*. Then it adds values at the other address.
-    For the *mask* "value" it adds one value to a whole row of the block, for "row" one value to
-    each column, for "none" nothing. Results are limited to finite numbers, as those of MUL and ADD
-    are. For other arguments, see :func:`_row_pass`.
+    It multiplies the scores by a number if *is_scaled*. Then it adds the mask at the address
+    *other*. For the *mask* "value", one value is added to a whole row of the block; for "row", one
+    value to each column; for "none", nothing. Results are limited to finite numbers, like those of
+    MUL and ADD. For other arguments, see :func:`_row_pass`.
     """
 
     def body(x: Lanes, row: Any, other: Any, largest: Lanes, factor: Lanes) -> Lanes:
@@ -175,8 +177,8 @@ def finished_scores(width: int, is_scaled: bool, mask: str) -> Any:
 def exponentials(width: int) -> Any:
     """Return an intrinsic that replaces scores by ``exp((score - largest) * number)``.
 
-    It adds each row to a row of sums at the other address. The vector has the largest scores. For
-    other arguments, see :func:`_row_pass`.
+    It also adds each row to a row of sums at the address *other*. *vector* is the address of the
+    largest scores. For other arguments, see :func:`_row_pass`.
     """
 
     def body(x: Lanes, row: Any, other: Any, largest: Lanes, beta: Lanes) -> Lanes:
@@ -191,7 +193,7 @@ def exponentials(width: int) -> Any:
 
 
 def multiplied(width: int) -> Any:
-    """Return an intrinsic that writes the products of rows and the vector at the other address.
+    """Return an intrinsic that writes each row, times the vector, to the address *other*.
 
     For arguments, see :func:`_row_pass`.
     """
@@ -206,8 +208,8 @@ def multiplied(width: int) -> Any:
 def reciprocal_sums(width: int, count: int) -> Any:
     """Return an intrinsic that writes ``1 / sum`` of each column of a block of *count* rows.
 
-    It is called as ``(rows, target)``. It adds rows half to half, again and again, as a row of
-    scores is added by ``row_passes.folded``. The sums in the rows are changed.
+    It is called as ``(rows, target)``. It adds the second half of the rows to the first half, again
+    and again, in the order of ``row_passes.folded``. The rows are overwritten.
     """
     kind = vector(F32, width)
 
@@ -234,7 +236,7 @@ def reciprocal_sums(width: int, count: int) -> Any:
 
 
 def gathered_square(is_part: bool) -> Any:
-    """Return an intrinsic that writes a square of ``LANES`` by ``LANES`` values, transposed.
+    """Return an intrinsic that reads a square of ``LANES`` by ``LANES`` values and transposes it.
 
     It is called as ``(table, offset, target, target_step, count)``. Row i is at *offset* from
     address i of the *table*. If *is_part*, rows have only *count* values, and zeros follow them.

@@ -15,14 +15,15 @@ from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.codegen.object_code import Objects, pack, symbol_of
 
 ANSWER = b"compiled "
-"""Start of the first line of an answer; the number of bytes that follow comes after it."""
+"""Start of an answer's first line; the number of bytes that follow the line comes after it."""
 
 
 def serve(level_name: str, machine: str) -> None:
     """Compile the families of kernels that are named on standard input, one per line.
 
-    For each, standard output gets a line that starts with :data:`ANSWER`, and the packed kernels.
-    Output of compilers goes to standard error. The function returns at the end of the input.
+    For each family, standard output gets a line that starts with :data:`ANSWER`, and the packed
+    kernels. Output of compilers goes to standard error. The function returns at the end of the
+    input.
 
     Args:
         level_name: name of the instruction-set level to compile for, such as ``avx2``.

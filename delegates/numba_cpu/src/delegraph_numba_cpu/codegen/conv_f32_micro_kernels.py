@@ -36,7 +36,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
 """Number of values of a pixel that are loaded together.
 
-It is 4 on processors whose multiply instructions can take one lane of a register for all columns.
+It is 4 on AArch64, whose multiply instructions can take one factor from any lane of a register.
 """
 
 
@@ -48,27 +48,27 @@ def matrix_product(
     in_lines: bool = False,
     prefetches: bool = True,
 ) -> Any:
-    """Return an intrinsic that computes a register tile: pixels by registers of columns.
+    """Return an intrinsic that computes a register tile: a few pixels by some registers of columns.
 
     It is called as ``product(height, *window, weight, ahead, ahead_step, *output)``. It computes
     *height* pixels, one of *heights*. Each pixel has registers of *widths* lanes. *window* is
     ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4`` values, which are
     multiplied with as many rows of weights.
 
-    For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes to
-    that address. So the next weights arrive while these are in use. Without *prefetches* it does
-    not, and loads one line less for each product of a value.
+    For each row of weights, it prefetches a row of the next weights at *ahead*, and adds
+    *ahead_step* bytes to that address. So the next weights arrive while the present ones are in
+    use. Without *prefetches*, nothing is prefetched.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``; see ``conv_f32_output.write``.
 
-    The highest tile has enough sums that none waits for its previous product, and few enough for
-    the registers.
+    The highest tile has so many sums that no addition waits for the previous one, but not more than
+    fit into the registers.
 
     With *in_pairs*, *widths* are a whole and half a register, and heights are even. The halves of
     two adjacent pixels share a register, so their products take half as many instructions.
 
-    With *in_lines*, the first and the second half of the pixels are lines: the distance of adjacent
-    pixels is that of the first two. So few registers are needed for addresses.
+    With *in_lines*, pixels in the first half, and in the second half, are equally far apart. So few
+    registers are needed for addresses.
     """
     form = _Form(widths, in_pairs, in_lines, prefetches)
 
@@ -139,7 +139,7 @@ def _tile(
     tap = [builder.add(address, offset) for address in pixel]
 
     def at(k: Any) -> list[Any]:
-        """Return the addresses of byte *k* of the tap of all pixels."""
+        """Return, for each pixel, the address of byte *k* of the present tap."""
         places = [builder.add(address, k) for address in tap]
         if not form.in_lines:
             return places
@@ -166,17 +166,18 @@ def _tap_products(
     ahead: Any,
     ahead_step: Any,
 ) -> list[Any]:
-    """Append the products of one tap.
+    """Append the products of one tap; return addresses and sums for the next tap.
 
-    Return the weights' and prefetch's next addresses, and the sums. *second* is the mask of
-    :func:`_add_products_in_pairs`, or None. *at* returns the addresses of a byte of the tap.
+    The result is the next address of the weights, the next address to prefetch, and the sums.
+    *second* is the mask of :func:`_add_products_in_pairs`, or None. *at* returns the addresses of a
+    byte of the tap in all pixels.
     """
     widths = form.widths
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
-        """Append *count* more values of every pixel, from byte *k* of the tap on.
+        """Append the products of *count* values of every pixel, from byte *k* of the tap on.
 
-        Return the new values.
+        Return the next address of the weights, the next address to prefetch, and the sums.
         """
         weights, ahead, *sums = values
         kind = F32 if count == 1 else vector(F32, count)
@@ -225,7 +226,7 @@ def start_values(
         height: number of pixels.
         widths: number of lanes of each register of a pixel.
         weight: address of the packed weights, which begin with the bias.
-        in_pairs: whether the last registers of two pixels share one; these come after the others.
+        in_pairs: whether two pixels share their last register; the shared registers come last.
     """
     bias, address = [], weight
     for width in widths:
@@ -238,7 +239,7 @@ def start_values(
 
 
 def _columns(builder: Any, widths: tuple[int, ...], weights: Any) -> list[Any]:
-    """Return one row of weights, in registers."""
+    """Return one row of weights as a list of registers."""
     columns, start = [], 0
     for width in widths:
         columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
@@ -249,7 +250,7 @@ def _columns(builder: Any, widths: tuple[int, ...], weights: Any) -> list[Any]:
 def _add_products(
     builder: Any, sums: list[Any], widths: tuple[int, ...], values: list[Any], weights: Any
 ) -> list[Any]:
-    """Return the sums after the products of one value of every pixel are added."""
+    """Append the products of one value of every pixel; return the new sums."""
     columns = _columns(builder, widths, weights)
     following = []
     for m, value in enumerate(values):
@@ -267,9 +268,9 @@ def _add_products_in_pairs(
     weights: Any,
     second: Any,
 ) -> list[Any]:
-    """Return the sums as :func:`_add_products` does, where two pixels share the last register.
+    """Append products as :func:`_add_products` does, where two pixels share the last register.
 
-    *second* is the mask of its lanes that are the second pixel's.
+    *second* is the mask of the lanes of the second pixel in a shared register.
     """
     whole, half = _columns(builder, widths, weights)
     copies = [splat(builder, value, widths[0]) for value in values]
@@ -282,7 +283,7 @@ def _add_products_in_pairs(
 
 
 def _rows_of_pairs(builder: Any, height: int, sums: list[Any]) -> list[Any]:
-    """Return the sums row by row, a whole and half a register each."""
+    """Return the sums row by row: for each pixel, a whole register and half a register."""
     halves = [half for pair in sums[height:] for half in halves_of(builder, pair)]
     return [value for row in zip(sums[:height], halves, strict=True) for value in row]
 
@@ -293,8 +294,8 @@ def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
     It is called as ``product(height, *window, weight, apart, *output)``. It computes *blocks*
     blocks of columns of *height* pixels, one of *heights*. A block has two registers of *width*
     lanes, and weights of blocks are *apart* bytes apart. *output* is ``out, pitch, limits``. Other
-    arguments are those of :func:`matrix_product`. There are enough sums that reading weights alone
-    limits the speed.
+    arguments are those of :func:`matrix_product`. There are so many sums that only reading the
+    weights limits the speed.
     """
 
     @intrinsic

@@ -28,7 +28,8 @@ LOW, HIGH, SUM_LOW, SUM_HIGH, COLUMNS, RESIDUAL_PITCH, RESIDUAL_COLUMNS, SLOPES 
         "slopes",
     )
 )  # fmt: skip
-"""Offsets of the output's parameters in *limits*, the address of the instruction's word ``low``."""
+"""Offsets in bytes of the output's parameters from the address of the instruction's word
+``low``."""
 
 
 def write(
@@ -43,10 +44,10 @@ def write(
     columns: Any,
     limits: Any,
 ) -> None:
-    """Append code that finishes and stores a tile of sums: clamp, residual, slopes, store.
+    """Append code that finishes a register tile of sums: clamp, residual, slopes, store.
 
     A register tile may have more rows than there are pixels. Its last rows are then copies of the
-    last pixel, and are stored in the same place.
+    last pixel, and are stored at the same address.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
@@ -94,7 +95,7 @@ def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
 
 
 def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
-    """Return the address of column *start* of a row; rows are *pitch* bytes apart."""
+    """Return the address of column *start* in the results of pixel *row*."""
     return builder.add(base, builder.add(builder.mul(row, pitch), integer(4 * start)))
 
 
@@ -137,7 +138,7 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return *sums* plus the residual, clamped again; without a residual (0), return *sums*.
+    """Return *sums* plus the residual, clamped again; unchanged if *residual* is 0.
 
     The residual is a tensor that is added to the convolution's result.
     """
@@ -168,9 +169,9 @@ def _with_slopes(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return the sums, negative ones multiplied by their column's slope.
+    """Return *sums* with negative ones multiplied by their column's slope.
 
-    Without slopes (0), the sums are returned unchanged.
+    If *slopes* is 0, the sums are returned unchanged.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):

@@ -27,15 +27,14 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 )
 
 AT_ONCE = 4
-"""Number of values of a pixel that are loaded together: processors load fewer than they multiply.
-"""
+"""Number of values of a pixel that are loaded together, because loads are slower than products."""
 
 
 def pairs_product(height: int, width: int) -> Any:
     """Return an intrinsic that computes *width* columns, half a register, of *height* pixels.
 
     It is called as ``product(*window, weight, *output)``, with arguments as of ``matrix_product``.
-    The height is even. Nothing is prefetched, since so few columns have few weights.
+    The height is even. Nothing is prefetched, because few columns have few weights.
     """
 
     @intrinsic

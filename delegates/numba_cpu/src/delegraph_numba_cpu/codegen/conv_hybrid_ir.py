@@ -29,10 +29,10 @@ from delegraph_numba_cpu.instructions.conv_hybrid import HEADER
 i64, f32 = types.int64, types.float32
 
 VECTORS = 4
-"""Number of vectors of 16 activations in one step of the loops over them, to hide latencies."""
+"""Number of vectors of 16 activations that a step of a loop computes, to hide latencies."""
 
 BELOW_HALF = 0.5 - 2.0**-25
-"""Largest float32 below 0.5: added before truncation, it rounds halves up and nothing less."""
+"""Largest float32 below 0.5; added before truncation, it rounds to the nearest, halves up."""
 
 
 def _smaller(builder, x, y):
@@ -48,7 +48,7 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return one number: all 16 elements of *x*, combined by *combine*, half with half."""
+    """Return all 16 elements of *x* combined into one number by *combine*, half with half."""
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -57,14 +57,14 @@ def _folded(builder, x, combine):
 
 
 def _places(builder, base, index, vectors, itemsize):
-    """Return addresses of consecutive vectors: of 16 elements of *itemsize* bytes, from *index*."""
+    """Return the addresses of *vectors* vectors of 16 elements each, from element *index* on."""
     first = builder.add(base, builder.mul(index, integer(itemsize)))
     return [builder.add(first, integer(16 * itemsize * i)) for i in range(vectors)]
 
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the least and the largest of *count* > 0 float32 and 0; NaN if one is not finite."""
+    """Store the least and the largest of 0 and *count* > 0 float32; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -75,7 +75,7 @@ def measure_floats(context, source, count, target):
             return [_smaller(builder, x, low), _larger(builder, x, high), unsound]
 
         def measure_vectors(index, values):
-            """Measure a vector for each three of *values*."""
+            """Return *values*, three for each vector, updated: least, largest, and NaN mark."""
             places, found = _places(builder, source, index, len(values) // 3, 4), []
             for i, place in enumerate(places):
                 found += measured(load(builder, place, V16F32), *values[3 * i : 3 * i + 3])
@@ -117,9 +117,9 @@ def _rounder(builder, inverse, low, high):
 
 
 def _convert(builder, source, count, target, width, convert):
-    """Append a loop over *count* > 0 float32.
+    """Append a loop that converts *count* > 0 float32, and stores the results.
 
-    *convert* makes 16 values of *width* bytes from 16.
+    *convert* makes 16 values of *width* bytes from 16 float32.
     """
     index = integer(0)
     for vectors in (VECTORS, 1):
@@ -142,7 +142,7 @@ def _convert(builder, source, count, target, width, convert):
 
 @intrinsic
 def quantize_floats(context, source, count, inverse, low, high, zero, target):
-    """Store *count* > 0 float32 as bytes: times *inverse*, rounded, clamped, plus *zero*."""
+    """Store *count* > 0 float32 as bytes: each times *inverse*, rounded, clamped, plus *zero*."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, zero, target = arguments
@@ -184,7 +184,7 @@ def _finisher(kind):
         context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low,
         high,
     ):  # fmt: skip
-        """Store the first *count* of 16 clamped results of each of *rows* >= 1 rows.
+        """Store the first *count* of 16 clamped results for each of *rows* >= 1 rows.
 
         Scale and zero point of the first row are at *scales*; those of consecutive rows are
         *scale_step* bytes apart.
@@ -202,7 +202,7 @@ def _finisher(kind):
             mask = first_lanes(builder, count, 16)
 
             def without_zeros(source, zero):
-                """Return float32 sums of products of activations minus their zero point."""
+                """Return float32 sums of products of weights and activations minus *zero*."""
                 found = load(builder, source, kind)
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)

@@ -1,8 +1,8 @@
 """Micro-kernels of products of bytes and weights of 8 or 4 bits, in groups of 64 outputs.
 
 Weights are in the order in which they are read. Two 4-bit weights share a byte. Each is multiplied
-as the high half of a signed byte, which is 16 times its value. One mask extracts the odd weights, a
-shift and a mask the even ones.
+as the high half of a signed byte, that is as 16 times its value. A mask extracts the odd weights; a
+shift and a mask extract the even weights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYT
 i64 = types.int64
 
 WIDTH = 4 if dot_products_neon.IS_THERE else dot_products.LANES
-"""Number of columns of a cell: adjacent columns whose sums one vector holds."""
+"""Number of columns of a cell: adjacent columns whose sums are in one vector."""
 
 INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, WIDTH)
 
@@ -75,11 +75,11 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
 
 
 def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
-    """Return float32 sums for weights of 4 bits whose scales differ from part to part of a row.
+    """Return float32 sums for 4-bit weights that have a separate scale for each part of a row.
 
-    They are the biases plus, for each part, its sum of products times its scale. Two weights share
-    a byte. The scales of a part, for all 64 outputs, are stored after its weights. *weights* is the
-    address of the group, and *block* the number of its first block of 16 outputs that is computed.
+    A sum is the bias plus, for each part, the sum of products times the part's scale. Two weights
+    share a byte. The scales of a part, for all 64 outputs, are stored after its weights. *weights*
+    is the address of the group, and *block* the number of the first block of 16 outputs to compute.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
@@ -119,8 +119,8 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
         """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
 
-        Rows of results are as far apart as 64 values. *weights* is the address of a group of 64
-        outputs, *block* the number of its first block of columns.
+        Rows of results are 64 values apart. *weights* is the address of a group of 64 outputs, and
+        *block* the number of its first block of columns to compute.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -151,11 +151,11 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
 
 
 SHORT = min(WIDE_TALL, 4)
-"""Number of rows of the tiles for few rows."""
+"""Number of rows of the register tiles that are used when few rows remain."""
 
 
 def _tiles(weights_a_byte, *, by_parts=False):
-    """Return :func:`_tile` for ``WIDE_TALL`` rows, for ``SHORT`` ones, and for a single one."""
+    """Return :func:`_tile` for ``WIDE_TALL`` rows, for ``SHORT`` rows and for one row."""
     sizes = (WIDE_TALL, WIDE), (SHORT, WIDE), (1, SINGLE)
     return [_tile(*size, weights_a_byte, by_parts=by_parts) for size in sizes]
 

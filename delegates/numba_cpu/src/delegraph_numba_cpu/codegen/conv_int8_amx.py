@@ -1,7 +1,7 @@
 """Products of bytes in tile registers (AMX): 16 rows with 64 columns at a time.
 
-A register has at most 16 rows of 64 bytes. Four registers hold accumulators, and two hold factors.
-Two more hold the factors of a last step with less than 64 bytes of a row.
+A tile register has up to 16 rows of 64 bytes. Four registers hold accumulators, and two hold
+factors. Two more hold the factors of a last step with less than 64 bytes of a row.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ dot_last_0, dot_last_1, dot_last_2, dot_last_3 = (_dotter(n, _LAST_A, _LAST_B) f
 
 @intrinsic
 def _configure(context, address):
-    """Configure the tile registers as the 64 bytes at an address describe."""
+    """Configure the tile registers by the 64 bytes at *address*."""
 
     def generate(lowering, builder, signature, arguments):
         place = pointer(builder, arguments[0], I8)
@@ -96,7 +96,7 @@ def release_tiles(context):
 
 @jit
 def lay_out_tiles(memory, steps):
-    """Configure the tile registers for rows of *steps* times 4 bytes.
+    """Configure the tile registers for rows of ``4 * steps`` bytes.
 
     *memory* is the address of 64 bytes that are overwritten.
     """

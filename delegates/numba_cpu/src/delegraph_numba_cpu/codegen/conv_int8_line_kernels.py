@@ -1,7 +1,7 @@
 """Micro-kernels of 8-bit convolutions that read windows from the padded lines of an image.
 
-Each pixel has an address, that of its window's first byte. A window is as many pieces of adjacent
-bytes as it has lines, and each piece is as many steps of 4 bytes. No window is copied.
+A pixel is given by the address of its window's first byte. A window consists of one piece of
+adjacent bytes per line, and a piece of steps of 4 bytes. No window is copied.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def _products(builder, table, lines, line_bytes, weights, steps, sums, add_step)
         table: addresses of the pixels' windows.
         lines: number of lines of a window.
         line_bytes: bytes from one line to the next.
-        weights: address of the weights of the first step; those of the next follow 64 bytes later.
+        weights: address of the weights of the first step; the next step's weights are 64 bytes
+            later.
         steps: number of steps of a line.
         sums: start values.
         add_step: function ``(sums, index, pixels, weights)`` that appends step *index* of the
@@ -71,7 +72,7 @@ def _dot_tile(rows, blocks):
     ):
         """Store ``bias + windows @ weights``, int32, for the windows at the addresses *pixels*.
 
-        Results of rows are *acc_bytes* apart, those of blocks 64 bytes.
+        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -120,7 +121,7 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, pixels, lines, line_bytes, weights, steps, header, acc, acc_bytes):
-        """Store ``bias + windows @ weights``, int32; results of rows are *acc_bytes* apart."""
+        """Store ``bias + windows @ weights``, int32; rows of results are *acc_bytes* apart."""
 
         def generate(lowering, builder, signature, arguments):
             pixels, lines, line_bytes, weights, steps, header, acc, acc_bytes = arguments

@@ -1,8 +1,8 @@
 """Micro-kernels of 8-bit products: dot products into accumulators, accumulators into bytes.
 
 Weights are stored in blocks of 16 columns. A step is 4 bytes of a row, and 4 bytes of each column.
-Accumulators are stored to memory between products and conversion. This costs little beside the
-arithmetic, and avoids a micro-kernel for every combination of both.
+Accumulators are stored in memory between products and conversion. This costs little compared with
+the arithmetic, and avoids a micro-kernel for every combination of the two steps.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ _SIZES = {
     "generic": ((2, 1), (2, 1), (1, 2), 2),
 }
 (WIDE_ROWS, WIDE), (NARROW_ROWS, _), (_, SINGLE), TAP_PIXELS = _SIZES[level().name]
-"""Sizes of register tiles, in rows and blocks of 16 columns: wide, narrow, and of a single row."""
+"""Numbers of rows, and of blocks of 16 columns, of three register tiles: wide, narrow, single
+row."""
 
 WIDE_TALL, NARROW_TALL = (8, 16) if level().vector_bytes == 64 else (WIDE_ROWS, NARROW_ROWS)
-"""Rows of the taller wide and narrow tiles, for images whose sizes 7 does not divide."""
+"""Numbers of rows of the taller wide and narrow tiles, for images whose sizes are no multiples of
+7."""
 
 SHORT_SPLIT, TALL_SPLIT = 7, SPLIT_ROWS
-"""Rows of the lower and of the taller tile of rows from :func:`split_rows`."""
+"""Numbers of rows of the lower and the taller register tile for rows from :func:`split_rows`."""
 
 i64 = types.int64
 V8I32 = ir.VectorType(I32, 8)
@@ -61,15 +63,15 @@ V8I32 = ir.VectorType(I32, 8)
 def _dot_tile(rows, blocks, chains=1):
     """Return an intrinsic that multiplies *rows* rows of bytes with *blocks* blocks of 16 columns.
 
-    Consecutive steps are added to *chains* different accumulators. A sum then waits less for its
-    previous product.
+    Consecutive steps are added to *chains* different accumulators, so that an addition seldom waits
+    for the previous one.
     """
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums``, int32.
 
-        Results of rows are *acc_bytes* apart, those of blocks 64 bytes.
+        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -77,9 +79,9 @@ def _dot_tile(rows, blocks, chains=1):
             size = rows * blocks
 
             def add_steps(count, values):
-                """Append *count* more steps.
+                """Append the products of *count* more steps.
 
-                Return the new sums and the addresses of the next weights and bytes.
+                Return the new sums, and the addresses of the next weights and of the next bytes.
                 """
                 *found, place, row = values
                 for k in range(count):
@@ -123,9 +125,9 @@ def _dot_tile(rows, blocks, chains=1):
 
 
 def _lane_tile(rows, blocks, chains=1):
-    """Return :func:`_dot_tile` for AArch64.
+    """Return the intrinsic of :func:`_dot_tile` for AArch64.
 
-    *chains* has no effect, as one row has enough sums there.
+    *chains* has no effect, because even one row has enough sums there.
     """
     return conv_int8_neon.dot_tile(rows, blocks)
 
@@ -143,13 +145,13 @@ HAS_SPLIT_ROWS = dot_products.HAS_MADD
 
 
 def _dot_split(rows):
-    """Return an intrinsic that multiplies *rows* rows from :func:`split_rows` with 8 columns."""
+    """Return an intrinsic that multiplies *rows* rows from :func:`split_rows` by 8 columns."""
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32; results of rows are *acc_bytes* apart.
+        """Store ``bias + a @ weights + sums``, int32; rows of results are *acc_bytes* apart.
 
-        With 8 columns, registers hold all sums and the weights.
+        With only 8 columns, the sums and the weights fit into the registers.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -181,7 +183,7 @@ dot_split, dot_split_tall = _dot_split(SHORT_SPLIT), _dot_split(TALL_SPLIT)
 
 
 def _splitter(dwords):
-    """Return an intrinsic that stores the even bytes of words as int16, then the odd bytes."""
+    """Return an intrinsic that stores the even bytes of words as int16, and then the odd bytes."""
     kind = ir.VectorType(I32, dwords)
 
     @intrinsic
@@ -226,7 +228,8 @@ def _dot_taps(pixels, vectors, group):
     ):
         """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``.
 
-        Pixels, their vectors, and columns of the packed line are these numbers of bytes apart.
+        *pixel_bytes*, *vector_bytes* and *column_bytes* are the distances of pixels, of a pixel's
+        vectors, and of columns of the packed line.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -269,7 +272,7 @@ def _dot_taps(pixels, vectors, group):
 
 
 def _dot_group(pixels):
-    """Return a function like :func:`_dot_taps` for *pixels* pixels of 64 channels."""
+    """Return :func:`_dot_taps` as a function for *pixels* pixels of 64 channels."""
     if level().vector_bytes != 32:
         return _dot_taps(pixels, GROUP, GROUP)
     dot_vector = _dot_taps(pixels, 1, GROUP)
@@ -306,7 +309,7 @@ def fill_dwords(context, target, value):
 
 @intrinsic
 def sum_bytes(context, source, count):
-    """Return the sum of *count* unsigned bytes, each as :func:`dot_products.seen` changes it."""
+    """Return the sum of *count* unsigned bytes, each changed by :func:`dot_products.seen`."""
 
     def generate(lowering, builder, signature, arguments):
         source, count = arguments
@@ -336,7 +339,7 @@ def sum_bytes(context, source, count):
 
 
 def _flipper(count):
-    """Return an intrinsic that copies *count* bytes, each xored with the same byte."""
+    """Return an intrinsic that copies *count* bytes, each xored with one number."""
     kind = ir.VectorType(I8, count)
 
     @intrinsic

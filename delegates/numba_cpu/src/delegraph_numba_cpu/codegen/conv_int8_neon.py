@@ -1,6 +1,7 @@
 """Register tiles of 8-bit products on AArch64, where an instruction reads four bytes of one lane.
 
-It multiplies them with every column. A row is therefore loaded 16 bytes at a time, for four steps.
+The instruction multiplies these bytes with every column. So a row is loaded 16 bytes at a time, for
+four steps.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def dot_tile(rows, blocks):
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums``, int32.
 
-        Results of rows are *acc_bytes* apart, those of blocks 64 bytes.
+        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -66,7 +67,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     values = [part for _ in rows_at for _ in places for part in dot_products_neon.NOTHING]
 
     def weights_of(index, count):
-        """Yield, for each of *count* steps from *index* on, the weights at all places."""
+        """Yield the weights at all places for each of *count* steps, from step *index* on."""
         for k in range(0, count, weights_a_byte):
             step = builder.udiv(builder.add(index, integer(k)), integer(weights_a_byte))
             at = builder.mul(step, integer(step_bytes))
@@ -113,7 +114,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
 
 
 def _copies(builder, four, k):
-    """Return 16 bytes: four copies of four bytes, which are a scalar or lane *k* of a vector."""
+    """Return 16 bytes: four copies of the four bytes in a scalar, or in lane *k* of a vector."""
     if isinstance(four.type, ir.VectorType):
         lanes = ir.Constant(V4I32, [k] * 4)
         return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)

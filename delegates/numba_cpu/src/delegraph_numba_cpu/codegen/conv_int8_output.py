@@ -35,7 +35,7 @@ from delegraph_numba_cpu.instructions.conv_int8 import (
 )
 
 ROWS = 4
-"""Number of rows of 16 results that are converted together and share the header's vectors."""
+"""Number of rows of 16 results that are converted together, with one load of the header."""
 
 i64 = types.int64
 
@@ -78,8 +78,8 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 def _exact_close(builder, acc, factor, offset, zero, away):
     """Return the result of :func:`_exact_away` for products that need more bits than float64 has.
 
-    Rounding before the floor can only raise the value to the next integer. The rest after
-    subtraction of that integer has few bits, and is negative if this happened.
+    Rounding before the floor may raise a value to the next integer, but no further. The difference
+    from that integer has few bits, so it is exact; it is negative if the value was raised.
     """
     offset = _away_offset(builder, acc, offset, away)
     found = _exact(builder, acc, factor, offset, constant(0))
@@ -92,10 +92,10 @@ def _exact_close(builder, acc, factor, offset, zero, away):
 
 
 def _all_of(rescale, *names):
-    """Return a function that loads header fields, and so prepares the rescaling of accumulators.
+    """Return a function that prepares the rescaling of accumulators by fields of headers.
 
-    It is ``prepare(builder, headers)``. It returns a function that rescales one vector of
-    accumulators by each header.
+    The function is ``prepare(builder, headers)``. It loads the fields, and returns a function that
+    rescales one vector of accumulators by each header.
 
     Args:
         rescale: function that rescales a vector; it gets the builder, the vector and the fields.
@@ -120,9 +120,9 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _quickly(quick, exact):
-    """Return a function like that of :func:`_all_of`: it uses float32 where the result is certain.
+    """Return a ``prepare`` function whose rescaling uses float32 where the result is certain.
 
-    Elsewhere it uses float64.
+    Elsewhere it uses float64; see :func:`_all_of`.
 
     Args:
         quick: function that loads header fields, as :func:`_all_of` returns it. Its function
@@ -153,9 +153,9 @@ def _quickly(quick, exact):
 def _by_fraction(builder, headers):
     """Rescale to int32 with 16 bits after the point, for headers with :data:`FRACTION`.
 
-    The offset gives more than the right value, by less than ``UNCERTAIN``. So the floor is right
-    where the fraction is not less than that. Values that do not fit int32 become its least number,
-    which has the fraction 0.
+    Because of the offset, a result exceeds the right value by less than ``UNCERTAIN``. So the floor
+    is right if the fraction is at least ``UNCERTAIN``. Values that do not fit int32 become the
+    least int32, whose fraction is 0.
     """
     parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
     words = vector(I16, 32)
@@ -173,11 +173,11 @@ def _by_fraction(builder, headers):
 
 
 def _by_two_offsets(builder, headers):
-    """Rescale with two offsets, for headers without fraction.
+    """Rescale with two offsets, for headers without :data:`FRACTION`.
 
-    One offset gives more than the right value, the other gives less. Both are 0.5 lower than a
-    floor needs, so that rounding to nearest gives the floor. If both give the same integer, it is
-    right.
+    One offset makes the result too large, the other makes it too small. Both are 0.5 lower than a
+    floor needs, so that rounding to the nearest integer gives the floor. If both give the same
+    integer, this integer is right.
     """
     parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
     for part, header in zip(parts, headers, strict=True):
@@ -199,7 +199,7 @@ def _by_two_offsets(builder, headers):
 
 
 def _with(vectors, parts):
-    """Return each vector with the fields of its header."""
+    """Yield each vector together with the fields of its header."""
     return [(each, *part) for each, part in zip(vectors, parts, strict=True)]
 
 
@@ -211,7 +211,7 @@ def _finisher(prepare):
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store *count* of 16 rescaled, clamped results of each of *rows* >= 1 rows."""
+        """Store the first *count* of 16 rescaled, clamped results for each of *rows* >= 1 rows."""
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
@@ -219,7 +219,7 @@ def _finisher(prepare):
             def rows_by(size, write):
                 """Append a loop that converts *size* rows at a time by *write*.
 
-                The last rows may be repeated.
+                The last rows may be converted twice.
                 """
                 rescale_all = prepare(builder, [header] * size)
                 last = builder.sub(rows, integer(size))

@@ -15,8 +15,8 @@ class CpuLevel:
         vector_bytes: width of the vectors that kernels use.
         machine: type of processor, as ``platform.machine`` names it; empty for any.
         has_tiles: whether kernels use tile registers, for which a process needs permission.
-        byte_shift: number that kernels subtract from unsigned activations before they multiply
-            them: 128 if the level has only products of signed bytes.
+        byte_shift: number that kernels subtract from unsigned activations before products: 128 if
+            the level has only products of signed bytes, otherwise 0.
         has_int16_pairs: whether bytes are multiplied as int16, and products added in pairs, for
             lack of products of bytes.
     """
@@ -61,7 +61,7 @@ LEVELS = {
         CpuLevel("generic", "generic", (), 16),
     )
 }
-"""The levels by name, the fastest first for each type of processor.
+"""Mapping from a level's name to the level; of one type of processor, the fastest comes first.
 
 ``generic`` is plain vector code, for any processor.
 """

@@ -16,7 +16,7 @@ i64 = types.int64
 
 @intrinsic
 def pack_column(context, a, b, c, d, count, flip, target):
-    """Store a word for each of *count* channels, at most 16: its bytes at *a*, *b*, *c* and *d*."""
+    """Store, for each of up to 16 channels, a word of four bytes from *a*, *b*, *c* and *d*."""
 
     def generate(lowering, builder, signature, arguments):
         *rows, count, flip, target = arguments
@@ -56,7 +56,7 @@ def pack_column(context, a, b, c, d, count, flip, target):
 
 @intrinsic
 def pack_column_64(context, a, b, c, d, flip, target, apart):
-    """Store a word for each of 64 channels: its bytes at *a*, *b*, *c* and *d*.
+    """Store, for each of 64 channels, a word of four bytes from *a*, *b*, *c* and *d*.
 
     The four vectors of words are *apart* bytes apart.
     """

@@ -1,8 +1,8 @@
 """Micro-kernels of 8-bit depthwise convolutions for levels that multiply int16 in pairs.
 
 A word of a packed line has four vertically adjacent bytes. Its even bytes are a pair of int16, and
-its odd bytes are another. Weights are pairs of int16, so no weight is split: first those of
-even bytes for all taps, then those of odd bytes. A register has 8 channels.
+its odd bytes are another. Weights are stored as pairs of int16, so they need no conversion: first
+all weights of even bytes, then all of odd bytes. A register has 8 channels.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, store, ve
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 ADJACENT_PIXELS, KERNELS, STRIDES = (4, 6, 7, 8), (3, 5), (1, 2)
-"""Numbers of adjacent pixels, widths of windows, and their distances that have kernels."""
+"""Numbers of adjacent pixels, widths of windows and horizontal strides for which there are
+kernels."""
 
 REGISTER = 32
-"""Bytes of a vector register."""
+"""Number of bytes of a vector register."""
 
 V8I32, V16I16 = vector(I32, 8), vector(I16, 16)
 
@@ -29,7 +30,7 @@ i64 = types.int64
 
 
 def _product(builder: Any, value: Any, words: Any, pairs: Any) -> Any:
-    """Return 8 int32 plus the products of int16 in *words* and *pairs*, added in pairs."""
+    """Return 8 int32 plus the sums of products of pairs of int16 in *words* and *pairs*."""
     return builder.add(value, add_pairs(builder, builder.bitcast(words, V16I16), pairs))
 
 
@@ -50,7 +51,7 @@ def _adjacent(
     acc_step: Any,
     channel_bytes: Any,
 ) -> None:
-    """Append the instructions of one body of :func:`adjacent_product`."""
+    """Append the instructions of :func:`adjacent_product` for given sizes of tile and window."""
     channels = Loop(builder, channel_bytes, REGISTER)
     at = channels.index
     sums = [load(builder, _bias_at(builder, header, at), V8I32)] * pixels
@@ -79,7 +80,7 @@ def _adjacent(
 
 
 def _bias_at(builder: Any, header: Any, at: Any) -> Any:
-    """Return the address of the bias of the channels that are *at* bytes from the first ones."""
+    """Return the address of the bias of the channels whose results are at byte *at* of a pixel."""
     of_16 = builder.mul(builder.lshr(at, integer(6)), integer(HEADER_BYTES))
     return builder.add(builder.add(header, of_16), builder.and_(at, integer(63)))
 
@@ -102,10 +103,10 @@ def adjacent_product(
     acc_step: Any,
     channel_bytes: Any,
 ) -> Any:
-    """Store the bias plus the sum over all taps of *pixels* pixels, int32.
+    """Compute *pixels* adjacent output pixels: store the bias plus the sum over all taps, int32.
 
-    The pixels are *stride* columns apart, their windows *kernel* columns wide: columns that windows
-    share are read once. The numbers are among those of this module.
+    The pixels are *stride* columns apart, and their windows *kernel* columns wide. Columns that
+    several windows share are read once. These numbers must be among those of this module.
 
     Args:
         context: Numba's typing context.
@@ -118,7 +119,7 @@ def adjacent_product(
         weights: address of the weights of the first tap.
         tap_bytes: bytes from one tap's weights to the next tap's.
         groups: number of groups of four rows of windows, at least 1.
-        odd_groups: the same for odd rows, at least 1.
+        odd_groups: number of groups that have odd rows, at least 1.
         header: address of the bias.
         acc: address of the first pixel's results.
         acc_step: bytes from one pixel's results to the next pixel's.

@@ -22,7 +22,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 )
 
 LANES = 16
-"""Number of channels that are computed together, on every level."""
+"""Number of channels that are computed together on every level."""
 
 V16I32, V16F32, V16F64 = vector(I32, LANES), vector(F32, LANES), vector(F64, LANES)
 V16I8 = vector(I8, LANES)
@@ -31,7 +31,7 @@ _HAS_AVX512 = "avx512vnni" in level().needs
 _HAS_AVX2 = level().vector_bytes == 32
 _HAS_VNNI = _HAS_AVX512 or "avxvnni" in level().needs
 HAS_MADD = level().has_int16_pairs
-"""Whether bytes are multiplied as int16, and products added in pairs: ``vpmaddwd``.
+"""Whether bytes are multiplied as int16, and adjacent products added, by ``vpmaddwd``.
 
 That instruction never saturates.
 """
@@ -39,16 +39,16 @@ _ROUND_DOWN = 9  # towards negative infinity, and no floating-point exceptions
 
 
 def constant(value, kind=V16I32):
-    """Return a vector of equal constants."""
+    """Return a vector of copies of the constant *value*."""
     return ir.Constant(kind, [value] * kind.count)
 
 
 SEEN = int.from_bytes(bytes([level().byte_shift]) * 4, "little")
-"""Number that is xored with four unsigned activations, which gives the form that is multiplied."""
+"""Number with which four unsigned activations are xored before they are multiplied."""
 
 
 def seen(builder, x):
-    """Return unsigned activations *x* in the form that products need: less 128 on some levels.
+    """Return unsigned activations *x* as products need them: on some levels, minus 128.
 
     *x* is a vector of bytes, or an integer of 8 or 32 bits. See ``CpuLevel.byte_shift``.
     """
@@ -77,7 +77,7 @@ def prepare_weights(builder, weights):
 
 
 def nibbles(builder, packed):
-    """Return the weights in each byte's low half, times 16, and those in its high half, times 16.
+    """Return the weights in the low halves of bytes, and those in the high halves, all times 16.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
@@ -116,7 +116,7 @@ def dot(builder, acc, activations, weights):
 
 
 def add_sums(builder, accumulators, sums):
-    """Return accumulators, with a row's number added to all accumulators of the row.
+    """Return accumulators plus one number per row, which is added to all accumulators of the row.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
@@ -170,7 +170,7 @@ def spread_halves(builder, dwords):
 
 
 def _field(builder, value, shift, mask):
-    """Return ``(value >> shift) & mask``, of a scalar or of each lane."""
+    """Return ``(value >> shift) & mask`` of a scalar, or of each lane of a vector."""
     kind = value.type
     number = (lambda n: constant(n, kind)) if isinstance(kind, ir.VectorType) else kind
     if shift:
@@ -183,7 +183,7 @@ def _spread(builder, value, lanes=LANES):
 
 
 def add_pairs(builder, a, b):
-    """Return the products of two int16 vectors, adjacent products added; exact for a < 256."""
+    """Return the sums of adjacent products of two int16 vectors; exact for *a* < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 
@@ -207,7 +207,7 @@ def _by_ymm(builder, name, result, *operands):
 
 
 ROUNDS_QUICKLY = _HAS_AVX512 or _HAS_AVX2
-"""Whether :func:`rounded_to_even` is one instruction, and products are added without rounding."""
+"""Whether one instruction does :func:`rounded_to_even`, and one adds products without rounding."""
 
 
 def rounded_to_even(builder, x):
@@ -277,7 +277,7 @@ def narrowed(builder, vectors, low, high):
 
 
 def _narrowed_by_ymm(builder, vectors, low, high):
-    """Return the result of :func:`narrowed` for four vectors, by instructions of 32 bytes."""
+    """Return the result of :func:`narrowed` for four vectors, by instructions on 32 bytes."""
     words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
     for vector_of_16 in vectors:
         x = call(
@@ -302,8 +302,8 @@ GROUP = 4
 def zipped(builder, rows):
     """Return four vectors of 16 words; a word has one byte of each of four rows of 64 bytes.
 
-    Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``. Pairwise zips within 16
-    bytes give this order, which is the cheapest.
+    Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``. This order is the cheapest,
+    because instructions zip two registers within each 16 bytes.
     """
     bytes_of = [
         [_zip(builder, a, b, high) for high in (False, True)]
@@ -338,7 +338,7 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return the first or second halves of 16 bytes, elements alternately of *a* and *b*."""
+    """Return the first or second halves of 16 bytes, with elements of *a* and *b* in turn."""
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
@@ -346,7 +346,7 @@ def _zip_16(builder, a, b, half):
 
 
 def _zip(builder, a, b, high):
-    """Return the low or high halves of all 16 bytes, elements alternately of *a* and *b*."""
+    """Return the low or high halves of all 16 bytes, with elements of *a* and *b* in turn."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0
@@ -378,7 +378,7 @@ def unzipped(builder, vectors, low, high):
 
 
 def _packed(builder, vectors):
-    """Return int32 as saturated unsigned bytes: 16 bytes, four of each vector, then the next 16."""
+    """Return all int32 as saturated unsigned bytes; each 16 bytes have four of each vector."""
     words, kind = vector(I16, 32), vector(I8, 64)
     if _HAS_AVX512:
         halves = [

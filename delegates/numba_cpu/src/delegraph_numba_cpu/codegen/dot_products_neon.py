@@ -1,7 +1,7 @@
 """Dot products of four bytes on AArch64, in LLVM IR: four for each pair of 16-byte vectors.
 
-The feature ``dotprod`` has an instruction for signed bytes, ``i8mm`` one for unsigned with signed
-bytes. Older processors add products of 8 bytes in pairs to int32, so sums are in two halves.
+The feature ``dotprod`` has an instruction for signed bytes; ``i8mm`` has one for unsigned times
+signed bytes. Older processors add products of 8 bytes in pairs to int32, so sums are in two halves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import vector
 
 IS_THERE = level().machine == "aarch64"
-"""Whether kernels may use these functions."""
+"""Whether kernels may use the functions of this module."""
 
 V4I32, V16I8 = vector(I32, 4), vector(I8, 16)
 _V8I16 = vector(I16, 8)
@@ -59,7 +59,7 @@ def total(builder, sums):
 
 
 def quarters(builder, x):
-    """Return a vector of 16 int32 as four vectors of 4."""
+    """Return a vector of 16 int32 as four vectors of 4 int32."""
     four = vector(I32, 4)
     return [
         builder.shuffle_vector(x, x, ir.Constant(four, list(range(i, i + 4))))

@@ -11,7 +11,8 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
     """Return int32 ``x * multiplier * 2**(left - right - 31)``, rounded twice.
 
-    The product is rounded to nearest, halves up; the shift to the right, halves away from zero.
+    The product is rounded to the nearest integer, halves up; the shift to the right rounds halves
+    away from zero.
     """
     product = (x << left).widen(I64, signed=True) * multiplier.widen(I64, signed=True)
     high = (product + (1 << 30)) >> 31
@@ -25,7 +26,7 @@ def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
 def rescale(
     x: Lanes, zero_point: Lanes, left: Lanes, down: Lanes, multiplier: Lanes, right: Lanes
 ) -> Lanes:
-    """Return int16 *x*, less its zero point, at another scale as int32."""
+    """Return int16 *x* minus its zero point, converted to another scale, as int32."""
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
 

@@ -1,4 +1,4 @@
-"""Operations on 8-bit integers that packing instructions make cheap: mostly on pairs of them."""
+"""Operations on 8-bit integers that use packing instructions, mostly on pairs of operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
-    """Return float32 *x* rounded, plus *zero*, clamped to bytes; *half* is added before truncation.
+    """Return float32 *x* rounded, plus *zero*, clamped to bytes; *half* makes truncation round.
 
     The lowering has checked that all values fit int32.
     """
@@ -24,7 +24,7 @@ def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, sig
 
 
 def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
-    """Return int32 clamped between *low* and *high*, as bytes."""
+    """Return int32 *whole* clamped between *low* and *high*, as bytes."""
     if not x86_bytes.IS_THERE:
         return whole.at_least(low).at_most(high).narrow(I8)
     found = x86_bytes.saturated_bytes(whole, signed=signed)
@@ -36,12 +36,12 @@ def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``a * a_factor + b * b_factor + offset`` of a chain, on bytes.
+    """Return the operation ``a * a_factor + b * b_factor + offset`` of a chain, for bytes.
 
     Results are rounded and clamped. *signed* says whether the bytes are int8.
 
-    Sums and products are rounded one by one. The lowering has tried this on every pair of operands
-    for which roundings may differ.
+    Each product and each sum is rounded. The lowering has checked the results for every pair of
+    operands for which roundings may differ from the official roundings.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
@@ -53,11 +53,11 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
 
 
 def _scaled(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``x * factor + offset`` of a chain, on bytes.
+    """Return the operation ``x * factor + offset`` of a chain, for bytes.
 
     Results are rounded to the nearest integer and clamped. *signed* says whether the bytes are
-    int8. The lowering has tried this on every value, with products that are rounded before they
-    are added and with others.
+    int8. The lowering has checked the results for every value, with and without a rounding between
+    product and sum.
     """
 
     def function(x: Lanes, factor: Lanes, offset: Lanes, low: Lanes, high: Lanes) -> Lanes:
@@ -72,8 +72,8 @@ def _scaled(signed: bool) -> Callable[..., Lanes]:
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
     """Return the operation of :func:`_sum`, but with results rounded to the nearest integer.
 
-    The zero point is in the offset. The lowering has tried this on every pair of operands for which
-    roundings may differ, with products that are rounded before they are added and with others.
+    The zero point is in the offset. The lowering has checked the results for every pair of operands
+    for which roundings may differ, with and without a rounding between product and sum.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
@@ -103,7 +103,7 @@ def _quantized(signed: bool) -> Callable[..., Lanes]:
 
 
 def _product(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``(a - a_zero) * (b - b_zero) * factor`` of a chain, on bytes.
+    """Return the operation ``(a - a_zero) * (b - b_zero) * factor`` of a chain, for bytes.
 
     Results are rounded and clamped. *signed* says whether the bytes are int8.
     """

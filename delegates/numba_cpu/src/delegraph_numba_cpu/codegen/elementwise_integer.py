@@ -19,7 +19,7 @@ operation(Operation.MINIMUM_INT32)(lambda a, b: a.at_most(b))
 
 @operation(Operation.FLOOR_DIV_INT32, lanes=QUARTER)
 def _floor_division(a: Lanes, b: Lanes) -> Lanes:
-    """Return int32 quotients rounded down; a float64 quotient has an error of less than 1 / b."""
+    """Return int32 quotients rounded down; the float64 division used has an error below 1 / b."""
     ratio = a.to_float(F64) / b.to_float(F64)
     whole = ratio.to_integer(I64)
     return (whole.to_float(F64) > ratio).choose(whole - 1, whole).narrow(I32)
@@ -51,7 +51,7 @@ for _code, _letter in (
 def _saturate(element: Any) -> Callable[..., Lanes]:
     """Return an operation that truncates float32 to integers of type *element*.
 
-    NaN and larger values become *largest*.
+    Values below *low* become *low*; NaN and values above *high* become *largest*.
     """
 
     def function(x: Lanes, low: Lanes, high: Lanes, largest: Lanes) -> Lanes:

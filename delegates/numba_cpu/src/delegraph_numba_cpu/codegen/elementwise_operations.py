@@ -1,8 +1,8 @@
 """Operations of the steps of a chain, and the instruction that runs a step.
 
-An operation is a Python function from vectors of its operands to the vector of its results. It is
-called once, while Numba compiles, to write the body of a loop. :func:`run_step` has the loops of
-all operations, selected by one switch.
+An operation is a Python function that takes vectors of operands and returns the vector of results.
+It is called once, while Numba compiles, to write the body of a loop. :func:`run_step` has the loops
+of all operations, selected by one switch.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ GRANULE = level().vector_bytes
 """Number of bytes of a vector; a step's number of elements is a multiple of it."""
 
 WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
-"""Numbers of elements in a vector: smaller for operations with more temporaries."""
+"""Numbers of elements in a vector; operations with more temporaries use smaller vectors."""
 
 CURVE = WIDE if GRANULE == 64 else HALF
-"""Number of elements in a vector for long computations; with 32 registers, four vectors at once.
+"""Number of elements in a vector for long computations: four vectors at once if there are 32
+registers.
 
-Each then waits less for its previous result.
+Several vectors at once hide the latency of instructions.
 """
 
 TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
@@ -43,11 +44,11 @@ class Entry:
     """An operation of steps: its Python function, and the types that it takes and returns.
 
     Attributes:
-        function: function of vectors of the operands and of the parameters.
+        function: function that takes vectors of the operands and of the parameters.
         operands: types of the operands, letters of :data:`TYPES`.
         result: type of the result.
-        parameters: a letter each: ``f`` is float32, ``i`` int32 (vectors of copies), ``t`` the
-            address of a table, an int64; ``l`` is an int64. A last ``@`` is no parameter but the
+        parameters: a letter for each parameter: ``f`` is float32 and ``i`` int32 (vectors of
+            copies), ``t`` the address of a table, and ``l`` an int64. A last ``@`` stands for the
             number of the element, for operations with one lane.
         lanes: elements in a vector.
     """
@@ -81,7 +82,7 @@ def operation(code: int, parameters: str = "", lanes: int = WIDE) -> Callable[[A
 
 @intrinsic
 def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, count: Any) -> Any:
-    """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE.
+    """Run a step on the first *count* elements of its slots; *count* is a multiple of GRANULE.
 
     Args:
         context: the typing context of Numba.
@@ -140,13 +141,13 @@ def _word(builder: Any, step: Any, word: int) -> Any:
 
 
 def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
-    """Return the address of the data of a slot; word *word* of the step has the slot's number."""
+    """Return the address of the data of a slot, whose number is in word *word* of the step."""
     place = builder.mul(_word(builder, step, word), integer(8))
     return load(builder, builder.add(slots, place), I64)
 
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
-    """Return the address of the first element of the loop's present vector."""
+    """Return the address of the first element of the vector that the loop computes now."""
     return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
@@ -246,9 +247,9 @@ operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
-    """Return entries of two tables, *vector* and *rest*.
+    """Return entries of the table *vector* or *rest*, as the position of the element decides.
 
-    *rest* serves the end of each *length* elements.
+    Of each *length* elements, the first *vector_end* use *vector*, the others *rest*.
     """
     builder = a.builder
     place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
@@ -270,7 +271,7 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises by a float64 division, halves rounded away from zero."""
+    """Return an operation that quantises by a float64 division and rounds halves away from zero."""
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
         ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)
@@ -315,7 +316,7 @@ operation(Operation.DEQUANTIZE_INT16, "ff", HALF)(_dequantize(True))
 def widen_float16(q: Lanes) -> Lanes:
     """Return float16 *q*, given as int16, as float32.
 
-    Not all processors have an instruction for it.
+    Not all processors have an instruction for this conversion.
     """
     bits = q.widen(I32, signed=True)
     magnitude = ((bits & 0x7FFF) << 13).as_float() * 2.0**112

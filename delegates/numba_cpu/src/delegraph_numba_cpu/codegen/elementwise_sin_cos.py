@@ -1,9 +1,9 @@
 """Sine and cosine of any float32, including large ones.
 
 A float32 is ``m * 2**e``, where m has 24 bits. Multiples of 4 in ``2**e * 2 / pi`` are whole turns
-and are dropped. A table holds the remainder by exponent, as a sum of three float64. Products of m
-and the first two are exact. The result is the angle in quarters of a turn, and the number of its
-quarter.
+and are dropped. A table holds the remainder for each exponent, as a sum of three float64. The
+products of m and the first two float64 are exact. The result is the angle in quarters of a turn,
+and the number of its quarter.
 
 Source:
     Payne and Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18 (1983).
@@ -55,7 +55,7 @@ def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
 
 
 def _parts(exponent: Lanes, table: Any) -> list[Lanes]:
-    """Return the three float64 of the table for each lane's exponent."""
+    """Return the three float64 of the table that belong to each lane's exponent."""
     builder, count = exponent.builder, exponent.type.count
     places = exponent.widen(I64, signed=False) * 24 + Lanes(builder, splat(builder, table, count))
     return [_gathered(places + 8 * i) for i in range(3)]

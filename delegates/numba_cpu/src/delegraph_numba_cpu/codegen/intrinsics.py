@@ -30,7 +30,7 @@ def pointer(builder: Any, address: Any, type: Any) -> Any:
 
 
 def call(builder: Any, name: str, result: Any, arguments: Any) -> Any:
-    """Call the LLVM intrinsic or C function *name*, which returns the type *result*."""
+    """Append a call of the LLVM intrinsic or C function *name*, which returns the type *result*."""
     module = builder.module
     function = module.globals.get(name)
     if function is None:
@@ -108,7 +108,7 @@ def atomic_store(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def atomic_add(context: Any, address: Any, value: Any) -> Any:
-    """Add *value* to the int64 at *address* in one step for all threads.
+    """Add *value* to the int64 at *address*, as one step for all threads.
 
     Return its previous value.
     """
@@ -123,7 +123,7 @@ def atomic_add(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
-    """Write *new* if the int64 at *address* is *old*, in one step for all threads.
+    """Write *new* to *address* if the int64 there is *old*, as one step for all threads.
 
     Return the int64 that was there before.
     """
@@ -189,7 +189,7 @@ def sleep_briefly(context: Any) -> Any:
 
 @intrinsic
 def present_processor(context: Any) -> Any:
-    """Return the number of the processor that runs this thread; -1 if the system does not tell."""
+    """Return the number of the processor that runs this thread; -1 if the system hides it."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if sys.platform != "linux":
@@ -201,7 +201,7 @@ def present_processor(context: Any) -> Any:
 
 @intrinsic
 def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Call the C library's ``syscall`` with four arguments and zeros."""
+    """Call the C library's ``syscall`` with four arguments; the others are 0."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         module = builder.module
@@ -218,8 +218,8 @@ def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> An
 def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
     """Copy *count* bytes between ranges that do not overlap.
 
-    It calls ``memmove``. A library that names no version of ``memcpy`` gets the oldest of glibc,
-    which copies 16 bytes at a time on every processor.
+    It calls ``memmove``. A library without a version for ``memcpy`` would get glibc's oldest
+    version, which copies only 16 bytes at a time.
     """
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -14,13 +14,14 @@ from llvmlite import ir
 from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I32, call
 
 ROUNDING = float(3 << 22)
-"""Number whose sum with a float32 below 2**22 is rounded to an integer, found in the low bits."""
+"""Number that, added to a float32 below 2**22, makes the low bits of the sum the rounded
+integer."""
 
 
 class Lanes:
     """A vector and the IR builder that computes with it; a mask is a vector of bits.
 
-    Operands of arithmetic have one type, or are Python numbers, which become constants.
+    Operands of arithmetic have equal types, or are Python numbers, which become constants.
     """
 
     def __init__(self, builder: Any, value: Any) -> None:
@@ -129,11 +130,11 @@ class Lanes:
         return self._apply("select", self.value, like._other(yes), like._other(no))
 
     def at_least(self, low: Any) -> Lanes:
-        """Return the larger of each element and *low*; NaN stays NaN."""
+        """Return the elements *numbers* of *first* and *second*, counted through both vectors."""
         return self._compare("<", low).choose(low, self)
 
     def number_at_least(self, low: Any) -> Lanes:
-        """Return the larger of each element and *low*; *low* for NaN."""
+        """Return a function's results for all elements of *operands*, in shorter vectors."""
         return self._compare(">", low).choose(self, low)
 
     def at_most(self, high: Any) -> Lanes:

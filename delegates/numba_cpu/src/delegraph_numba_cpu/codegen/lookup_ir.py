@@ -1,4 +1,4 @@
-"""Micro-kernels of tables of integers: bytes or half bytes to float32."""
+"""Micro-kernels that convert tables of integers (8 or 4 bits) to float32."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 i64, f32 = types.int64, types.float32
 
 LANES = 16
-"""Number of bytes that are converted together."""
+"""Number of bytes of the table that are converted together."""
 
 V16I8, V16I32, V16F32 = vector(I8, LANES), vector(I32, LANES), vector(F32, LANES)
 
@@ -40,12 +40,12 @@ def load_f16(context, address):
 
 
 def _bytes(builder, values):
-    """Return 16 bytes, each of which is one integer, as a list of vectors of 16."""
+    """Return 16 bytes, each with one integer, as a list of vectors of 16 integers."""
     return [values]
 
 
 def _nibbles(builder, values):
-    """Return the 32 integers in 16 bytes, two in each, as a list of vectors of 16."""
+    """Return the 32 integers in 16 bytes, two in each byte, as a list of vectors of 16 integers."""
     four = ir.Constant(V16I8, [4] * LANES)
     low = builder.ashr(builder.shl(values, four), four)
     high = builder.ashr(values, four)

@@ -1,6 +1,6 @@
-"""Products of a few rows of unsigned bytes and strips: 64 columns of signed bytes.
+"""Products of a few rows of unsigned bytes and strips of weights (64 columns of signed bytes).
 
-They serve matrices that multiply one vector after another. Weights are read once, in order.
+They are used where a matrix multiplies one vector after another. Weights are read once, in order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STRIP = 64
 """Number of columns of a strip."""
 
 DEPTH = 8
-"""Divisor of the number of bytes of a row: rows are padded to a multiple of it."""
+"""Number that divides the number of bytes of a row: rows are padded to a multiple of it."""
 
 _HAS_VNNI = "avx512vnni" in level().needs
 _BLOCKS = 4 if _HAS_VNNI else 2
@@ -30,7 +30,7 @@ i64 = types.int64
 
 
 def _dot_block(rows):
-    """Return an intrinsic that multiplies *rows* rows with as many columns as registers hold."""
+    """Return an intrinsic that multiplies *rows* rows by as many columns as registers hold."""
     sets = 2 if rows == 1 else 1  # one row has too few sums to hide the time of a product
 
     @intrinsic

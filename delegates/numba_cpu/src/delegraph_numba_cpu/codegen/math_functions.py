@@ -12,7 +12,7 @@ from delegraph_numba_cpu.codegen import avx512
 from delegraph_numba_cpu.codegen.lanes import Lanes
 
 LN2_HIGH = 0.693359375
-"""The first bits of ln 2, whose product with an exponent is exact."""
+"""ln 2 rounded to so few bits that its product with an integer exponent is exact."""
 LN2_LOW = math.log(2) - LN2_HIGH
 
 
@@ -27,7 +27,8 @@ def fit(function: Callable[[float], float], degree: int, low: float, high: float
 
 
 EXP_FIT = fit(lambda r: math.expm1(r) / r if r else 1.0, 5, -math.log(2) / 2, math.log(2) / 2)
-"""Polynomial of ``(exp(r) - 1) / r`` for the remainder r of an exponent."""
+"""Coefficients of a polynomial for ``(exp(r) - 1) / r``, where r is the remainder of an
+exponent."""
 
 LOG_SERIES = [2 / n for n in (9, 7, 5, 3)]
 
@@ -35,7 +36,7 @@ ERFC_FIT = (
     0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807,
     -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223,
 )  # fmt: skip
-"""Coefficients of erfc, those of the official kernels.
+"""Coefficients of the official kernels' approximation of erfc.
 
 Source:
     Press et al., Numerical Recipes, section 6.2.
@@ -79,7 +80,8 @@ def falling_exp(x: Lanes) -> Lanes:
 def bounded_exp(x: Lanes) -> Lanes:
     """Return the exponential of numbers from -176 to 89; NaN stays NaN.
 
-    At -176, where masked scores end, both factors are 0: a product that underflows is slow.
+    Masked scores are clamped to -176. There both factors of the result are 0, because a product
+    that underflows would be slow.
     """
     n, e = split_exp(x)
     if avx512.IS_THERE:
@@ -118,7 +120,10 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def logistic(x: Lanes) -> Lanes:
-    """Return ``1 / (1 + exp(-x))``, as ``exp(x) / (1 + exp(x))`` without positive exponents."""
+    """Return ``1 / (1 + exp(-x))``.
+
+    For x < 0 it is computed as ``exp(x) / (1 + exp(x))``, so that no exponential overflows.
+    """
     e = exp(-x.magnitude())
     share = reciprocal(e + 1.0)
     return (x < 0.0).choose(e * share, share)
@@ -152,7 +157,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def gelu(x: Lanes) -> Lanes:
-    """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
+    """Return ``x / 2 * erfc(-x / sqrt(2))``, with erfc by :data:`ERFC_FIT`."""
     v = x * -math.sqrt(0.5)
     z = v.magnitude().at_most(10.1)  # beyond this, erfc is 0 or 2 in float32
     t = reciprocal(z.times_plus(0.5, 1.0))

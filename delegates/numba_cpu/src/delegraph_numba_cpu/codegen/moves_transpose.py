@@ -17,10 +17,10 @@ SQUARE_BYTES = 16
 def zipped(builder, vectors, groups):
     """Return *vectors* with *groups* adjacent squares, each square transposed.
 
-    An element's number consists of the bits of its row and column. Zipping the first half of the
-    vectors with the second rotates these bits by one. After as many zips as a column number has
-    bits, rows are columns. Each group of lanes is a separate square, since registers are
-    shuffled best in such groups.
+    An element's number consists of the bits of its row number and its column number. Zipping the
+    first half of the vectors with the second half rotates these bits by one. After as many zips as
+    a column number has bits, rows have become columns. Each group of lanes is a separate square,
+    because registers shuffle lanes within 16 bytes best.
     """
     side = len(vectors)
     width = side * groups

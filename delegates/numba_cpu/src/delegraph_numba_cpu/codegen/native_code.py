@@ -1,9 +1,10 @@
 """Native code of kernels only: all patches of Numba.
 
 Numba optimizes and compiles each function together with all functions that it calls. Each caller
-then does the same with a copy. Delegraph needs only kernels, with their helpers inlined. A helper
-therefore gets only the first, simple passes of LLVM, and a kernel as a whole all the others.
-This takes two thirds of the time. Numba has no public API for it, so this module patches it:
+then does the same with a copy. Delegraph needs only kernels, with their helpers inlined. So a
+helper gets only the first, simple passes of LLVM, and all other passes run once on the whole
+kernel. This takes two thirds of the time. Numba has no public API for it, so this module patches
+it:
 
 - ``cpu_target.target_context._internal_codegen`` is replaced by a compiler ahead of time.
 - ``AOTCodeLibrary._optimize_final_module`` waits until a kernel is requested; its callers read
@@ -89,7 +90,7 @@ def compile_kernels_only(machine: str) -> None:
 
 
 def object_code(kernel: Any, symbol: str) -> bytes:
-    """Return an object file of a kernel that ``numba.cfunc`` has compiled; call it only once.
+    """Return an object file of a kernel that ``numba.cfunc`` has compiled; call this only once.
 
     Args:
         kernel: the compiled function.

@@ -1,4 +1,4 @@
-"""Symbols of Numba that kernels refer to and never use, as they never raise."""
+"""Symbols of Numba that kernels refer to but do not use, because kernels raise no exceptions."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Objects = dict[str, bytes]
-"""Object code by kernel name; :func:`symbol_of` gives the kernel's symbol in it."""
+"""Mapping from a kernel's name to its object code; :func:`symbol_of` gives the symbol's name in
+it."""
 
 
 def symbol_of(family: str, kernel: str) -> str:

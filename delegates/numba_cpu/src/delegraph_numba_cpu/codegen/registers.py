@@ -1,4 +1,4 @@
-"""Vectors as values of kernels: loaded, computed with and stored like numbers.
+"""Numba's vector types: vectors that kernels load, compute with and store like numbers.
 
 Vectors of 4-byte numbers have :data:`LANES` lanes, those of bytes :data:`BYTE_LANES`. A load or
 store takes the number of elements from its address to the end of the data. Lanes beyond that number
@@ -55,7 +55,7 @@ def add_product(context, x, y, summand):
 
 
 def filler(vector):
-    """Return a function that makes a vector, all of whose lanes are one number."""
+    """Return a function that makes a vector of copies of a number."""
 
     @intrinsic
     def fill(context, number):
@@ -75,7 +75,7 @@ floats, ints, signed, unsigned = map(filler, (FLOATS, INTS, SIGNED, UNSIGNED))
 
 @intrinsic
 def lanes_down(context):
-    """Return the vector 0, -1, -2, ... of int32."""
+    """Return the vector 0, -1, -2, ... of int32, which is a lane's number with a minus sign."""
 
     def generate(lowering, builder, signature, arguments):
         return ir.Constant(INTS.ir, [-lane for lane in range(LANES)])
@@ -153,7 +153,7 @@ flip_ints = binary(INTS, lambda x, y: x ^ y)
 to_floats = unary(INTS, lambda x: x.to_float(), FLOATS)
 to_ints = unary(FLOATS, lambda x: x.to_integer(), INTS)
 rounded_shift_20 = unary(INTS, lambda x: (x + ((1 << 19) + (x >> 31))) >> 20)
-"""``x / 2**20``, halves away from zero."""
+"""Intrinsic that returns ``x / 2**20``, rounded with halves away from zero."""
 with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 
@@ -185,8 +185,8 @@ def loader(vector, memory=None, signed=True):
 
     Args:
         vector: type of the result.
-        memory: LLVM type of an element in memory, which may be narrower; None for that of the
-            vector.
+        memory: LLVM type of an element in memory, which may be narrower; None for the vector's
+            type.
         signed: whether narrower elements have signs.
     """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
@@ -333,7 +333,7 @@ first_float, first_int = first_of(FLOATS), first_of(INTS)
 
 @intrinsic
 def nan_bits(context, x, y):
-    """Return a number that is not 0 if a lane of two float vectors is NaN."""
+    """Return a number that is not 0 if one of two float vectors has a NaN."""
 
     def generate(lowering, builder, signature, arguments):
         bits = builder.fcmp_unordered("uno", *arguments)

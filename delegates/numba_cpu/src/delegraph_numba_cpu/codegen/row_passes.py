@@ -1,4 +1,4 @@
-"""Passes over rows of float32, each of which computes new elements and their sum or maximum."""
+"""Passes over rows of float32; each computes new elements of a row, and their sum or maximum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph_numba_cpu.codegen.registry import kernel, level
 from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store
 
 LANES = level().vector_bytes if level().vector_bytes == 64 else level().vector_bytes // 2
-"""Number of elements in a vector: two registers, or four where there are 32 registers."""
+"""Number of elements in a vector of a pass; it fills several registers."""
 
 VECTOR = ir.VectorType(F32, LANES)
 
@@ -29,18 +29,18 @@ VECTOR = ir.VectorType(F32, LANES)
 def row_pass(function, start=None, combine=None):
     """Return an intrinsic that computes the new elements of a row, and their sum or maximum.
 
-    The row has a positive multiple of LANES elements, as if it were padded.
+    The number of elements is a positive multiple of LANES, padding included.
 
     Args:
         function: function that computes new elements from old ones and two factors, all of them
             vectors.
-        start: start value of the sum or maximum; None without one.
-        combine: ``add`` or ``larger``; None without a sum or maximum.
+        start: start value of the sum or maximum; None if none is computed.
+        combine: ``add`` or ``larger``; None if no sum or maximum is computed.
 
     Returns:
-        ``(source, target, rest, results, whole, count, a, b) -> float32``. Elements from *whole* on
-        are read at *rest*, and their new elements are written to *results*. A pass for the maximum
-        writes nothing.
+        ``(source, target, rest, results, whole, count, a, b) -> float32``. The last, padded vector
+        begins at element *whole*: it is read at *rest*, and its results are written to *results*. A
+        pass for the maximum writes nothing.
     """
 
     @intrinsic
@@ -84,7 +84,7 @@ def larger(x, y):
 
 
 def folded(x, combine):
-    """Return one number: all elements of *x*, combined half with half, again and again."""
+    """Return all elements of *x* combined into one number, half with half, again and again."""
     builder, count = x.builder, LANES
     while count > 1:
         count //= 2

@@ -1,4 +1,4 @@
-"""Copies of short lines at equal distances; each byte is xored with the same number."""
+"""Copies of short lines at equal distances; each copied byte is xored with one number."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Write up to 64 bytes of a line; bytes *first* to *last* are copied, the others are *around*.
+    """Write up to 64 bytes of a line: copies for bytes *first* to *last*, *around* for the others.
 
     Arguments are as for :func:`copy_part`.
     """
@@ -79,7 +79,7 @@ def _copy_part(context, source, target, size, first, last, around, flip):
 
 @jit
 def copy_part(source, target, size, first, last, around, flip):
-    """Write a line of *size* bytes: bytes *first* to *last* are copied, the others are *around*.
+    """Write a line of *size* bytes: copies for bytes *first* to *last*, *around* for the others.
 
     Args:
         source: address at which byte 0 of the line would be; only bytes *first* to *last* are read.

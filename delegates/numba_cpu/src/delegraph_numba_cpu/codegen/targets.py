@@ -24,7 +24,8 @@ def initialize(machine: str) -> None:
 def triple_of(machine: str) -> str:
     """Return LLVM's target triple for a type of processor.
 
-    The system is this one for the processor of this machine, and Linux for others.
+    For this machine's type of processor, the system is this machine's; for other types, it is
+    Linux.
     """
     if machine == host_machine():
         triple: str = llvm.get_process_triple()

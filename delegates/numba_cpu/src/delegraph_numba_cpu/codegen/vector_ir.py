@@ -1,7 +1,7 @@
 """Vectors in LLVM IR, for micro-kernels that keep a tile of results in registers.
 
 These functions append instructions to an ``IRBuilder`` and return values; they run while Numba
-compiles. All is plain IR that LLVM can lower for any processor.
+compiles. They append plain IR, which LLVM can lower for any processor.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ANCHORS, _SCALES = (0, 1, 2, 8, 3), (0, 1, 2, 4, 8)
 
 
 def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
-    """Return up to 16 addresses, *step* apart, in the body of a loop.
+    """Return up to 16 addresses at distance *step*, for use in the body of a loop.
 
     LLVM would keep a register for each address, or store it in memory. Three registers are enough,
     since x86 adds to an address another register times 1, 2, 4 or 8 without an instruction. LLVM
@@ -82,13 +82,13 @@ def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
 
 
 def _hidden(builder: Any, value: Any) -> Any:
-    """Return *value* through an instruction that hides from LLVM how it was computed."""
+    """Return *value* after an empty instruction that hides from LLVM how it was computed."""
     kind = ir.FunctionType(I64, [I64])
     return builder.asm(kind, "", "=r,0", [value], side_effect=True)
 
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
-    """Return a mask of the first *count* lanes; none if *count* < 0, all if it exceeds *lanes*."""
+    """Return a mask of the first *count* lanes; of none if *count* < 0, at most of all lanes."""
     if lanes == 64 and HAS_BYTE_MASKS:  # one instruction makes all 64 bits
         for name, bound in (("smax", 0), ("smin", 64)):
             count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
@@ -189,7 +189,7 @@ def halves_of(builder: Any, x: Any) -> tuple[Any, Any]:
 
 
 def joined(builder: Any, x: Any, y: Any = None) -> Any:
-    """Return a vector of the lanes of *x* and then those of *y*, or of *x* again."""
+    """Return a vector of the lanes of *x* and then of *y*; without *y*, the lanes of *x* twice."""
     return lanes_of(builder, x, x if y is None else y, range(2 * x.type.count))
 
 
@@ -219,7 +219,7 @@ def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 def merged(builder: Any, *values: tuple[Any, Any]) -> Any:
-    """Return a phi node: of the pairs (value, LLVM block), the value whose block ran before."""
+    """Return the value whose LLVM block has just run (a phi node), from pairs (value, block)."""
     phi = builder.phi(values[0][0].type)
     for value, block in values:
         phi.add_incoming(value, block)
@@ -243,14 +243,14 @@ class Loop:
         self.index = self.carried(integer(0))
 
     def carried(self, start: Any) -> Any:
-        """Return a loop variable: *start* in the first step, then what :meth:`close` was given."""
+        """Return a loop variable: at first *start*, later the value given to :meth:`close`."""
         phi = self._builder.phi(start.type)
         phi.add_incoming(start, self._before)
         self._phis.append(phi)
         return phi
 
     def close(self, *values: Any) -> None:
-        """End the body; *values* are the loop variables' next values, in order of creation."""
+        """End the body of the loop; *values* are the loop variables' next values, in order."""
         builder = self._builder
         following = builder.add(self.index, integer(self._step))
         again = builder.icmp_signed("<", following, self._end)
@@ -299,7 +299,7 @@ def repeated(
 
 
 def _suffix(kind: Any) -> str:
-    """Return a type as intrinsics' names spell it: ``v16f32``."""
+    """Return the name of a type as it is part of intrinsics' names, such as ``v16f32``."""
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{_NAMES[kind.element]}"
     return _NAMES[kind]

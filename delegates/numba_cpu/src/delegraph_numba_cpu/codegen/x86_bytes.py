@@ -1,4 +1,4 @@
-"""Functions that need instructions of AVX2 or AVX-512, on as many bytes as a vector has."""
+"""Functions on vectors of bytes that need instructions of AVX2 or AVX-512."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ IS_THERE = level().machine == "x86_64" and VECTOR_BYTES >= 32
 
 _FAMILY, _SUFFIX = ("avx512", ".512") if avx512.IS_THERE else ("avx2", "")
 _PART = 16
-"""Number of bytes that one shuffle or pack of bytes sees, of each vector."""
+"""Number of adjacent bytes within which an instruction shuffles or packs bytes."""
 
 
 def nearest_integer(x: Lanes) -> Lanes:
-    """Return int32 nearest to floats, halves to even; the least one for NaN and beyond int32."""
+    """Return the int32 nearest to floats, halves to even; the least int32 if none is near."""
     kind = ir.VectorType(I32, VECTOR_BYTES // 4)
 
     def convert(builder: Any, x: Any) -> Any:
@@ -36,7 +36,7 @@ def nearest_integer(x: Lanes) -> Lanes:
 
 
 def saturated_bytes(x: Lanes, *, signed: bool, zero: Lanes | None = None) -> Lanes:
-    """Return int32, each as the nearest byte; *zero* is added to the nearest int16, if given.
+    """Return int32 as the nearest bytes; *zero*, if given, is added before the conversion to bytes.
 
     There are as many elements as a vector has bytes.
     """
@@ -59,10 +59,10 @@ def saturated_bytes(x: Lanes, *, signed: bool, zero: Lanes | None = None) -> Lan
 def looked_up(x: Lanes, table: Any) -> Lanes:
     """Return the bytes at the indices *x* of a constant table of 256 bytes at address *table*.
 
-    A shuffle finds an index in 16 entries, and gives 0 for negative indices. From shuffle to
-    shuffle indices become less by 16, and entries are those of the next 16, xor the last 16. So the
-    results of all shuffles, xored, are the entry of the last 16 for which the index was not
-    negative.
+    A shuffle selects one of 16 entries by an index, and gives 0 for a negative index. There is a
+    shuffle for each 16 entries. From one to the next, 16 is subtracted from the indices, and the
+    entries are xored with the 16 entries before. So the xor of all results is the entry that the
+    last non-negative index selects.
     """
     builder, kind = x.builder, x.type
     found = []

@@ -1,4 +1,4 @@
-"""Instructions: for each kernel, the record of 64-bit words that a program writes and it reads.
+"""Instructions: for each kernel, the record of 64-bit words that it reads and a program writes.
 
 Programs are written without Numba, kernels with it. Both name the words of a record by the same
 :class:`Instruction`. A word is an address, an integer, or a float32 in the word's low half.

@@ -1,6 +1,6 @@
 """Instructions of ``kernels/batch_matmul_f32.py``: few rows of float32 times many matrices.
 
-Few products read each value of a matrix, so matrices are not packed.
+Matrices are not packed, because few products read each value.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ WORDS = "x y weights x_image weights_image images rows depth columns tiles"
 DOTS = Instruction("dots", FAMILY, WORDS)
 """Products of matrices ``[images, rows, depth]`` and ``[images, columns, depth]``.
 
-Left matrices are ``x_image`` bytes apart, right ones ``weights_image`` bytes: 0 for one matrix that
-all products share. Results are ``[images, rows, columns]``.
+Left matrices are ``x_image`` bytes apart, right ones ``weights_image`` bytes; 0 means that all
+products share one matrix. Results are ``[images, rows, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions import Instruction
 FAMILY = "conv_hybrid"
 
 MEASURE = Instruction("measure", FAMILY, "x ranges rows size pieces tiles")
-"""Least and largest value of each piece of each row of ``size`` values, and of 0.
+"""Least and largest value, 0 included, of each piece of each row of ``size`` values.
 
 ``ranges`` is ``[rows, pieces, 2], float32``; all pieces but a row's last are equally long.
 """
@@ -40,23 +40,24 @@ separate scale.
 BYTES, NIBBLES, PARTS = range(3)
 """Forms of weights.
 
-``BYTES``: ``[groups of 64 outputs, steps, 64, 4], int8``, the last for four inputs.
+``BYTES``: ``[groups of 64 outputs, steps, 64, 4], int8``; the last axis is for four inputs.
 
-``NIBBLES``: ``[groups of 64 outputs, steps, 64, 4], uint8``. A byte has two weights: the low half
-one of the first four of eight inputs, the high half one of the last four.
+``NIBBLES``: ``[groups of 64 outputs, steps, 64, 4], uint8``. A byte has two weights for eight
+inputs: the low half is for one of the first four inputs, the high half for one of the last four.
 
 ``PARTS``: bytes as of ``NIBBLES`` for each of ``parts`` parts of a row, ``[groups, parts, ...]``.
-Each part has scales: after its bytes come the scales of 64 outputs, finite float16.
+After the bytes of each part come its scales for 64 outputs, finite float16.
 """
 
 ROWS = 16
-"""Largest number of rows that a micro-kernel multiplies together; it reads as many."""
+"""Largest number of rows that a micro-kernel multiplies together; it reads as many even if fewer
+count."""
 
 GROUP_BYTES = 256
 """Number of bytes of one step of the weights of 64 outputs, and of 64 accumulators."""
 
 SCALE_BYTES = 128
-"""Number of bytes of the scales of a part of 64 outputs."""
+"""Number of bytes of the scales that a part has for 64 outputs."""
 
 WINDOWED, DIRECT = range(2)
 """Layouts: windows are copied to scratch memory, or the activations already are rows of windows."""

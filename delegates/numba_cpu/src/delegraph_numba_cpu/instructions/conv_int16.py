@@ -37,7 +37,7 @@ ROWS = 4
 """Number of windows that a micro-kernel multiplies together, and reads even if there are fewer."""
 
 PAIRS_A_CHUNK = 128
-"""Largest number of pairs whose products are summed in 32 bits; such sums are added in 64 bits."""
+"""Largest number of pairs whose products are summed in 32 bits; their sums are added in 64 bits."""
 
 MOST_TAPS = 256
 """Largest number of taps of a depthwise convolution, whose products are summed in 32 bits."""

@@ -1,7 +1,7 @@
 """Instructions of ``kernels/conv_int8.py``: convolutions and matrix products of 8-bit integers.
 
-Some declare records of constants, to which words of a kernel's instruction point: a kernel's view
-of weights or windows, independent of where the data is.
+Some declare records, to which words of other instructions point. A record describes weights or
+windows, independent of the place of the data.
 """
 
 from delegraph_numba_cpu.instructions import Instruction
@@ -15,9 +15,9 @@ MATRIX = Instruction(
 )
 """Weights ``[K, O]`` in blocks of 16 outputs: ``[O / 16][K / 4][16][4]`` bytes.
 
-Each complete group of 64 outputs is in the order of ``dot_products.zipped``. Results of such a
-group are clamped and stored as unsigned bytes, then xored with ``out_flip``. Their headers add
-that number, too.
+Each complete group of 64 outputs is in the order of ``dot_products.zipped``. Results of these
+groups are clamped to unsigned bytes, and then xored with ``out_flip``. Their headers add that
+number, too.
 
 ``depth`` is K, ``steps`` is K / 4 rounded up, ``block_bytes`` is 64 * steps. Weights that were
 shifted to fit signed bytes have a ``sum_factor`` other than 0. It is multiplied by the sum of a
@@ -46,22 +46,23 @@ CONVOLVE = Instruction(
     "x y windows matrix pixels step layout row_tiles column_tiles in_image matrix_image scratch "
     "scratch_bytes",
 )
-"""CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV and BATCH_MATMUL.
+"""Convolution or product for CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV and BATCH_MATMUL.
 
 ``pixels`` pixels of the output are split into ``row_tiles``, blocks of 16 outputs into
-``column_tiles``. A stack of products has as many tiles for each product. Inputs of consecutive
-products are ``in_image`` bytes apart, and records of their matrices ``matrix_image`` bytes.
+``column_tiles``. A stack of products has this number of tiles for each product. Inputs of
+consecutive products are ``in_image`` bytes apart, and records of their matrices ``matrix_image``
+bytes.
 
 ``step`` windows at a time are written to scratch memory as unsigned bytes. With the ``layout``
 ``DIRECT``, the input already has them as rows; with ``FLIPPED``, as rows of signed bytes. With
 ``LINES``, windows are read from the image's lines, which are written to scratch memory with their
 padding. The scratch memory has, after the accumulators, the addresses of ``step`` windows and
-``SPARE_WINDOWS`` copies of the last one, and then the lines. Weights after each line of a window
-are zeros, where its length is no multiple of 4.
+``SPARE_WINDOWS`` copies of the last one, and then the lines. If the length of a window's line is no
+multiple of 4, zeros follow the weights of the line.
 """
 
 SPARE_WINDOWS = 16
-"""Number of addresses after those of the windows, for the last micro-kernel."""
+"""Number of addresses after those of the windows, which the last micro-kernel may read."""
 
 WINDOWED, FLIPPED, DIRECT, LINES = range(4)
 
@@ -82,10 +83,10 @@ HEADER = {
 }  # fmt: skip
 """Offset of each field of a header, which has 16 values: int32, 3 float32, 3 float64, int32.
 
-An accumulator times ``scale``, plus ``offset``, is above the exact value. The same plus ``below``
-is below it. The difference is at most twice ``NEAR``. Both are 0.5 less than a floor needs.
-With the rounding ``EXACT``, ``scale`` and ``offset`` are ``FRACTION`` times as large, and
-``offset`` is what a floor needs.
+An accumulator times ``scale``, plus ``offset``, is above the exact value; plus ``below``, it is
+below the exact value. The two differ by at most twice ``NEAR``. Both offsets are 0.5 less than a
+floor needs. With the rounding ``EXACT``, ``scale`` and ``offset`` are ``FRACTION`` times as large,
+and ``offset`` is the one for a floor.
 """
 
 HEADER_BYTES = 704
@@ -109,16 +110,18 @@ negative values, or to integers with a fraction, there is one more rounding. The
 
 FRACTION_BITS = 16
 FRACTION = 1 << FRACTION_BITS
-"""Number of fraction bits of results with the rounding ``EXACT``, and their unit's inverse."""
+"""Number by which results are multiplied for the rounding ``EXACT``, so that they have fraction
+bits."""
 
 UNCERTAIN = int(2 * NEAR * FRACTION)
-"""Fractions below this do not decide whether a result was less than the integer."""
+"""Least fraction with which the floor of a result is certain; others are computed in float64."""
 
 ACC_BYTES = 4096 + 64
 """Number of bytes for accumulators and tile registers, at the start of scratch memory."""
 
 SPLIT_ROWS, SPLIT_BYTES = 8, 64
-"""Most int16 rows that some levels multiply together, and their scratch bytes per step.
+"""Largest number of int16 rows that some levels multiply together, and their scratch bytes per
+step.
 
 This scratch memory lies between accumulators and sums.
 """

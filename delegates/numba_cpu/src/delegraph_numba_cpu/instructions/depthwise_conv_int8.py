@@ -21,7 +21,7 @@ If ``is_paired`` is 1, words are two int16, for windows of :func:`has_pairs` on 
 ``CpuLevel.has_int16_pairs``. Words of rows 0 and 2 of every four rows of the window precede those
 of rows 1 and 3.
 
-``plane_columns`` is 0, or the columns of a packed line in planes; see
+``plane_columns`` is 0, or the number of columns of a packed line in planes; see
 ``kernels/depthwise_conv_int8_planes.py``. ``channels`` is then 16 or 32, and weights and headers
 are those of 64 channels, in which the channels are repeated.
 """
@@ -48,7 +48,7 @@ def plane_columns(columns: int, channels: int) -> int:
 
 
 def has_pairs(kernel_h: int, kernel_w: int, stride_w: int, dilation_w: int, out_width: int) -> bool:
-    """Whether a micro-kernel reads weights in pairs, since windows side by side share columns."""
+    """Whether a micro-kernel with int16 pairs computes these windows, which must share columns."""
     shares = stride_w == 1 or (stride_w == 2 and dilation_w == 1)
     return kernel_w in (3, 5) and shares and kernel_h > 1 and out_width >= 4 * dilation_w > 0
 

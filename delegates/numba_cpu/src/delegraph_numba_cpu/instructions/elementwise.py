@@ -1,9 +1,9 @@
 """Instructions of ``kernels/elementwise.py``: chains of operations on single elements.
 
 A *chain* is a sequence of *steps* that runs on one to four thousand elements at a time, so that
-results of one step stay in the L1 cache for the next. Steps read and write *slots*: first those of
-the sources, then that of the target, then temporaries. A source that is repeated to the target's
-shape is first copied to its slot; any other source is read in place.
+results of a step are still in the L1 cache when the next step reads them. Steps read and write
+*slots*: first those of the sources, then that of the target, then temporaries. A source that is
+repeated to the target's shape is first copied to its slot; any other source is read in place.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARAMETERS = 8
 
 
 class Step:
-    """Positions of the words in the description of a step of a chain: its operation, its slots.
+    """Positions of the words that describe a step of a chain: its operation, slots and parameters.
 
     The classes of numbers in this module are no enumerations, since creating those takes longer
     than checking a program.
@@ -68,14 +68,14 @@ RECORD_WORDS = Record.STRIDES + LARGEST_RANK
 
 
 class Layout:
-    """Layout of a source in memory, compared with the target."""
+    """Layout of a source in memory, in relation to the target."""
 
     DIRECT = 0
-    """Element by element."""
+    """One element for each element of the target, in order."""
     PERIODIC = 1
-    """The same for every block of ``length`` elements."""
+    """The same values for every block of ``length`` elements of the target."""
     STRIDED = 2
-    """Anything else, with ``RANK`` dimensions, ``SHAPE`` and ``STRIDES`` in bytes."""
+    """Any other layout, with ``RANK`` dimensions, ``SHAPE``, and ``STRIDES`` in bytes."""
 
 
 class Operation:
@@ -175,7 +175,7 @@ class Operation:
 OPERATIONS: dict[str, int] = {
     name: number for name, number in vars(Operation).items() if name.isupper()
 }
-"""Number of each operation, by its name in :class:`Operation`."""
+"""Mapping from the name of each operation in :class:`Operation` to its number."""
 
 ELEMENT_BYTES = {"b": 1, "h": 2, "i": 4, "f": 4, "l": 8}
 """Number of bytes of an element by type letter: integers of 8, 16, 32 and 64 bits, and float32."""
@@ -219,4 +219,4 @@ SIGNATURES = {
     for signature, names in _NAMES_BY_SIGNATURE.items()
     for name in names.split()
 }
-"""Types of an operation's operands and of its result, by its number: ``"ff>f"``."""
+"""Mapping from an operation's number to the types of its operands and its result: ``"ff>f"``."""

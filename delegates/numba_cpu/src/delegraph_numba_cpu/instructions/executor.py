@@ -10,13 +10,13 @@ The caller is one of these threads. The call returns when all workers have left 
 """
 
 WORK = "work"
-"""``work(control, 0, 0)``: serve as the next worker of a pool, until the pool stops."""
+"""``work(control, 0, 0)``: run tiles as a new worker of a pool, until the pool stops."""
 
 END = "end"
 """``end(control, 0, 0)``: stop the workers of a pool."""
 
 LOOK = "look"
-"""``look(address, count, 0)``: poll a word *count* times, to measure the time of a poll."""
+"""``look(address, count, 0)``: poll a word *count* times, for measuring the time of a poll."""
 
 LINE = 8
 """Number of words of a cache line."""
@@ -51,10 +51,11 @@ the number of the processor on which the caller began the run. ``DONE`` is the n
 the row that are not done. ``EPOCH`` counts runs.
 
 ``SLEEPERS`` is the number of threads that sleep until the next run, ``WAITERS`` until the next row.
-``CALLERS`` is the number of threads in ``invoke``. ``IS_LED`` is 1 while one of them has the
-workers. ``HIRED`` is the number of workers; they end when ``IS_OVER`` is 1. ``CORES`` is the number
-of the processor's cores. ``SPIN_FOR_RUN`` and ``SPIN_FOR_ROW`` are how often a thread polls before
-it sleeps. ``KEEPS_APART`` is 1 if a worker leaves a run while it is on the caller's processor.
+``CALLERS`` is the number of threads in ``invoke``. ``IS_LED`` is 1 while one of these threads uses
+the workers. ``HIRED`` is the number of workers; they end when ``IS_OVER`` is 1. ``CORES`` is the
+number of the processor's cores. ``SPIN_FOR_RUN`` and ``SPIN_FOR_ROW`` are how often a thread polls
+before it sleeps. ``KEEPS_APART`` is 1 if a worker leaves a run while it is on the caller's
+processor.
 
 ``SHARES`` is the first of ``MOST_SHARES`` words. The high half of such a word is the number of
 unclaimed tiles of a thread's share of a row. Its low half is the turn of the last row of which a
@@ -62,6 +63,6 @@ tile was claimed.
 """
 
 MOST_SHARES = 64
-"""Largest number of shares of a row; threads beyond that have no share of their own."""
+"""Largest number of shares of a row; further threads have no shares of their own."""
 
 CONTROL_WORDS = SHARES + MOST_SHARES * LINE

@@ -25,7 +25,8 @@ padded rows of ``row`` bytes and one row of ``zeros`` bytes, at ``ring_at`` in s
 apart. Results of the depthwise convolution are at ``result_at`` in scratch memory. It may compute
 two adjacent pixels of few channels as one: ``out_w`` is then half of ``project_out_w``.
 
-With ``has_ends``, the ring has only the ends of rows, one beside the other: the left one, if there
-are zeros before it, and the right one. Windows of a row's first register tile read the left end,
-those of its last tile the right one, from byte ``last_at`` on. All others read the input itself.
+With ``has_ends``, the ring buffer holds only the ends of rows, side by side: the left end, if there
+are zeros before it, and the right end. Windows of a row's first register tile read the left end.
+Windows of its last tile read the right end, from byte ``last_at`` on. All other windows read the
+input itself.
 """

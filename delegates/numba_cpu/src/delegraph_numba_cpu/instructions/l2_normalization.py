@@ -13,6 +13,6 @@ L2_NORMALIZATION_8_BIT = Instruction(
 """L2_NORMALIZATION of 8-bit rows, in fixed-point arithmetic.
 
 Bytes are xored with ``flip``, and ``zero_point`` is subtracted. The difference times ``multiple``
-and ``2**shift`` is divided by the row's norm. ``target_zero`` is added, and the nearest of the 256
-numbers around it is stored, its low 8 bits.
+and ``2**shift`` is divided by the row's norm. The result is clamped to int8, ``target_zero`` is
+added, and the low 8 bits are stored.
 """

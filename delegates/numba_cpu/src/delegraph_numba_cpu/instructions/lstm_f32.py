@@ -18,10 +18,10 @@ LSTM = Instruction(
 
 ``gates`` holds the inputs' part of the gates, ``width`` values per step, and is overwritten. Each
 of the ``count`` gates has ``row`` columns. ``peephole``, ``norm`` and ``bias`` are rows of vectors;
-``bias`` belongs to ``norm``. They and ``projection`` are 0 if absent.
+``bias`` belongs to ``norm``. These words and ``projection`` are 0 if the operand is absent.
 
-Float ``weights`` and ``projection`` are in strips of four vectors. Int8 ones are in strips of 64
-columns, with a ``HEADER`` each.
+Float ``weights`` and ``projection`` are in strips of four vectors. Int8 weights are in strips of 64
+columns, each with a ``HEADER``.
 """
 
 HEADER = {"bias": 0, "sum": 256, "scale": 512}

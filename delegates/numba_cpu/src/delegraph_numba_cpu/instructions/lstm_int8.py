@@ -34,8 +34,8 @@ LSTM = Instruction(
 
 ``sigmoid``, ``tanh`` and ``cell_tanh`` are tables for all int16 values. There are ``count`` gates.
 ``peephole`` is ``[gates but the cell's, batch, cells], int16``. ``norm`` and ``norm_bias`` are
-``[gates, cells]``, int16 and int32. They, ``projection`` and the projection's limit are 0 if
-absent.
+``[gates, cells]``, int16 and int32. These words, ``projection`` and the projection's limit are 0 if
+the operand is absent.
 """
 
 GATE = Instruction(
@@ -49,4 +49,4 @@ GATE = Instruction(
 GATE_BYTES = 8 * len(GATE.names)
 
 ROWS = 4
-"""Number of rows that the scratch memory of ``PROJECT`` has room for."""
+"""Number of rows for which the scratch memory of ``PROJECT`` has room."""

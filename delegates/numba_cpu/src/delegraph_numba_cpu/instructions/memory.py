@@ -34,7 +34,7 @@ class Memory:
         array: object that keeps the memory alive.
         name: name in messages.
         records: if the memory holds records (tables of words that kernels read), the words of each
-            by name; else empty.
+            record by name; otherwise empty.
         instruction: the instruction that names the words of these records.
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
         is_in_place: whether the memory is the model's own, which may be at any address.
@@ -178,7 +178,7 @@ class Row:
 
     @property
     def memories(self) -> list[Memory]:
-        """The blocks of memory to which those operands point that are addresses."""
+        """Blocks of memory to which the address words of the call point."""
         return [word.memory for word in self.words.values() if isinstance(word, Address)]
 
 

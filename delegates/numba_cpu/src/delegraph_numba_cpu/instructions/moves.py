@@ -33,8 +33,8 @@ FILL = Instruction("fill", "moves", "target loops depth rows unit value tiles")
 PICK = Instruction("pick", "moves", "source target outer inner offsets run rows tiles")
 """Copy of runs of ``run`` bytes from any places to consecutive places.
 
-Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows``; both are tables
-of byte offsets.
+Run ``r`` < ``rows`` is at ``source + outer[r // inner] + offsets[r % inner]``; ``outer`` and
+``offsets`` are tables of byte offsets.
 """
 
 GATHER = Instruction(
@@ -51,7 +51,7 @@ position is the tuple number ``s // slices * tuples + r % tuples``, of ``depth``
 valid positions, and the bytes between them.
 
 A run whose position is out of range is not copied, and the program's run is marked as failed in the
-header at ``report``. The first such position is stored in ``wrong``, plus one if it is not
+header at ``report``. The first invalid position is stored in ``wrong``, plus one if it is not
 negative, and the number of valid positions in ``among``.
 """
 

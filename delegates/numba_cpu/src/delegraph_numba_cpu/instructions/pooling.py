@@ -24,7 +24,8 @@ MEAN_F32 = Instruction("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
 MEAN_S8 = Instruction("mean_s8", "pooling", _WINDOWS + _RANGE)
 MEAN_U8 = Instruction("mean_u8", "pooling", _WINDOWS + _RANGE)
 MEAN_S16 = Instruction("mean_s16", "pooling", _WINDOWS + _RANGE)
-"""Largest elements, or means, of the part of each window that lies in the image, clamped."""
+"""Pooling of each window's part in the image, clamped: ``MAX_...`` largest elements, ``MEAN_...``
+means."""
 
 LARGEST_COUNT = 1 << 13
 """Largest number of elements of a window for which means of bytes are exact in float32."""

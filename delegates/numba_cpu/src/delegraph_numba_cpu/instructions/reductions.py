@@ -1,4 +1,4 @@
-"""Instructions of ``kernels/reductions.py``: reductions of ``[outer, length, inner]``, axis 1."""
+"""Instructions of ``kernels/reductions.py``: reductions of ``[outer, length, inner]`` by axis 1."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ A multiplication by the reciprocal would round differently.
 PRODUCT_F32 = Instruction("product_f32", "reductions", _AXES)
 
 MAX_F32 = Instruction("max_f32", "reductions", _AXES + "sign:f")
-"""Largest elements; elements and results are multiplied by ``sign``, so that -1 gives the least."""
+"""Largest elements; elements and results are multiplied by ``sign``, so that -1 gives the
+smallest."""
 
 SUM_BYTES = Instruction("sum_bytes", "reductions", _AXES + "mask flip")
-"""int32 sums of sign-extended bytes ``& mask``, -1 for int8 and 255 for uint8; ``flip`` is 0."""
+"""int32 sums of bytes, sign-extended, ``& mask``: -1 for int8, 255 for uint8; ``flip`` is 0."""
 
 MAX_BYTES = Instruction("max_bytes", "reductions", _AXES + "mask flip")
 """Largest bytes, with ``mask`` as of :data:`SUM_BYTES`; a ``flip`` of -1 gives the smallest."""

@@ -7,7 +7,7 @@ from delegraph_numba_cpu.instructions import Instruction
 _WORDS = "source target image_bytes channels out_height out_width down across rows tiles"
 
 TAP_WORDS = 3
-"""Number of words of a position: byte offsets of two input pixels, and the second one's share.
+"""Number of words of a position: byte offsets of two input pixels, and the second pixel's share.
 
 The share is a float32; for int8 it is an integer in units of 2**-10.
 """

@@ -18,12 +18,13 @@ The bytes of tile *t* follow those of tile *t* - 1.
 ROUNDS, AMOUNT, SOURCE, BYTES, FACTORS, SUMS = 0, 1, 2, 3, 8, 24
 """Words of a call: four numbers, two vectors of 64 bytes, and the results of all tiles.
 
-The kernel writes ``AMOUNT``: the operations or bytes of a round in one tile. A multiply-add is two
-operations. The result of a tile is a vector of 64 bytes, the total of all its sums.
+The kernel writes ``AMOUNT``: the number of operations or bytes of one round of one tile. A
+multiply-add is two operations. The result of a tile is a vector of 64 bytes, the total of all its
+sums.
 """
 
 RESULT_WORDS = 8
 """Number of words of a tile's result."""
 
 READ_STEP = 512
-"""``BYTES`` is a multiple of this number."""
+"""Number of which ``BYTES`` is a multiple."""

@@ -16,8 +16,8 @@ INTEGER = Instruction(
 )
 """A time step of an integer SVDF layer.
 
-``sums``, int32 like ``bias``, correct the products with each filter for the input's zero point.
-``state`` holds the last ``window`` results of each filter.
+``sums``, int32 like ``bias``, correct each filter's products for the input's zero point. ``state``
+holds the last ``window`` results of each filter.
 """
 
 FLOAT = Instruction(

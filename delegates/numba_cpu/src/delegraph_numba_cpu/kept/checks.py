@@ -15,12 +15,12 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 
 MOST = 1 << 40
-"""Number that no count or length of a program exceeds."""
+"""Largest count or length that a program may contain."""
 
 MOST_TILES = 1 << 20
 
 FREE = frozenset(("multiplier", "value"))
-"""Words of 64 bits that only change values, so that any number is allowed."""
+"""Words that may have any value of 64 bits, because they influence only computed values."""
 
 POSITIVE = frozenset(("chunk", "column_tiles", "row_tiles", "step"))
 """Words that must be positive, as kernels divide by them or advance by them."""

@@ -32,11 +32,12 @@ DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtim
 """Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
-"""``AllocationType.PERSISTENT_RO``: values that a node computed during prepare."""
+"""Value of ``AllocationType.PERSISTENT_RO``: tensors whose values a node computed during
+prepare."""
 
 
 def is_wanted(kept_programs: bool) -> bool:
-    """Whether programs may be stored in files, by the delegate's option and the environment.
+    """Whether the delegate's option and the environment allow programs to be stored in files.
 
     Args:
         kept_programs: value of the option ``kept_programs``.

@@ -49,10 +49,10 @@ VERSION = 2
 PAGE = 4096
 
 LEAST_SHARED = 4096
-"""Number of bytes from which on a constant in a model file is shared by programs."""
+"""Least number of bytes of a constant in a model file that programs share."""
 
 LINE = 64
-"""Number of bytes at whose multiples constants begin."""
+"""Alignment of constants in bytes."""
 
 HEADER = np.dtype(
     [
@@ -98,7 +98,7 @@ ROW = np.dtype([("instruction", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
 
 
 class UnfitFile(Exception):
-    """Error: a file is damaged, foreign, old or forged; the message says what was found."""
+    """Error: a file is damaged, forged, old, or of another program; the message says which."""
 
 
 def padded(size: int, unit: int) -> int:
@@ -107,9 +107,9 @@ def padded(size: int, unit: int) -> int:
 
 
 def digest_of(structure: Bytes) -> bytes:
-    """Return the digest that the file stores of itself: of everything before the constants.
+    """Return the digest of everything before the constants, except of the digest itself.
 
-    The digest itself is left out.
+    The file stores this digest.
 
     Args:
         structure: the bytes of the file before the constants.
@@ -128,7 +128,7 @@ def digest_place() -> tuple[int, int]:
 
 
 def sums_of(*pieces: Bytes) -> bytes:
-    """Return a digest of the sums of rows and columns of constants, to find damaged ones.
+    """Return a digest of the sums of rows and columns of constants, to find damaged constants.
 
     Args:
         pieces: the constants, one after the other; the sum of their sizes is a multiple of the page
@@ -180,4 +180,4 @@ def parts_of(header: Any) -> list[tuple[str, Any, int]]:
 
 
 IS_USABLE = sys.byteorder == "little"
-"""Whether this machine can read the tables unchanged."""
+"""Whether this machine's byte order is that of the tables, so that they can be used in place."""

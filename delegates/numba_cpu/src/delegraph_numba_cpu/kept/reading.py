@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _WORD = 8
 
 LEAST = 64 << 10
-"""Number of bytes from which on a constant counts toward the limit, as in ``SharedConstants``."""
+"""Least number of bytes of a constant that counts toward the limit, as in ``SharedConstants``."""
 
 
 @dataclass(frozen=True, slots=True)

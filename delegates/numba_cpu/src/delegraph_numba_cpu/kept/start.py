@@ -26,7 +26,7 @@ CPU, KEPT_PROGRAMS = "auto", True
 
 
 class _NotProfiled:
-    """Stands for the delegate context of a kept start, which is never profiled."""
+    """Delegate context of a kept start, which is never profiled."""
 
     is_profiling = False
 

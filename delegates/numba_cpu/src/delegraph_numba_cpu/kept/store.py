@@ -1,8 +1,9 @@
 """Kept programs and claims of one delegate, which looks here before it lowers or claims nodes.
 
-Programs of this process are kept in memory, so that a resize back and forth lowers nothing again.
-Other programs are read from the model file, where ``delegraph compile`` writes them, or else from
-Delegraph's cache, where each preparation writes them. Their name in both is ``numba_cpu-programs``.
+Programs of this process stay in memory, so that resizing back to earlier shapes lowers nothing
+again. Other programs are read from the model file, where ``delegraph compile`` writes them, or else
+from Delegraph's cache, where each preparation writes them. Their name in both is
+``numba_cpu-programs``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 LEAST_NODES = 4
-"""Number of nodes from which on a subgraph gets files; models that tests generate have fewer."""
+"""Least number of nodes of a subgraph that gets files; models that tests generate have fewer."""
 
 MOST_FILES = 16
 """Largest number of files of a partition or subgraph; changing shapes must not fill the disk."""
@@ -35,7 +36,7 @@ MOST_PROGRAMS = 4
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the compiled programs and the claims of one model are stored: model file and cache.
+    """Places where the programs and the claims of a model are stored: model file and cache.
 
     Attributes:
         model: digest of the model.
@@ -159,7 +160,7 @@ class KeptClaims:
     def known(self, node: int) -> bool | Rejection | None:
         """Return the stored answer for a node: True if it is claimed, or its rejection.
 
-        The result is None if nothing is stored.
+        The result is None if no answer is stored.
 
         Args:
             node: index of the node.
@@ -212,8 +213,8 @@ class KeptPrograms:
         is_wanted: whether programs may be stored in files, and read from them.
 
     Attributes:
-        in_model: note for the user, set by :meth:`find`: whether the program in the model file is
-            used, or why not; empty if the model file has no programs.
+        in_model: note for the user, set by :meth:`find`. It says whether the program in the model
+            file is used, or why not. It is empty if the model file has no programs.
         key: key of the present program, set by :meth:`find`.
     """
 

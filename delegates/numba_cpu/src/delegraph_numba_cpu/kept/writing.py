@@ -15,11 +15,11 @@ from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.program.program import Program, packed
 
 LEAST_OF_MODEL = 64 << 10
-"""Number of bytes from which on a file refers to the model's constant instead of a copy."""
+"""Least number of bytes of a constant of the model to which a file refers, instead of a copy."""
 
 
 JOINED = 256 << 10
-"""Largest number of bytes that several constants have together if they are joined."""
+"""Largest number of bytes of several constants that are joined into one piece."""
 
 
 def pieces_of(
@@ -70,7 +70,7 @@ class _Writer:
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Give a piece of memory a number in the file, and each memory to which its records point.
+        """Number a piece of memory in the file, and all memory to which its records point.
 
         Args:
             memory: the piece of memory.
@@ -83,7 +83,7 @@ class _Writer:
                 self._add_all(memory.instruction, words)
 
     def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
-        """Give numbers to the pieces of memory to which the operands of a kernel call point.
+        """Number the pieces of memory to which the operands of a kernel call point.
 
         Args:
             instruction: the kernel, or the description of a record, with the names of its words.
@@ -221,10 +221,10 @@ class _Writer:
 
 
 def joined(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-    """Yield *pieces* with small neighbours joined: a program has hundreds of small constants.
+    """Yield *pieces* with small neighbours joined, as a program has hundreds of small constants.
 
     Args:
-        pieces: arrays of bytes; larger ones are yielded without a copy.
+        pieces: arrays of bytes; large arrays are yielded without a copy.
     """
     small: list[NDArray[np.uint8]] = []
     size = 0

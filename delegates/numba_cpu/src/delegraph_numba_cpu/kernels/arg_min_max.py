@@ -26,7 +26,7 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = instructions
 
 
 def searcher(load, size):
-    """Return a function that finds a largest or smallest element, by looking at one after another.
+    """Return a function that finds the first largest or smallest element, one element at a time.
 
     Args:
         load: function that loads the element at an address.
@@ -67,7 +67,7 @@ load_floats = r.whole_loader(r.FLOATS)
 
 @jit
 def row_f32(source, length, smallest):
-    """Return the position of the first largest or smallest float of a row."""
+    """Return the position of the first largest or smallest float32 of a row."""
     sign = r.floats(np.float32(-1.0) if smallest else np.float32(1.0))
     if length < r.LANES:
         none = r.floats(LOWEST)
@@ -92,7 +92,7 @@ def row_f32(source, length, smallest):
 
 POSITION_BITS = 22
 LONGEST = 1 << POSITION_BITS
-"""Number of bytes of a row whose positions fit the low bits of a lane."""
+"""Largest number of bytes of a row whose positions fit into the low bits of a lane."""
 
 lanes_of_bytes = r.binary(r.INTS, lambda value, behind: (value << POSITION_BITS) + behind)
 largest_lane = r.folder(r.INTS, r.larger)
@@ -101,8 +101,8 @@ largest_lane = r.folder(r.INTS, r.larger)
 def byte_row_searcher(load, load_some):
     """Return a function that finds the first largest or smallest byte of a row, by vectors.
 
-    The high bits of a lane are a byte, and the low bits the number of possible positions behind it.
-    So the largest lane is the first of the largest bytes.
+    A lane holds a byte in its high bits, and in its low bits a number that falls with the position.
+    So the largest lane belongs to the first of the largest bytes.
 
     Args:
         load: function that loads a vector of bytes at an address.
@@ -144,7 +144,7 @@ row_s8, row_u8 = (
 def found_in_row(source, first, length, kind, smallest):
     """Return the position of the first largest or smallest element of a row, or -1.
 
-    It is -1 for int32, and for lengths that take less time element by element.
+    It is -1 for int32, and for lengths for which a search element by element is faster.
 
     Args:
         source: address of the tensor.
@@ -165,7 +165,7 @@ def found_in_row(source, first, length, kind, smallest):
 
 @jit
 def found(source, first, length, step, kind, smallest):
-    """Return the position of the first largest or smallest of elements that are *step* apart."""
+    """Return the position of the first largest or smallest of *length* elements, *step* apart."""
     if kind == FLOAT32:
         return find_f32(source + 4 * first, length, step, smallest)
     if kind == INT8:
@@ -177,7 +177,7 @@ def found(source, first, length, step, kind, smallest):
 
 @kernel(instructions.ARG)
 def arg(record, tile, worker):
-    """Store the positions of the largest or smallest elements for this tile's outputs.
+    """Store the positions of largest or smallest elements for this tile's part of the outputs.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

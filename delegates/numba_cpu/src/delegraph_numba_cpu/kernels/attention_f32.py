@@ -1,7 +1,7 @@
 """Attention: products, softmax and products of a few queries at a time.
 
-Queries are columns of a block, so the values of keys and values are read where they are, each by
-all queries of the block. Nothing is packed but the queries.
+Queries are columns of a block, so each key and each value is read in its place, for all queries of
+the block. Only the queries are packed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NARROW, WIDE = LANES, 2 * LANES
 """Numbers of queries of the two kinds of blocks: one register, and two."""
 
 SUMS = row_passes.LANES
-"""Number of sums to which the exponentials of a query are added, as those of a row of SOFTMAX."""
+"""Number of partial sums of a query's exponentials, as for a row of SOFTMAX."""
 
 ZERO, ONE, LOWEST = np.float32(0), np.float32(1), np.float32(-math.inf)
 
@@ -60,7 +60,7 @@ MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_
 
 ROWS_AT, ZEROS_AT = 0, 4 * WIDE * CHUNK
 LARGEST_AT, TABLE_AT = ZEROS_AT + 4 * WIDE, ZEROS_AT + 8 * WIDE
-"""Places in scratch memory: rows of one step, zeros, largest scores, addresses of rows."""
+"""Offsets in scratch memory of the largest scores, and of the addresses of rows."""
 
 gather, gather_part = passes.gathered_square(False), passes.gathered_square(True)
 scatter, scatter_part = passes.scattered_square(False), passes.scattered_square(True)
@@ -160,8 +160,8 @@ def attend_function(width):
             record: address of the kernel call's operands.
             scores: address of the first row.
             count: number of rows, which are keys.
-            mask: address of what is added to the first row.
-            mask_step: bytes from there to what is added to the next row.
+            mask: address of the part of the mask that is added to the first row.
+            mask_step: bytes from there to the part for the next row.
             kind: 0 without a mask, 1 if one value is added to a whole row, 2 for one per column.
             largest: address of the largest scores.
         """
@@ -183,7 +183,7 @@ def attend_function(width):
 
     @jit
     def write_scores(record, scratch, number, count, keys):
-        """Write the scores of a block of queries, and the largest one of each query.
+        """Write the scores of a block of queries, and the largest score of each query.
 
         Args:
             record: address of the kernel call's operands.
@@ -222,7 +222,7 @@ def attend_function(width):
 
     @jit
     def write_sums(record, scratch):
-        """Replace scores by exponentials, and the largest scores by 1 / sum of each query's ones.
+        """Replace scores by exponentials, and the largest scores by ``1 / sum`` of these.
 
         *record* is the address of the call's operands, *scratch* that of this thread's memory.
         """
@@ -307,7 +307,7 @@ def operand(record, slot, batch_slot, image):
 def write_mask_rows(record, table, number, count, width):
     """Write a table of the addresses of the mask's rows; return whether all are the same.
 
-    The last address is repeated, so that there are *width* ones.
+    The last address is repeated, so that the table has *width* addresses.
 
     Args:
         record: address of the kernel call's operands.

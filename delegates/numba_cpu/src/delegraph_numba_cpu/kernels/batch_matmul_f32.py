@@ -1,4 +1,4 @@
-"""Products of few rows of float32 and matrices, for which packing does not pay."""
+"""Products of few rows of float32 and matrices, for which packing would take too long."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ KIND = vector(F32, LANES)
 ZERO = ir.Constant(KIND, [0.0] * LANES)
 
 AT_ONCE = 4
-"""Number of vectors of columns that one call sums together, each in a register of its own."""
+"""Number of vectors of columns whose sums one call computes, each in a separate register."""
 
 TOGETHER = 4 if LANES == 16 else 2
-"""Largest number of rows that are multiplied together, by as much as fits the registers."""
+"""Largest number of rows that are multiplied together; as many as fit the registers."""
 
 (
     X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, ROWS, DEPTH, COLUMNS, TILES,
@@ -46,8 +46,9 @@ def _dotter(rows, is_whole):
     """Return an intrinsic that stores dot products of *rows* rows and ``LANES // rows`` columns.
 
     It is called as ``(x, row_count, weights, depth, count, y, pitch)``. *x* has *row_count* rows,
-    *weights* has *count* columns, each of *depth* adjacent values. Where these are fewer than the
-    products, the last one is used again. If *is_whole*, they are as many. Rows of results are
+    *weights* has *count* columns, each of *depth* adjacent values. If there are fewer rows or
+    columns than the intrinsic computes, the last one is used again. *is_whole* says that there are
+    enough. Rows of results are
     *pitch* bytes apart.
     """
     columns = LANES // rows
@@ -103,21 +104,21 @@ def _dot_sums(builder, left, right, depth):
 
 
 def _strided_places(builder, first, step, most, count):
-    """Return a function of *at* that returns *most* addresses, *at* bytes from the first of each.
+    """Return a function of *at* that returns *most* addresses, each *at* bytes after its start.
 
-    They are *step* bytes apart. *count* equals *most*.
+    The addresses are *step* bytes apart. *count* equals *most*.
     """
     return lambda at: strided(builder, builder.add(first, at), step, most)
 
 
 def _places_at_most(builder, first, step, most, count):
-    """Return a function as :func:`_strided_places` does; only *count* addresses differ."""
+    """Return a function like :func:`_strided_places`; only *count* of the addresses differ."""
     found = _addresses(builder, first, step, most, count)
     return lambda at: [builder.add(address, at) for address in found]
 
 
 def _addresses(builder, first, step, most, count):
-    """Return *most* addresses, *step* bytes apart; after *count* ones, the last is repeated."""
+    """Return *most* addresses, *step* bytes apart; beyond *count*, the last one is repeated."""
     last, found = builder.sub(count, integer(1)), []
     for i in range(most):
         number = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
@@ -126,7 +127,7 @@ def _addresses(builder, first, step, most, count):
 
 
 def _totals(builder, vectors):
-    """Return one vector, of which lane *i* is the sum of the lanes of ``vectors[i]``."""
+    """Return a vector whose lane *i* is the sum of the lanes of ``vectors[i]``."""
     while len(vectors) > 1:
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
         vectors = [
@@ -142,7 +143,7 @@ _EVEN_AND_ODD = [
 
 
 def _adder(rows, vectors, masked):
-    """Return an intrinsic that computes *vectors* vectors of results of *rows* rows.
+    """Return an intrinsic that computes *vectors* vectors of results for each of *rows* rows.
 
     It is called as ``(x, row_count, weights, weights_row, depth, count, y, pitch)``. It stores
     ``sum(x[k] * weights[k])`` for each row of *x*. There are *depth* rows of *weights*,

@@ -44,33 +44,35 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
 )
 
 HALF, NARROW, MIDDLE, WIDE = LANES // 2, LANES, LANES + LANES // 2, 2 * LANES
-"""Numbers of columns of the four tiles: half a register, one, one and a half, two."""
+"""Numbers of columns of the four register tiles: half a register, one, one and a half, and two."""
 
 FEW = 3
 """Largest number of pixels for which two blocks of columns are computed together.
 
-With so few pixels, one block has too few sums, and each would wait for its previous product.
+With so few pixels, one block has too few sums, so that each addition would wait for the previous
+one.
 """
 
 NEAR_BYTES = 32 << 10
-"""Distance in bytes by which weights that are read once are prefetched ahead of their use.
+"""Distance in bytes between weights in use and weights that are prefetched, if they are read once.
 
-They arrive in time, and need little of the cache.
+Prefetched weights arrive in time, and need little of the cache.
 """
 
 IN_PAIRS = LANES == 16
-"""Whether half registers of columns are computed for pairs of pixels, which share a register."""
+"""Whether two pixels share a register where only half a register of columns is computed."""
 
 MIDDLE_HEIGHT = HEIGHT + HEIGHT % 2 if IN_PAIRS else HEIGHT
 """Number of pixels of a register tile of one and a half registers of columns."""
 
 HALF_HEIGHT = 12
-"""Number of pixels of a register tile of half a register of columns, where there are so many."""
+"""Number of pixels of a register tile with half a register of columns, if there are so many."""
 
 LINE_HEIGHT = {64: 16, 32: 12}.get(4 * LANES, 0)
-"""Number of pixels, in two lines, of a register tile of one register of columns; 0 for none.
+"""Number of pixels, in two lines, of a register tile with one register of columns; 0 for none.
 
-So many sums wait for no product, and a row of weights is loaded for more of them.
+With so many sums, no addition waits for the previous one, and each row of weights serves more
+pixels.
 """
 
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
@@ -120,7 +122,7 @@ def conv(record, tile, worker):
 def multiply_blocks(record, rows, taps, pixels, column, end, row):
     """Compute blocks of output columns, two or four at a time; return the next column.
 
-    It is for chunks (groups of output rows) of at most ``FEW`` pixels.
+    It is used for chunks (groups of output rows) of at most ``FEW`` pixels.
 
     Args:
         record: address of the convolution's operands.
@@ -256,7 +258,8 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
 def are_lines(rows):
     """Whether each half of the ``LINE_HEIGHT`` pixels whose addresses are at *rows* is a line.
 
-    They are in an image, so only pixels at the end of a row have another distance to the next.
+    In a line, all distances between neighbours are equal. Only after the end of an image's row may
+    the distance differ, so the first and the last distance are enough.
     """
     half = LINE_HEIGHT // 2
     step, middle = load_i64(rows + 8) - load_i64(rows), rows + 8 * half
@@ -269,11 +272,11 @@ def are_lines(rows):
 def low_tiles(
     rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
 ):
-    """Write up to ``WIDE`` columns of a few pixels, by register tiles of lower height.
+    """Write up to ``WIDE`` columns of the last, few pixels, by lower register tiles.
 
-    There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
-    tiles have. Arguments are those of :func:`matrix`; the weights from *ahead* on are prefetched,
-    in steps of *step* bytes.
+    Either there is one pixel, or there are more than ``MIDDLE`` columns, of fewer pixels than two
+    register tiles have. Arguments are those of :func:`matrix`; the weights from *ahead* on are
+    prefetched, in steps of *step* bytes.
     """
     not_inlined()  # it would take registers from the loop over whole tiles
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
@@ -356,7 +359,7 @@ def pack_matrix(record, tile, worker):
 
 @jit
 def pack_block(source, target, rows, filled, width, down, across):
-    """Copy up to *width* columns of a matrix to one record, which has *width* columns.
+    """Copy up to *width* columns of a matrix to a block, which has *width* columns.
 
     Args:
         source: address of the block's first element in row 0.

@@ -65,7 +65,7 @@ def row_range(record, tile):
 
 @jit
 def chunk_rows(record, row, last):
-    """Return how many output rows, all of one image, the next chunk has.
+    """Return the number of output rows, all of one image, in the next chunk.
 
     Args:
         record: address of the convolution's operands.
@@ -142,10 +142,10 @@ def write_taps(record, table):
 
 @jit
 def write_pixels(record, table, source, count):
-    """Write a table of the addresses of the first tap of each pixel in *count* output rows.
+    """Write a table with the address of the first tap of each pixel in *count* output rows.
 
-    The last address is written ``HEIGHT`` times more, so that the last register tile is full, also
-    one that has a pixel more than ``HEIGHT``.
+    The last address is written ``HEIGHT`` times more, so that the last register tile is full, even
+    if it has one pixel more than ``HEIGHT``.
 
     *record* is the address of the convolution's operands.
     """

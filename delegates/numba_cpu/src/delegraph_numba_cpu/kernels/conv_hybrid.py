@@ -81,7 +81,7 @@ def measure(record, tile, worker):
 
 @jit
 def piece_length(size, pieces):
-    """Return the length of all pieces of a row but the last; a multiple of a vector's length."""
+    """Return the length of all pieces of a row except the last; it is a multiple of a vector's."""
     return (-(-size // pieces) + 63) // 64 * 64
 
 
@@ -140,7 +140,7 @@ def round_rows(record, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Return the quantization of a row, see :func:`parameters`, from the ranges of its pieces.
+    """Return the quantization of a row from the ranges of its pieces; see :func:`parameters`.
 
     Args:
         ranges: address of the smallest and largest value of each piece.
@@ -181,7 +181,8 @@ def multiply(record, tile, worker):
 def multiply_pixels(record, first, last, first_column, last_column, memory):
     """Compute some output pixels, for a range of blocks of 16 outputs.
 
-    Scratch memory holds accumulators, before them padded lines, the windows' record, and windows.
+    Scratch memory holds accumulators (and, before they are in use, padded lines), the record of the
+    windows, and windows.
 
     Args:
         record: address of the kernel call's operands.
@@ -256,7 +257,7 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
 
 @jit
 def tile_height(record, rows, blocks_of_16):
-    """Return how many rows the next micro-kernel computes, of *rows* rows that remain.
+    """Return how many of *rows* remaining rows the next micro-kernel computes.
 
     Args:
         record: address of the kernel call's operands.

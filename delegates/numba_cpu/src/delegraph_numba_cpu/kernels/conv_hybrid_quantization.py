@@ -15,8 +15,9 @@ LARGEST, NAN = np.finfo(np.float32).max, np.float32(np.nan)
 def parameters(low, high, is_asymmetric):
     """Return a row's scale, the scale's inverse, the zero point, and the least quantised value.
 
-    The scale is NaN, and so are products, in two cases. Either a value of the row is not finite,
-    which makes the limits NaN. Or the range of a row with a zero point exceeds float32.
+    The scale, and so all products, are NaN in two cases. In the first, a value of the row is not
+    finite, which makes the limits NaN. In the second, the range of a row with a zero point exceeds
+    float32.
 
     The operations are those of ``delegraph.arithmetic.quantize_rows``, one by one. A difference in
     the last bit of the scale would round some activations differently.

@@ -28,11 +28,11 @@ V16I16, V32I16, V16I32, V16I64 = (
 assert instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names) == tuple(range(DEPTH + 1))
 
 _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
-"""Name of the LLVM intrinsic that adds products of int16 in pairs, or None without one."""
+"""LLVM's intrinsic that multiplies int16 and adds adjacent products; None if there is none."""
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
-    """Return the products of two vectors of 32 int16, adjacent products added: 16 int32."""
+    """Return the sums of adjacent products of two vectors of 32 int16, as 16 int32."""
     if _MADD is None or level().machine != "x86_64":
         wide = [builder.sext(each, vector(I32, 2 * LANES)) for each in (a, b)]
         products = builder.mul(*wide)
@@ -175,7 +175,7 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(record, sums, rows, column, target):
-    """Convert sums of products to int16, and store the results of 16 outputs at most.
+    """Convert sums of products to int16, and store the results of up to 16 outputs.
 
     Args:
         record: address of the kernel call's operands.

@@ -53,7 +53,7 @@ def write_lines(image, windows, first, count, table, target):
 def pad_lines(image, windows, y, count, target):
     """Write *count* lines of an image with their padding, from line *y* on.
 
-    Lines outside of the image are padding as a whole.
+    Lines outside of the image are wholly padding.
     """
     channels, line_bytes = word(windows, CHANNELS), word(windows, LINE_BYTES)
     size, flip = word(windows, WIDTH) * channels, word(windows, FLIP)
@@ -74,7 +74,7 @@ def write_addresses(lines, windows, column, count, table, unit):
         column: number of the first pixel in its output row.
         count: number of pixels.
         table: address to which the addresses are written.
-        unit: number of bytes that a byte of the image takes.
+        unit: number of bytes of a padded line for each byte of the image.
     """
     width = word(windows, OUT_WIDTH)
     right = word(windows, STRIDE_W) * word(windows, CHANNELS) * unit

@@ -47,7 +47,7 @@ from delegraph_numba_cpu.kernels.conv_int8_tiles import (
 
 HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
-"""Least number of steps for which the product with one block is faster in tile registers."""
+"""Least number of steps for which tile registers multiply by one block faster than vectors."""
 
 HEADER_BYTES = instructions.HEADER_BYTES
 EXACT, EXACT_AWAY, EXACT_CLOSE = (
@@ -106,8 +106,8 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         row_bytes: bytes from one row of results to the next.
         acc: memory for accumulators and split rows.
         lines: None, or the record of windows that are read from padded lines. *a* is then a table
-            of the windows' addresses, *a_bytes* is 8, and *sums* is 0. Numba compiles each case
-            by itself.
+            of the windows' addresses, *a_bytes* is 8, and *sums* is 0. Numba compiles a separate
+            function for each case.
     """
     if HAS_SPLIT_ROWS and not is_row(rows, lines):
         multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines)
@@ -166,7 +166,7 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
 
 @jit
 def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Compute the 64 columns from block *n* on in tile registers.
+    """Compute the 64 columns from block *n* on by tile registers.
 
     See :func:`multiply` for arguments.
     """
@@ -186,7 +186,7 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Compute the columns of block *n*, 16 at most, in tile registers; see :func:`multiply`."""
+    """Compute the columns of block *n*, 16 at most, by tile registers; see :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -301,7 +301,7 @@ def sums_from(sums, row):
     """Return the address of the int32 of row *row*; 0 if *sums* is 0.
 
     *sums* is the address of an array with one int32 for each row, which is added to the row's
-    accumulators; 0 without it.
+    accumulators; 0 if nothing is added.
     """
     return sums + 4 * row if sums else 0
 

@@ -59,7 +59,7 @@ def pack_group(record, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store *count* bytes as 32-bit words, 64 bytes apart: one column of a block of weights.
+    """Store *count* bytes as one column of a block of weights: 32-bit words, 64 bytes apart.
 
     Zeros fill the last word.
     """

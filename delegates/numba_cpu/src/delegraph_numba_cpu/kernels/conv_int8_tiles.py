@@ -1,4 +1,4 @@
-"""Register tiles of 8-bit products, of rows of a matrix or of windows in padded lines."""
+"""Register tiles of 8-bit products, for rows of a matrix or for windows in padded lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WEIGHTS, HEADERS, STEPS, BLOCK_BYTES = instructions.MATRIX.slots(
 
 @jit
 def tile_height(rows, short, tall):
-    """Return *short* or *tall*, the tile height with which fewer rows are computed twice.
+    """Return the tile height, *short* or *tall*, for which fewer rows are computed twice.
 
     *rows* is the number of rows of the product.
     """
@@ -62,7 +62,7 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 
 @jit
 def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
-    """Multiply *height* rows, ``NARROW_ROWS`` or ``NARROW_TALL``, with a column block."""
+    """Multiply *height* rows, ``NARROW_ROWS`` or ``NARROW_TALL``, with one column block."""
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -86,7 +86,7 @@ def is_row(rows, lines):
 
 @jit
 def line_step(lines):
-    """Return the bytes from one line of a window to the next, in lines that are multiplied."""
+    """Return the number of bytes from one line of a window to the next."""
     return word(lines, DILATION_H) * word(lines, LINE_BYTES) * (2 if HAS_SPLIT_ROWS else 1)
 
 

@@ -20,10 +20,10 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 
 LINES_BYTES = instructions.ACC_BYTES
-"""Number of bytes for padded lines, in the memory of accumulators, which are not in use yet."""
+"""Number of bytes for padded lines, in memory that accumulators use later."""
 
 EDGE_BYTES = 512
-"""Number of bytes of a line that can be copied in the time of a window across an edge."""
+"""Number of bytes of a line whose copying takes as long as one window across the image's edge."""
 
 
 @jit
@@ -87,7 +87,8 @@ def padded_bytes(windows):
 def have_room(windows):
     """Whether taps have no gaps between them, and padded lines fit into ``LINES_BYTES``.
 
-    Words of a kept program may be any numbers. Small factors keep their products from overflow.
+    Words of a kept program may be any numbers; each factor is checked first, so that products do
+    not overflow.
     """
     if word(windows, DILATION_W) != 1 or word(windows, LEFT) < 0:
         return False

@@ -78,8 +78,8 @@ def depthwise(record, tile, worker):
 def filter_rows(record, rows, taps, inner_taps, count, channel, out):
     """Compute up to ``LANES`` channels of adjacent output rows of a depthwise convolution.
 
-    Register tiles that are not at a padded edge of the image read from *inner_taps*, and so does
-    the last tile of a row.
+    *inner_taps* serves the register tiles that are not at a padded edge of the image, and the last
+    tile of a row.
 
     Args:
         record: address of the kernel call's operands.
@@ -132,7 +132,7 @@ def channel_weights(record, channel):
 
 @jit
 def first_channel(record, channel):
-    """Return the offset of a block of channels in a pixel; the last block ends with the pixel.
+    """Return the offset in a pixel of a block of channels; the last block ends with the pixel.
 
     *record* is the address of the kernel call's operands.
     """
@@ -141,7 +141,7 @@ def first_channel(record, channel):
 
 @jit
 def filter_pixels(record, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels, for windows of any shape, at *out*.
+    """Compute at *out* up to ``LANES`` channels of some pixels, for windows of any shape.
 
     *record* is the address of the kernel call's operands.
     """

@@ -51,7 +51,7 @@ HAS_PLANES = level().vector_bytes == instructions.PLANE_LEVEL_BYTES
 
 @jit
 def line_columns(windows):
-    """Return the number of columns of a packed line, padding at both sides included."""
+    """Return the number of columns of a packed line, padding on both sides included."""
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
 
@@ -177,9 +177,10 @@ def dot_row(line, windows, taps, block, wide, sums):
 
 @jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
-    """Store what :func:`dot_row` stores, where int16 are multiplied in pairs.
+    """Store the results of :func:`dot_row`, by the micro-kernel that multiplies int16 in pairs.
 
-    With gaps between taps, pixels whose windows share columns are as far apart as taps.
+    If there are gaps between taps, the pixels computed together are as far apart as taps, so that
+    their windows share columns.
     """
     kernel, stride, apart = (
         word(windows, KERNEL_W), word(windows, STRIDE_W), word(windows, DILATION_W),
@@ -203,7 +204,7 @@ def dot_row_pairs(line, windows, taps, block, wide, sums):
 
 @jit
 def pixels_together(pixels):
-    """Return the number of pixels that a micro-kernel computes, with which fewest are repeated.
+    """Return the number of pixels of the micro-kernel for which fewest pixels are computed twice.
 
     *pixels* is the number of pixels of the row, at least 4.
     """

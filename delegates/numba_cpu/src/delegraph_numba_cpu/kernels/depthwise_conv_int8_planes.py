@@ -1,8 +1,9 @@
 """Depthwise convolutions of 8-bit integers with 16 or 32 channels, 64 adjacent values at a time.
 
-A row of such an image is taken as one long run of bytes. The packed line is stored as four planes,
-one for each vector that ``dot_products.zipped`` returns. A plane has 16 bytes for 16 bytes of the
-row, so values one pixel to the right are at the address plus the number of channels.
+A row of an image with so few channels is treated as one long run of bytes. The packed line is
+stored as four planes, one for each vector that ``dot_products.zipped`` returns. A plane has one
+byte for each byte of the row. So the values of the next pixel to the right are as many bytes
+further as there are channels.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def plane_row(image, modulus, windows, taps, row, target, memory):
 
 @jit
 def dot_units(line, unit_bytes, vector_bytes, column_bytes, taps, block, units, sums):
-    """Store the sums over all taps of adjacent units of 64 values.
+    """Store the sums over all taps for adjacent units of 64 values.
 
     Args:
         line: address of the first unit's four packed vectors.

@@ -1,4 +1,4 @@
-"""Rows of an 8-bit image, as depthwise convolutions pack four of them into 32-bit words."""
+"""Addresses of the rows of an 8-bit image, four of which depthwise convolutions pack into words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def row_address(image, modulus, row_bytes, windows, row, nothing):
 def four_rows(image, modulus, row_bytes, windows, first, y, nothing):
     """Return the addresses of four rows of a window, from its row *first* on.
 
-    Rows after the window's last are *nothing*. *y* is the number of the first of the four in the
-    image; for the other arguments see :func:`row_address`.
+    The address of rows after the window's last row is *nothing*. *y* is the number in the image of
+    the first of the four rows; for the other arguments see :func:`row_address`.
     """
     dilation, left = word(windows, DILATION_H), word(windows, KERNEL_H) - first
     a = row_address(image, modulus, row_bytes, windows, y, nothing)

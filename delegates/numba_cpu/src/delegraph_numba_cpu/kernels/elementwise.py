@@ -104,7 +104,7 @@ def run_steps(record, slots, start, count):
 
 @jit
 def bind(record, slots, start, count):
-    """Write to each slot the address of its elements from *start* on, for sources and target.
+    """Write to each slot of a source or target the address of its elements from *start* on.
 
     Strided sources are first copied to their registers.
 
@@ -126,14 +126,14 @@ def bind(record, slots, start, count):
 
 @jit
 def run_rest(record, slots, start, whole, rest):
-    """Run all steps on the last elements of a piece, fewer than GRANULE, which are copied first.
+    """Run all steps on the last elements of a piece, fewer than GRANULE, after copying them.
 
     Args:
         record: address of the kernel call's operands.
         slots: address of the slots, which hold the addresses of operands.
         start: number of the piece's first element.
         whole: number of the piece's elements that are computed already.
-        rest: number of the remaining ones.
+        rest: number of the remaining elements.
     """
     sources = word(record, SOURCE_COUNT)
     for source in range(sources):
@@ -165,7 +165,7 @@ def repeat_periodic(record, slots):
 
 @jit
 def repeat(source_record, base, target, start, count):
-    """Copy elements of a source in the order of the target, to whose shape the source is repeated.
+    """Copy elements of a source that is repeated to the target's shape, in the target's order.
 
     Args:
         source_record: address of the record that describes the source.

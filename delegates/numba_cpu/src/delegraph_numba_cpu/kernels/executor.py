@@ -1,20 +1,20 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
 The tiles of a row are divided into shares, one for each thread. A thread takes the tiles of its own
-share first, then those of others. Tiles divide images from top to bottom, so a thread finds in its
-caches what it wrote in the row before. No thread waits for a late one.
+share first, then tiles of other shares. Tiles divide images from top to bottom, so a thread finds
+its results of the row before in its caches. No thread waits for a late thread.
 
 A word for each share holds the turn of a row and the number of unclaimed tiles. The first thread
-that claims a tile of a share in a turn finds an earlier turn there. The thread that begins a row
-therefore writes to no word that another thread has in its cache, but the one that all watch. A
+that claims a tile of a share in a turn finds an earlier turn there. So the thread that begins a row
+writes only the word that all threads watch, and no other word that is in another thread's cache. A
 thread claims a tile by compare-and-swap. It may then read the table, since the run cannot end
 before the tile is done. The thread that finishes the last tile of a row makes the next row the
 present one, or ends the run; it runs rows of a single tile itself. A late worker finds a later turn
 and does no harm. A thread that waits for the next row sleeps after a while. The operating system
 can then run a late thread on the free processor.
 
-Python handles signals between its own instructions, so never in this code: counts here are correct
-even if a signal interrupts the caller before or after.
+Python handles signals only between its own instructions, and so not in this code. Counts here are
+correct even if a signal interrupts the caller before or after.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BETWEEN_RUNS = -1 << 32
 def run(table, unused, unused_too):
     """Run every tile of every row (kernel call) of a program's table in the calling thread.
 
-    The other arguments are there since all entry functions take three.
+    The other arguments are unused, because all entry functions take three.
     """
     run_alone(table)
 
@@ -79,7 +79,7 @@ def invoke(control, table, threads):
     Args:
         control: address of the memory that callers and workers share.
         table: address of the program's table of rows.
-        threads: number of threads that are wanted, including this one.
+        threads: number of threads that are wanted, including this thread.
     """
     atomic_add(control + CALLERS, 1)
     if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
@@ -160,7 +160,7 @@ def lead(control, table, threads):
     Args:
         control: address of the memory that callers and workers share.
         table: address of the program's table of rows.
-        threads: number of threads that are wanted, including this one.
+        threads: number of threads that are wanted, including this thread.
     """
     turn = (atomic_load(control + TURN) + 1) & LOW
     atomic_store(control + TILES, turn)  # no tiles; a worker late from the last run claims none
@@ -304,8 +304,8 @@ def go_on(control, row, worker):
 def room(control):
     """Return the number of threads that may take part in the present run.
 
-    With one caller, it is the requested number. With more callers, callers and workers together are
-    at most as many as the processor has cores, or the requested number if that is larger.
+    With one caller, it is the requested number. With more callers, it keeps the number of callers
+    and workers within the number of cores, or within the requested number if that is larger.
     """
     asked = atomic_load(control + ASKED)
     beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
@@ -316,7 +316,8 @@ def room(control):
 def has_processor_of_caller(control):
     """Whether this thread, a worker, runs on the caller's processor, so that the caller cannot run.
 
-    The operating system puts both there while another process keeps the other processors busy.
+    The operating system puts both threads there while another process keeps the other processors
+    busy.
     """
     callers = atomic_load(control + PROCESSOR)
     return load_i64(control + KEEPS_APART) and present_processor() == callers
@@ -352,7 +353,7 @@ def begin_epoch(control):
 
 @jit
 def next_epoch(control, seen):
-    """Wait until a new run is announced, and return its number: poll at first, then sleep.
+    """Wait until a new run is announced, and return its number; the thread polls, then sleeps.
 
     Args:
         control: address of the memory that callers and workers share.

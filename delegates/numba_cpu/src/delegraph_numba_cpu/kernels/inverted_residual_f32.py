@@ -58,7 +58,7 @@ RING_AT, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slot
 def inverted_residual(record, tile, worker):
     """Compute a tile of expand, depthwise and project convolutions.
 
-    A ring buffer has expanded rows.
+    A ring buffer holds the last expanded rows.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
@@ -178,7 +178,7 @@ def ring_row(record, ring, y):
 def write_row_taps(record, table, first, rows, size, zeros, y, count):
     """Write the address of each tap of each output row's first pixel.
 
-    The image is in a ring buffer of *rows* rows, *size* bytes each, which begins at *first*. Row
+    The image is in a ring buffer that begins at *first* and has *rows* rows of *size* bytes. Row
     *i* of the image is row ``i % rows`` of the buffer.
 
     *record* is the address of the kernel call's operands.

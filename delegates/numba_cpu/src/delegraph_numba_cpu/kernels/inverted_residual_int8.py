@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
 
 @kernel(STRIP)
 def strip(record, tile, worker):
-    """Compute this tile's output rows: an optional convolution, a depthwise, and a 1 x 1 one.
+    """Compute this tile's output rows by an optional convolution, a depthwise one and a 1 x 1 one.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
@@ -104,7 +104,7 @@ def compute_line(record, image, y, memory):
 
 @jit
 def project(record, first, rows, memory):
-    """Compute *rows* output rows by the 1 x 1 convolution, from output row *first* on.
+    """Compute *rows* output rows of the 1 x 1 convolution, from output row *first* on.
 
     *record* is the address of the kernel call's operands.
     """

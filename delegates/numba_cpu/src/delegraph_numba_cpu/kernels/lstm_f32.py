@@ -183,7 +183,7 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(record, gates, k, cell):
-    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does these.
 
     Args:
         record: address of the kernel call's operands.

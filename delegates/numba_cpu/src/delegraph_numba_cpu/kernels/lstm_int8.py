@@ -82,7 +82,7 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 @kernel(instructions.PROJECT)
 def project(record, tile, worker):
-    """Compute for this tile's rows the inputs' part of all gates: the input times its weights.
+    """Compute this tile's rows of the inputs' part of all gates: the input times its weights.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
@@ -115,7 +115,7 @@ def project(record, tile, worker):
 def add_strip(acc, column, width, row, records, is_recurrent, gates):
     """Rescale the sums of one strip of 64 columns to int16, and store them in the gates.
 
-    The sums of recurrent weights are added to what the gates hold.
+    The sums of recurrent weights are added to the values in the gates.
 
     Args:
         acc: address of the sums, int32.
@@ -195,7 +195,7 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def finish_gate(record, gates, k, cell, sequence):
-    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does these.
 
     Args:
         record: address of the kernel call's operands.
@@ -229,7 +229,7 @@ def finish_gate(record, gates, k, cell, sequence):
 
 @jit
 def look_up(table, value):
-    """Return the table's entry for int16 *value*; *table* has an entry for each bit pattern."""
+    """Return the entry for int16 *value* in *table*, which has an entry for each bit pattern."""
     return load_i16(table + 2 * (value & 0xFFFF))
 
 
@@ -241,7 +241,7 @@ def rounded_shift(value, shift):
 
 @jit
 def update_cell(record, gates, cell):
-    """Write the next cell state, int16: the kept share of the state plus the new share.
+    """Write the next cell state, int16: the state times the forget gate, plus the new part.
 
     *record* is the address of the kernel call's operands.
     """

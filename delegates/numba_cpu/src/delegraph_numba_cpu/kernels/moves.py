@@ -56,7 +56,7 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like :func:`_mover`'s that is faster where rows become columns.
+    """Return a function like :func:`_mover`'s that is faster if rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
     transposes small squares in registers.
@@ -83,7 +83,7 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset of step *outer* of the outer loops: all but the two innermost ones.
+    """Return the byte offset at step *outer* of the outer loops, which are all but the inner two.
 
     *side* is 1 for the offset in the source, and 2 for that in the target.
     """
@@ -246,7 +246,7 @@ def pick(record, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs of *run* bytes from *offsets* in the source; inline if *run* is 1 or 4."""
+    """Copy *count* runs of *run* bytes from *offsets* in the source; fastest for 1 and 4 bytes."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))
@@ -338,7 +338,7 @@ def load_index(address, size):
 
 @jit
 def copy_run(target, source, size):
-    """Copy *size* bytes, common sizes without a function call."""
+    """Copy *size* bytes; common sizes are copied without a function call."""
     if size == 4:
         store_i32(target, load_i32(source))
     elif size == 1:

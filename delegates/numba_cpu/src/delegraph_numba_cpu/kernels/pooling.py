@@ -20,7 +20,7 @@ def pool(instruction, itemsize, limit, combine):
     Args:
         instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
-        limit: function that reads a clamping limit from an operand.
+        limit: function that reads a limit for clamping from an operand.
         combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
             that stores the result of one window: *rows* rows, *row_step* bytes apart, of *columns*
             pixels of *pixel* bytes.
@@ -178,8 +178,8 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 def store_rounded(target, total, half, share, least, most, count):
     """Store the clamped means of one vector of channels, given the sums of bytes *total*.
 
-    *half* is the number of elements plus a half, and *share* half its reciprocal; see
-    :func:`mean_bytes`.
+    *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
+    elements; see :func:`mean_bytes`.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))
@@ -191,8 +191,8 @@ def mean_bytes(widen):
     """Return a function that stores each channel's mean over a window of bytes, clamped.
 
     Halves are rounded away from zero. A mean is ``trunc((2 sum + sign(sum) count) / (2 count))``.
-    Half a unit more in the numerator gives the same result, and keeps the quotient away from
-    integers. The product with a reciprocal in float32 is then exact, for up to LARGEST_COUNT
+    Half a unit is added to the numerator: the result is the same, but the quotient is never near an
+    integer. So multiplying by a reciprocal in float32 gives exact results, for up to LARGEST_COUNT
     elements.
     """
 

@@ -8,10 +8,10 @@ from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
 
 @jit
 def report_position(wrong, among, header, position, size):
-    """Store a position that is out of range, if it is the first, and mark the run as failed.
+    """Store the first position that is out of range, and mark the run as failed.
 
     Args:
-        wrong: address of the word for the position: plus one if it is not negative.
+        wrong: address of the word for the position; one is added if it is not negative.
         among: address of the word for *size*.
         header: address of the program's header.
         position: the position.

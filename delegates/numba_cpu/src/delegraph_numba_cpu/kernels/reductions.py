@@ -1,7 +1,7 @@
 """Reductions of the middle axis of ``[outer, length, inner]``, and conversions of sums of bytes.
 
-If ``inner`` is 1, vectors run along the axis, and are folded at its end; else each lane reduces
-a separate element of ``inner``.
+If ``inner`` is 1, vectors hold elements along the axis, and their lanes are combined at its end.
+Otherwise each lane reduces a separate element of ``inner``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ STRIP = 4 * r.LANES
 
 @jit
 def never(x, y):
-    """Return 0, which says that the result does not depend on the order of elements."""
+    """Return 0: the result does not depend on the order of elements."""
     return 0
 
 
 @jit
 def not_in_order(record, source, length):
-    """Return 0; it is never called, as reductions with this function run in any order.
+    """Return 0; it is not called, because reductions with this function may run in any order.
 
     *record* is the address of the kernel call's operands.
     """
@@ -55,9 +55,9 @@ def not_in_order(record, source, length):
 
 @jit
 def always(x, y):
-    """Return 1, as the *matters* of a product: its factors must be multiplied in TFLite's order.
+    """Return 1: the factors of a product must be multiplied in TFLite's order.
 
-    In another order, a product may overflow on the way, and then stays infinite.
+    In another order, an intermediate product may overflow, so that the result is infinite.
     """
     return 1
 
@@ -104,7 +104,7 @@ def reduction(
         begin: function ``(record, vector) -> vector`` that is applied to loaded vectors.
         end: function like *begin* for vectors that are stored.
         matters: function ``(vector, vector) -> integer``; not 0 if the result depends on the order
-            of these elements. Vectors change the order.
+            of these elements, which vectors change.
         in_order: function ``(record, source, length) -> number`` that reduces a row in the right
             order.
     """
@@ -176,7 +176,7 @@ def reduction(
 
 @jit
 def as_is(record, vector):
-    """Return *vector* unchanged: a reduction that converts no elements.
+    """Return *vector* unchanged, for reductions that convert no elements.
 
     *record* is the address of the kernel call's operands.
     """
@@ -203,7 +203,7 @@ def times_sign(record, vector):
 
 @jit
 def masked_and_flipped(record, vector):
-    """Return sign-extended bytes, masked by the word ``mask`` and xored with the word ``flip``.
+    """Return *vector* of sign-extended bytes, masked by ``mask`` and xored with ``flip``.
 
     *record* is the address of the kernel call's operands.
     """
@@ -276,7 +276,7 @@ def scale(record, tile, worker):
 
 @intrinsic
 def scaled_sums(context, x, multiplier, left, right, up):
-    """Return :func:`fixed_point.scaled` of each int32 of *x*; halves of the first *up* go up.
+    """Return :func:`fixed_point.scaled` of each int32; the first *up* lanes round halves up.
 
     At most one of the shifts *left* and *right* is not 0.
     """

@@ -23,13 +23,14 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
         instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
         share_of: function that reads the second pixel's share of the result from a table entry.
-        load: function that loads a vector of a pixel's first channels as numbers to be weighted.
+        load: function that loads a vector of a pixel's first channels, as numbers of the type that
+            is computed with.
         pair: function ``(top_left, top_right, bottom_left, bottom_right, share_y)`` that returns
             the part of the result that does not depend on the column.
         blend: function ``(target, part, share_y, share_x, count)`` that stores the first *count*
             channels of the result.
-        narrow: largest number of channels for which pixels are kept in registers from one column to
-            the next. With more, weights are computed once for all channels of a column instead.
+        narrow: largest number of channels for which pixels stay in registers from one column to the
+            next. For more channels, weights are computed once for all channels of a column.
     """
 
     @jit
@@ -56,7 +57,7 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store a row's pixels, of at least LANES channels."""
+        """Store a row's pixels, which have at least LANES channels."""
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
             for i in range(0, channels, r.LANES):
@@ -119,13 +120,13 @@ def load_s8(address, count):
 
 @jit
 def all_four(a, b, c, d, share_y):
-    """Return four pixels of floats, whose products are rounded one by one."""
+    """Return the four pixels unchanged: as floats are rounded, no part can be computed before."""
     return a, b, c, d
 
 
 @jit
 def float_weights(share_y, share_x):
-    """Return vectors of the weights of the four pixels."""
+    """Return vectors of the weights of the four input pixels."""
     one = np.float32(1.0)
     top, bottom = r.floats(one - share_y), r.floats(share_y)
     left, right = r.floats(one - share_x), r.floats(share_x)
@@ -163,9 +164,9 @@ def blend_u8(target, pixels, share_y, share_x, count):
 
 @jit
 def start_and_slope(a, b, c, d, share_y):
-    """Return the mean of the left pixels and the slope to the right ones, in units of 2**-20.
+    """Return the mean of the left pixels and the slope to the right pixels, in units of 2**-20.
 
-    Integers are exact in any order, so a column takes one product.
+    Sums of integers are exact in any order, so each column needs only one product.
     """
     top, bottom = r.ints(ONE - share_y), r.ints(share_y)
     left = r.add_ints(r.multiply_ints(a, top), r.multiply_ints(c, bottom))

@@ -37,7 +37,7 @@ REGISTERS = 24 if level().vector_bytes == 64 or level().machine == "aarch64" els
 DOT_CHAINS = REGISTERS * level().vector_bytes // 64 - HAS_MADD
 """Number of independent sums of 16 int32.
 
-It is one less where weights take four registers.
+It is one less on levels where weights take four registers.
 """
 
 
@@ -83,7 +83,8 @@ def _add_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
 def _add_dot(builder: Any, total: Any, a: Any, b: Any) -> Any:
     """Return *total* plus its dot products with the weights *b*.
 
-    The sum itself is a factor. A constant product would be computed once, before the loop.
+    The sum itself is a factor, because a constant product would be computed only once, before the
+    loop.
     """
     weights = prepare_weights(builder, b)
     if HAS_MADD:

@@ -184,7 +184,7 @@ def softmax_int16(record, tile, worker):
 
 @jit
 def exponential(record, difference):
-    """Return the exponential of a difference to the row's maximum, in Q0.15.
+    """Return the exponential of a difference from the row's maximum, in Q0.15.
 
     *record* is the address of the kernel call's operands.
     """
@@ -199,7 +199,7 @@ def exponential(record, difference):
 
 @jit
 def reciprocal(record, total):
-    """Return the multiplier and the right shift that divide a row's exponentials by their sum.
+    """Return the multiplier and the right shift that divide exponentials by their sum *total*.
 
     *record* is the address of the kernel call's operands.
     """

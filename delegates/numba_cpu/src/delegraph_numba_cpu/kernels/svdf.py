@@ -62,7 +62,7 @@ def svdf(record, tile, worker):
 
 @jit
 def compute_units(record, first, unit, count, source, target):
-    """Compute some units, which are outputs, of a sequence.
+    """Compute some units (outputs) of one sequence.
 
     Args:
         record: address of the kernel call's operands.
@@ -104,7 +104,7 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Shift a filter's last int16 results by one time step; return their product with the weights.
+    """Shift a filter's int16 results by one time step; return their product with the weights.
 
     Args:
         state: address of the results, oldest first.
@@ -156,7 +156,7 @@ def svdf_f32(record, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Shift a filter's last float results by one time step; return their product with the weights.
+    """Shift a filter's float results by one time step; return their product with the weights.
 
     Args:
         state: address of the results, oldest first.

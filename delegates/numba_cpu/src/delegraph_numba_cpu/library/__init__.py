@@ -1,1 +1,1 @@
-"""Compiled kernels: how they are stored, built, linked and loaded."""
+"""Storage, building, linking and loading of compiled kernels."""

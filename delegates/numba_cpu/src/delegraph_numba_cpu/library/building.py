@@ -33,9 +33,9 @@ _WHAT = "numba_cpu: compiling kernels for this processor, once"
 def build(
     families: Sequence[str], level: CpuLevel, cache: BlobCache, progress: Progress | None = None
 ) -> dict[str, bytes]:
-    """Compile families of kernels, and return the object code of each; it is also put in the cache.
+    """Compile families of kernels into the cache, and return the object code of each family.
 
-    If another process compiles a family at the same time, this one waits for it.
+    If another process compiles a family at the same time, this process waits for the result.
 
     Args:
         families: names of the families.

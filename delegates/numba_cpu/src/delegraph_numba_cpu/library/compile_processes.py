@@ -24,9 +24,10 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.library.families import source_size
 
 Progress = Callable[[int, int, str], None]
-"""Receives the number of compiled families, the number of all, and the name of the last one.
+"""Function that gets the number of compiled families, the number of all families, and the name of
+the last compiled family.
 
-The first call is made with 0.
+It is first called with the number 0.
 """
 
 _PROGRAM = (
@@ -78,7 +79,8 @@ def compile_side_by_side(
         make: function, called in a thread, that gets a family's name and a function that compiles
             it. It returns the family's object code, compiled or from elsewhere.
         done: function that gets the name of each compiled family.
-        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this
+            machine.
 
     Raises:
         CompileError: a family cannot be compiled.

@@ -61,7 +61,7 @@ _OF_LINUX = {
     "amx_tile": "amx-tile",
     "amx_int8": "amx-int8",
 }
-"""Features for which LLVM has other names than ``/proc/cpuinfo``."""
+"""Mapping from a feature's name in ``/proc/cpuinfo`` to LLVM's name, where they differ."""
 
 _OF_NUMPY = (
     ("AVX2", "avx2"),
@@ -80,7 +80,7 @@ _OF_NUMPY = (
 def _flags_of_linux() -> list[str]:
     """Return the features of the first processor core, as ``/proc/cpuinfo`` names them.
 
-    Reading those of all cores may take long.
+    Reading the features of all cores may take long.
     """
     with (
         contextlib.suppress(OSError),
@@ -103,7 +103,7 @@ _OF_ARM = (
     ("dotprod", _AT_HWCAP, 20, "FEAT_DotProd"),
     ("i8mm", _AT_HWCAP2, 13, "FEAT_I8MM"),
 )
-"""LLVM's name; on Linux, the word and bit of the auxiliary vector; on macOS, the name.
+"""Features of ARM: LLVM's name; word and bit of Linux's auxiliary vector; name on macOS.
 
 Source:
     Linux, arch/arm64/include/uapi/asm/hwcap.h; Apple, Determining Instruction Set Characteristics.
@@ -113,7 +113,7 @@ Source:
 def _features_of_arm() -> frozenset[str]:
     """Return the features that all cores of an AArch64 processor have.
 
-    All processors that these systems support have vectors of 16 bytes.
+    Vectors of 16 bytes (NEON) are always present.
     """
     if sys.platform == "linux":
         words = {word: auxiliary_value(word) for word in (_AT_HWCAP, _AT_HWCAP2)}
@@ -143,7 +143,7 @@ def system_value(name: str) -> int:
 def _numpy_features() -> dict[str, bool]:
     """Return the features that NumPy has detected, from NumPy's private table.
 
-    There is no public table. The result is None if NumPy is missing, as in a build of a wheel
+    There is no public table. The result is empty if NumPy is missing, as in a build of a wheel
     without compilers.
     """
     for name in ("numpy._core", "numpy.core"):  # the second name is that of NumPy 1.26
@@ -176,7 +176,7 @@ def level_named(name: str) -> CpuLevel:
     """Return the instruction-set level that a value of the delegate's option ``cpu`` names.
 
     ``auto`` stands for the level that the environment variable names. Without the variable, it is
-    the best level with prebuilt kernels; without any prebuilt kernels, the best level.
+    the best level with prebuilt kernels; if there are none, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.
@@ -197,7 +197,7 @@ def level_named(name: str) -> CpuLevel:
 def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
     """Return the first of *levels* whose kernels came prebuilt with this package.
 
-    If no level has prebuilt kernels, it is the first of all.
+    If no level has prebuilt kernels, return the first level.
     """
     ready = (level for level in levels if has_file(level))
     return next(ready, levels[0])

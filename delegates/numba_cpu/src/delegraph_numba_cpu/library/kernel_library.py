@@ -1,7 +1,7 @@
 """Compiled kernels of one level, by address.
 
 The kernels are in a prebuilt library of this package, or in the cache, from which they are linked
-into this process. Kernels in neither are compiled.
+into this process. Kernels that are in neither place are compiled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Library:
     Attributes:
         level: the instruction set.
         run: native function that runs a program in one thread; see ``instructions.executor``.
-        run_briefly: like ``run``, for runs of microseconds: the GIL is held.
+        run_briefly: like ``run``, but the GIL is held; for runs of some microseconds.
         invoke: native function that runs a program in several threads.
         work: native function that is the loop of a worker thread.
         end: native function that ends the worker threads.

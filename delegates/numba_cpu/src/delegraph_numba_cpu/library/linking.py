@@ -28,7 +28,7 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Function that gets a level, the number of its compiled families, and the number of all."""
+"""Function that gets a level's name, the number of its compiled families, and of all families."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
@@ -37,7 +37,7 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     Args:
         words: ``native`` for this processor's best level and ``generic``; ``all`` for all levels of
             the type of processor; or level names separated by commas.
-        machine: the type of processor, as ``host_platform`` names it; None for this one.
+        machine: the type of processor, as ``host_platform`` names it; None for this machine.
 
     Raises:
         CompileError: the processor family has no such level.
@@ -76,7 +76,8 @@ def make_libraries(
         in_place: whether the installation is editable, so that sources may change afterwards.
         progress: function that gets a level's name, the number of compiled families, and that of
             all.
-        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this
+            machine.
         must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has
             no library of it, and the manifest gives the reason.
 
@@ -116,10 +117,12 @@ def make_libraries(
 def find_linker(machine: str | None = None) -> list[str] | None:
     """Return the first words of the linker's command line; None if there is no linker.
 
-    Only ELF linkers serve: ELF libraries may leave open which library has a function they call.
+    Only ELF linkers can be used, because an ELF library need not name the library of a function
+    that it calls.
 
     Args:
-        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this
+            machine.
     """
     if host_system() != "linux":
         return None
@@ -142,7 +145,7 @@ def _library(
         level: instruction set of the kernels, such as ``avx2``.
         machine: the target's type of processor.
         sources: digest of the kernels' source files.
-        linker: first words of the linker's command line; None without a linker.
+        linker: first words of the linker's command line; None if there is no linker.
         progress: function that gets the level's name, the number of compiled families, and of all.
     """
     names = families()

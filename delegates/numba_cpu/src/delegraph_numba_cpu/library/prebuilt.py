@@ -1,7 +1,7 @@
 """Prebuilt libraries of kernels in this package, made by ``library/linking.py``.
 
-A published wheel has a library for each level of a type of processor, and needs no compiler and
-no linker. An installation from source has one for the processor of the installation, and a generic
+A published wheel has a library for each level of a type of processor, and needs no compiler and no
+linker. An installation from source has a library for the processor of this machine, and a generic
 one. The sources of an editable installation may change after the build. The libraries are then
 ignored, and kernels are compiled when they are needed.
 """
@@ -37,9 +37,10 @@ class Manifest:
         in_place: whether the installation is editable.
         system: name of the operating system, as ``codegen/host_platform.py`` spells it.
         machine: type of processor.
-        files: level to the name of its file: a library, or object code with the suffix
-            :data:`OBJECTS`.
-        failures: level that could not be compiled to the compiler's error, in one line.
+        files: mapping from a level to the name of its file: a library, or object code with the
+            suffix :data:`OBJECTS`.
+        failures: mapping from a level that could not be compiled to the compiler's error, on one
+            line.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Manifest:
 
 
 OBJECTS = ".objects"
-"""Suffix of files with object code, which are written where there is no linker."""
+"""Suffix of files with object code, which are written if there is no linker."""
 
 
 class PrebuiltLibrary:
@@ -115,7 +116,7 @@ def sources_symbol(sources: str) -> str:
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the opened library of compiled kernels that came with the package for one level.
 
-    The result is None if there is none for this system and the present source files.
+    The result is None if no library fits this system and the present source files.
 
     Args:
         level: instruction set of the processor, such as ``avx2``.
@@ -143,7 +144,7 @@ def open_library(path: str | Path) -> PrebuiltLibrary | str:
 def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
     """Return object code of a level's kernels that came with the package, by family.
 
-    The result is None if there is none.
+    The result is None if no object code came with it.
 
     Args:
         level: instruction set of the processor, such as ``avx2``.
@@ -185,7 +186,7 @@ def has_file(level: CpuLevel) -> bool:
 def file_name(level: CpuLevel) -> tuple[str, str]:
     """Return the name of the file of compiled kernels for a level, and why there is none.
 
-    The name is "" if there is none, otherwise the reason is.
+    One of the two texts is empty: the name if there is no file, otherwise the reason.
 
     Args:
         level: instruction set of the processor, such as ``avx2``.

@@ -61,7 +61,7 @@ MODULES = {
     "moves.transpose": "TRANSPOSE",
     "convolution.transpose_conv": "TRANSPOSE_CONV",
 }
-"""Module to the operators that it registers, some of them for one type only."""
+"""Mapping from a module to the operators that it registers, some of them for one type only."""
 
 OPERATORS.declare(__name__, MODULES)
 

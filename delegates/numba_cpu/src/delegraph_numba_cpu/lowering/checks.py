@@ -14,7 +14,7 @@ from delegraph_numba_cpu.instructions.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.lowering.registry import Call
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
-"""Types whose results differ between the official kernels for some operators."""
+"""Types for which builtin and reference kernels round differently in some operators."""
 
 _RANGES = {
     "INT4": (-8, 7),
@@ -26,18 +26,18 @@ _RANGES = {
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Check that all tensors of *call* have one of the types *allowed*, or return a rejection."""
+    """Return a rejection unless all tensors of *call* have one of the types *allowed*."""
     given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
     return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
 
 def first_rejection(*found: Rejection | None) -> Rejection | None:
-    """Return the first rejection among *found*, or None; rejections are falsy."""
+    """Return the first rejection among *found*; None if there is none."""
     return next((rejection for rejection in found if rejection is not None), None)
 
 
 def check_quantization(call: Call) -> Rejection | None:
-    """Check that scales are finite and zero points within their types, or return a rejection."""
+    """Return a rejection unless scales are finite and zero points within their types."""
     for index in (*call.node.inputs, *call.node.outputs):
         tensor = call.context.tensors[index] if index >= 0 else None
         limits = None if tensor is None else _RANGES.get(tensor.type.name)
@@ -54,7 +54,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Check that all *tensors* have the type of the first one, or return a rejection."""
+    """Return a rejection unless all *tensors* have the type of the first tensor."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:
@@ -65,7 +65,7 @@ def check_same_type(*tensors: Tensor) -> Rejection | None:
 
 
 def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
-    """Check that *tensor* has one of the types *allowed*, or return a rejection."""
+    """Return a rejection unless *tensor* has one of the types *allowed*."""
     if tensor.type.name in allowed:
         return None
     expected = " or ".join(allowed)
@@ -73,7 +73,7 @@ def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
 
 
 def check_shapes(call: Call, inputs: int) -> Rejection | None:
-    """Check that there are *inputs* inputs and at most 8 axes, or return a rejection."""
+    """Return a rejection unless there are *inputs* inputs and at most 8 axes."""
     if len(call.node.inputs) != inputs:
         return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
     for index in (*call.node.inputs, *call.node.outputs):
@@ -85,7 +85,7 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
 
 
 def check_bias(call: Call, position: int = 2) -> Rejection | None:
-    """Check that the bias has one value per output, or return a rejection.
+    """Return a rejection unless the bias has one value per output.
 
     The bias is input *position*, and may be absent.
     """
@@ -100,7 +100,7 @@ def check_bias(call: Call, position: int = 2) -> Rejection | None:
 
 
 def check_one_scale(tensor: Tensor) -> Rejection | None:
-    """Check that the tensor has exactly one scale, or return a rejection."""
+    """Return a rejection unless the tensor has exactly one scale."""
     quantization = tensor.quantization
     scales = 0 if quantization is None else len(quantization.scales)
     if scales == 1 and quantization is not None and not quantization.block_size:
@@ -109,7 +109,7 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
 
 
 def check_positive_scales(tensor: Tensor) -> Rejection | None:
-    """Check that all scales of *tensor* are positive and finite, or return a rejection."""
+    """Return a rejection unless all scales of *tensor* are positive and finite."""
     scales = [] if tensor.quantization is None else tensor.quantization.scales.tolist()
     if all(0 < scale < np.inf for scale in scales):
         return None
@@ -117,14 +117,14 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
 
 
 def check_multiplier(real: float) -> Rejection | None:
-    """Check that the factor *real* is below 2**31, the kernels' limit, or return a rejection."""
+    """Return a rejection unless the factor *real* is below 2**31, the kernels' limit."""
     if not 2.0**31 <= real < np.inf:
         return None
     return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Check that *tensor* has one scale, or one per channel of *shape*, or return a rejection."""
+    """Return a rejection unless *tensor* has one scale, or one per channel of *shape*."""
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)
@@ -136,7 +136,7 @@ def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
 
 
 def check_one_zero_point(tensor: Tensor) -> Rejection | None:
-    """Check that all channels of *tensor* have the same zero point, or return a rejection."""
+    """Return a rejection unless all channels of *tensor* have the same zero point."""
     points = [] if tensor.quantization is None else tensor.quantization.zero_points.tolist()
     if len(set(points)) < 2:
         return None
@@ -144,10 +144,10 @@ def check_one_zero_point(tensor: Tensor) -> Rejection | None:
 
 
 def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
-    """Check that the outputs have the sizes *asked*, which the node's parameters request.
+    """Check that outputs have the sizes *asked*, which the node's parameters request.
 
     Raises:
-        OperatorError: the sizes *found* differ from them; *what* names the sizes in the message.
+        OperatorError: the sizes *found* differ from *asked*; the message names them by *what*.
     """
     asked, found = list(asked), list(found)
     if asked != found:

@@ -35,7 +35,7 @@ MOST_NODES = 4096
 
 
 class InlinedContext:
-    """The host's context, whose list of tensors is followed by tensors of inlined subgraphs.
+    """The host's context, with tensors of inlined subgraphs after the host's tensors.
 
     Attributes:
         tensors: tensors of the host, then copies of inner tensors, with indices in this list.
@@ -146,7 +146,7 @@ def _give_shapes(call: Call, inner: DelegateContext) -> None:
 
 
 def check_composite(call: Call) -> Rejection | None:
-    """Check that all nodes of the decomposition are supported, or return a rejection."""
+    """Return a rejection unless all nodes of the decomposition are supported."""
     context: Any = InlinedContext(call.context)
     call = replace(call, context=context)
     try:
@@ -159,11 +159,10 @@ def check_composite(call: Call) -> Rejection | None:
 
 
 def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
-    """Check that the operands match the decomposition's inputs and outputs.
+    """Return a rejection unless operands match the decomposition's inputs and outputs.
 
-    Returns a rejection if they do not, or if the decomposition cannot be inlined.
-
-    Composites inside the decomposition are checked as well.
+    Decompositions that cannot be inlined are rejected, too. Composites inside the decomposition are
+    checked as well.
     """
     index = int(call.options.decomposition_subgraph_index)
     if index in active:
@@ -235,7 +234,7 @@ def _check_inner(call: Call) -> Rejection | None:
 
 
 def lower_composite(call: Call, builder: ProgramBuilder) -> None:
-    """Raise an error, as this is never called: :func:`inlined` replaces all composites before."""
+    """Raise an error; it is never called, because :func:`inlined` replaces all composites."""
     raise OperatorError(f"{call.name} was not replaced by its nodes")
 
 

@@ -9,7 +9,7 @@ WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Whether a tensor holds a constant whose type was only widened, such as by DEQUANTIZE.
+    """Whether a tensor holds a constant that was only converted to a wider type, as by DEQUANTIZE.
 
     Args:
         call: a node that reads the tensor.
@@ -19,7 +19,7 @@ def is_widened(call: Call, tensor: int) -> bool:
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant that a tensor holds in a wider type; None if it holds none.
+    """Return the constant of which a tensor is the wider form; None if there is none.
 
     Delegraph converts such constants while preparing; their values are known when kernels are
     lowered.

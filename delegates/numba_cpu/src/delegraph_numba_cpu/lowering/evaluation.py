@@ -26,13 +26,13 @@ def evaluate(
         numerics: official kernels whose rounding is followed; None for the host's.
 
     Raises:
-        OperatorError: the kernel refuses the node.
+        OperatorError: the kernel rejects the node.
     """
     return evaluate_node(*_arguments(call, inputs, numerics))
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
-    """Check that Delegraph's own kernel can compute from *inputs*, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel can compute from *inputs*."""
     try:
         prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:
@@ -43,7 +43,7 @@ def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | 
 def _arguments(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
 ) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
-    """Return the arguments with which the core's kernel computes the node *call* alone.
+    """Return all that the core's kernel needs to compute the node *call* alone.
 
     The parameters are those of :func:`evaluate`.
     """

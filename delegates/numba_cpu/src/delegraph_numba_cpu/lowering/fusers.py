@@ -20,4 +20,4 @@ FUSERS: tuple[Fuser, ...] = (
     fuse_attention,
     fuse_chain,
 )
-"""Fusers, in the order in which each node without a step is offered to them."""
+"""All fusers, in the order in which each node that is not fused yet is offered to them."""

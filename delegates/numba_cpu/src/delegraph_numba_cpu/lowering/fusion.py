@@ -54,7 +54,7 @@ class Partition:
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the position of the only node that reads a node's only output, or None.
+        """Return the position of the only node that reads a node's only output; else None.
 
         *position* is that of the node whose output is read.
         """
@@ -64,7 +64,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Several nodes that one step computes, which runs at the position of the last node.
+    """Several nodes that are computed together, at the position of the last of them.
 
     Attributes:
         members: positions of the nodes.
@@ -76,4 +76,4 @@ class Fusion:
 
 
 Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
-"""Function that returns a fusion with the node at a position as first member, or None."""
+"""Function that returns a fusion that begins at a given position; None if there is none."""

@@ -17,9 +17,9 @@ class Call:
     """A node of the partition, with its context.
 
     Attributes:
-        context: the host's view of the subgraph.
+        context: the host's context for the subgraph.
         node: indices of the node's inputs and outputs, and its options.
-        name: name of its operator.
+        name: name of the node's operator.
     """
 
     context: DelegateContext
@@ -33,7 +33,7 @@ class Call:
 
     @property
     def options(self) -> Any:
-        """The operator's typed options; the schema's defaults when the file gives none."""
+        """The operator's options; the schema's defaults if the file has no options."""
         return options_or_defaults(self.node, self.name)
 
     def input(self, i: int) -> Tensor:
@@ -86,7 +86,7 @@ A check need not test whether each operand is present: :meth:`Operator.rejection
 """
 
 Lower = Callable[[Call, ProgramBuilder], None]
-"""Function that emits a node's kernel calls; all shapes are known, also those of outputs."""
+"""Function that adds a node's kernel calls; all shapes are known, also the outputs'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Operator:
         features: claimed features, names of ``delegraph.delegation.capabilities.FEATURES``.
         variants: claims by type, if the claims depend on a type.
         roles: role of each operand whose claimed types differ from *types*, with these types.
-        by_type: the variants by the type that distinguishes them, see :func:`register_variants`.
+        by_type: mapping from a type to the operator for this type; see :func:`register_variants`.
     """
 
     check: Check
@@ -131,7 +131,8 @@ class Operator:
 
 
 OPERATORS = LazyTable[Operator]()
-"""Operator name to its check, lowering and claims; the modules of this package fill it."""
+"""Mapping from an operator's name to its check, lowering and claims; this package's modules fill
+it."""
 
 
 def register(operators: Mapping[str, Operator]) -> None:

@@ -1,6 +1,6 @@
 """Turns the nodes of a partition into rows of a program.
 
-Fusers are asked first; nodes that no fuser takes are lowered one by one, in execution order.
+Fusers come first; nodes that no fuser takes are lowered one by one, in execution order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return the groups of nodes that become one step each, by the position of their last node.
+    """Return the fusions of nodes, by the position of their last node.
 
     Args:
         partition: the nodes.
@@ -58,7 +58,7 @@ def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
 
     Args:
         partition: the nodes.
-        fusion: the fused nodes, which run at the position of the last one.
+        fusion: the fused nodes, which run at the position of the last node.
     """
     last = max(fusion.members)
     for member in fusion.members:

@@ -29,18 +29,21 @@ from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 TILE_NANOSECONDS = 600
-"""Least duration of a tile: a few times what threads need to begin and end a row together."""
+"""Least duration of a tile: a few times the time that threads need to begin and end a row
+together."""
 
 SPARE_TILE_NANOSECONDS = 40_000
-"""Least time of a tile where a worker has several: tiles read weights and rows of images again."""
+"""Least time of a tile if a worker has several tiles.
+
+Each tile reads weights and some rows of images again.
+"""
 
 TILES_A_WORKER = 2
-"""Number of tiles for each worker in a long row, so that a thread that is slow has fewer of them.
-"""
+"""Number of tiles for each worker in a long row, so that a slow thread can run fewer of them."""
 
 
 LARGEST_SHARED = 512 << 10
-"""Largest scratch memory of a worker that has the same place in all rows: more fits no cache."""
+"""Largest scratch memory of a worker that is at one place in all rows; more fits into no cache."""
 
 PAGE = 4096
 
@@ -62,7 +65,7 @@ class ProgramBuilder:
     """Collects the kernel calls of a program, and the memory that they use.
 
     Attributes:
-        context: the host's view of the subgraph.
+        context: the host's context for the subgraph.
         level: instruction set of the processor that the kernels use, such as ``avx2``.
         workers: number of threads that will run the program; each needs scratch memory.
         exact: whether integer results must equal those of LiteRT's kernels.
@@ -111,7 +114,7 @@ class ProgramBuilder:
     def table(self, tensor: Tensor) -> Memory:
         """Return the memory of a tensor from which kernels read single elements or rows.
 
-        Such a tensor may be at any address, so a large constant stays in the model's memory.
+        This tensor may be at any address, so a large constant stays in the model's memory.
         """
         is_of_host = tensor.is_constant and tensor.index < self._host_tensors
         if not is_of_host or is_guarded() or not tensor.data.flags.c_contiguous:
@@ -283,8 +286,8 @@ class ProgramBuilder:
     def _worker_scratch(self, name: str, size: int) -> Memory:
         """Return the memory for a scratch operand of a kernel call, with *size* bytes per worker.
 
-        A worker has the same place in all calls if there are several workers. Otherwise it would
-        write where another one wrote in the call before, and take each line from that worker's
+        If there are several workers, each has the same place in all calls. Otherwise a worker would
+        write where another worker wrote in the call before, and fetch each line from that worker's
         cache.
 
         Args:
@@ -299,7 +302,7 @@ class ProgramBuilder:
         return found
 
     def _part_workers(self) -> None:
-        """Move each worker's part of the shared scratch memory to memory pages of its own."""
+        """Give each worker's part of the shared scratch memory separate memory pages."""
         for name, memory in self._of_workers.items():
             largest = memory.size // self.workers
             apart = -(-largest // PAGE) * PAGE

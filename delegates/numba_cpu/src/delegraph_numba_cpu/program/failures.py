@@ -28,7 +28,7 @@ class WrongPosition:
 def wrong_position(program: Program) -> WrongPosition | None:
     """Return the out-of-range position that ended a program's last run; None if there is none.
 
-    The record of it in the program is cleared.
+    The position's record in the program is cleared.
 
     Args:
         program: the program, whose run was not completed.

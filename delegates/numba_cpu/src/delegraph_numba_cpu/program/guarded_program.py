@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedProgram(Program):
-    """Program that runs one kernel call at a time, in memory of its own between guard bytes.
+    """Program that runs one kernel call at a time, in separate memory between guard bytes.
 
-    The memory is checked after each call. Values of the host are copied to it before a run, and
-    back afterwards.
+    The memory is checked after each call. Values of the host are copied to this memory before a
+    run, and back afterwards.
     """
 
     is_guarded = True
@@ -61,14 +61,14 @@ class GuardedProgram(Program):
     def heed(self, word: NDArray[np.int32]) -> None:
         """Make *word* the cancellation word: runs stop at the next row once it is not 0.
 
-        Its shape is [1].
+        The word has the shape ``[1]``.
         """
         super().heed(word)
         for program in self._single:
             program.heed(word)
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
+        """Return the operands of kernel call *number*, which its kernel may have altered."""
         return self._single[number].record(0)
 
     def run(self, pool: Pool, library: Library) -> bool:

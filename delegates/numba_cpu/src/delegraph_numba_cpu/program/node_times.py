@@ -13,11 +13,11 @@ from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 Record = Callable[[tuple[int, ...], int, int], object]
-"""Function that gets node indices, their start by ``time.perf_counter_ns()``, and nanoseconds."""
+"""Function that gets node indices, the start by ``time.perf_counter_ns()``, and the nanoseconds."""
 
 
 class TimedProgram:
-    """A program that is run in several parts, one for each node or fused group, to time each.
+    """A program that runs in several parts, one for each node or fused group, to time each part.
 
     The rows work on the memory of the program, so values are the same. Times include a call from
     Python to native code and back for each table.

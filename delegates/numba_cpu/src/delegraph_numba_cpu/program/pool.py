@@ -3,8 +3,8 @@
 A run takes place in native code, without the GIL; see ``kernels.executor``. Waiting threads poll
 for a moment, then sleep, so that an idle pool costs nothing.
 
-A signal handler may raise between any two Python instructions. Native code therefore counts the
-callers and records which of them has the workers, so that Python has nothing to undo.
+A signal handler may raise between any two Python instructions. So native code counts the callers,
+and records which caller has the workers; Python has nothing to undo.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Waking a thread takes about as long, on a virtual machine.
 
 
 LOOKS_FOR_WORKERS = 100
-"""Largest number of times that a caller checks whether its workers have begun."""
+"""Largest number of times that a caller polls whether its workers have begun."""
 
 
 class Runnable(Protocol):
@@ -73,9 +73,9 @@ class Pool:
     """Runs programs on worker threads and the calling thread.
 
     Any number of threads may call :meth:`run` at once. Only one caller at a time has the workers,
-    and the more callers there are, the fewer workers it gets. Callers and workers together are
-    never more than the processor's cores, unless a single caller requests more, up to one thread
-    for each logical processor. Runs of a few microseconds do not count.
+    and the more callers there are, the fewer workers it gets. Callers and workers together do not
+    exceed the processor's cores. Only a single caller may request more, up to one thread for each
+    logical processor. Runs of a few microseconds do not count.
 
     Attributes:
         most_threads: largest number of threads for a run. With more threads than processors, all
@@ -149,7 +149,7 @@ class Crew:
     """The worker threads of a process, and the memory by which they and callers communicate.
 
     Attributes:
-        control: that memory, int64 words; see ``instructions.executor``.
+        control: the common memory, int64 words; see ``instructions.executor``.
         threads: the workers, and threads that failed to start after an interrupt.
     """
 
@@ -171,7 +171,7 @@ class Crew:
         Args:
             table: address of the table.
             library: the compiled kernels.
-            workers: largest number of threads, including this one.
+            workers: largest number of threads, including this thread.
         """
         if self._is_stopped:
             workers = 1
@@ -237,7 +237,7 @@ def _work(library: Library, control: NDArray[np.int64]) -> None:
 
     Args:
         library: the compiled kernels; the executor in it has the loop.
-        control: memory by which workers and callers communicate; this call keeps it alive.
+        control: memory by which workers and callers communicate; this call keeps the memory alive.
     """
     library.work(control.ctypes.data, 0, 0)
 

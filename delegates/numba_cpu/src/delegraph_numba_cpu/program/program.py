@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from delegraph import DelegateContext, Tensor
 
 COPY = ("moves", "copy")
-"""Family and kernel of copies, written here because kept programs need no module of moves."""
+"""Family and kernel of copies, named here because kept programs do not import the module of
+moves."""
 
 GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
-"""Environment variable: 1 runs kernel calls one by one, between guards."""
+"""Name of the environment variable that, set to 1, runs kernel calls one by one, between guards."""
 
 
 def is_guarded() -> bool:
@@ -90,7 +91,7 @@ class Program:
             rows: the kernel calls; ``library`` has loaded their families.
             library: the compiled kernels.
             workers: see the attribute.
-            working_memory: memory shared with programs that run before or after this one.
+            working_memory: memory shared with programs that run before or after this program.
             known: the memory layout, if it is already known; None to plan it.
         """
         memories = {id(m): m for row in rows for m in row.memories}
@@ -171,7 +172,7 @@ class Program:
     def heed(self, word: NDArray[np.int32]) -> None:
         """Make *word* the cancellation word: runs stop at the next row once it is not 0.
 
-        Its shape is [1].
+        The word has the shape ``[1]``.
         """
         self._word = word
         self._table[layout.CANCELLATION] = word.ctypes.data
@@ -179,18 +180,18 @@ class Program:
     def release(self) -> None:
         """Forget the host's arrays whose addresses are in the program, so that they can be freed.
 
-        It is called when another program replaces this one.
+        It is called when another program replaces this program.
         """
         self._bound = None
         for memory, _ in self._moving.values():
             memory.array = None
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
+        """Return the operands of kernel call *number*, which its kernel may have altered."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return a table of the calls *first* to before *end*, which uses the program's memory."""
+        """Return a table of kernel calls *first* to *end* - 1, which uses the program's memory."""
         table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * (end - first))
         table[: layout.HEADER_WORDS] = self._table[: layout.HEADER_WORDS]
         table[layout.ROWS] = end - first
@@ -241,8 +242,8 @@ class Program:
     ) -> Callable[[], None]:
         """Return a function without arguments that runs the program with the least overhead.
 
-        It runs the program itself only if no memory has moved since the last run, and the run time
-        is known.
+        The function runs the program itself only if no memory has moved since the last run, and the
+        run time is known.
 
         Args:
             pool: the workers.
@@ -277,9 +278,9 @@ class Program:
         return run
 
     def bind(self) -> None:
-        """Update the addresses in the kernel calls to where tensors and memory are at present.
+        """Update the addresses in the kernel calls to the present places of tensors and memory.
 
-        The record of bound addresses is written last, since an interrupt may come in between.
+        The record of bound addresses is written last, because an interrupt may come in between.
 
         Raises:
             DelegateError: a tensor's memory has another size than the program expects.
@@ -339,7 +340,7 @@ def _copies_host_tensor(row: Row) -> bool:
 
 
 def _index(memory: Memory) -> int:
-    """Return the index of the host tensor at *memory*; -1 for memory of the program."""
+    """Return the index of the host tensor at *memory*; -1 for the program's own memory."""
     return -1 if memory.tensor is None else memory.tensor.index
 
 

@@ -11,19 +11,19 @@ BRIEF = 30e-6
 """Seconds below which a run in one thread gains nothing from releasing the GIL."""
 
 SHORT = 100e-6
-"""Seconds below which a run may be slower with workers, so that both ways are tried."""
+"""Seconds below which a run may be slower with workers, so that it is tried with and without."""
 
 LONG = 3e-3
-"""Seconds that no short program takes, even in its first run on untouched memory."""
+"""Seconds below which even the first run of a short program, on untouched memory, stays."""
 
 TRIALS = 3
-"""Number of runs without workers, before and again after those with workers; the fastest counts."""
+"""Number of trials without workers, before and after those with workers; the fastest counts."""
 
 SHARED_TRIALS = 100
-"""Number of runs with workers; the first one takes longer, since it starts or wakes the workers."""
+"""Number of trials with workers; the first is slower, because it starts or wakes the workers."""
 
 ORDER = (False,) * TRIALS + (True,) * SHARED_TRIALS + (False,) * TRIALS
-"""Whether each trial uses workers.
+"""Whether each trial uses workers, in order.
 
 The first runs are slower than later ones, so runs without workers are also tried at the end.
 """
@@ -35,7 +35,7 @@ GAIN = 0.95
 FIRST_RUNS, RUNS = 1_000, 10_000
 """Number of runs in one thread after which both ways are tried again: at first, and later.
 
-While other threads have the processors, for example at the start, workers seem to gain nothing.
+While other threads use the processors, for example at the start, workers seem to gain nothing.
 """
 
 

@@ -14,10 +14,10 @@ from delegraph_numba_cpu.instructions.memory import Memory
 from delegraph_numba_cpu.program.constant_keys import constant_key
 
 LEAST = 64 << 10
-"""Least number of bytes of a constant for which an equal one is searched."""
+"""Least number of bytes of a constant for which an equal constant is sought."""
 
 _SAMPLE = 256
-"""Number of bytes of constants that are compared first."""
+"""Number of bytes that are compared first."""
 
 
 class SharedConstants:

@@ -84,10 +84,9 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of blocks whose place a kernel call's result may take over, maybe empty.
+    """Return the group of blocks whose place a kernel call's result may take over; may be empty.
 
-    The call is the last one that reads that group, and it reads each element before it writes
-    there.
+    The call is the last to read that group, and it reads each element before it writes there.
 
     Args:
         row: the kernel call.

@@ -2,8 +2,8 @@
 
 The least time follows from a roofline. Products take at least their number divided by the peak rate
 of their type. Each constant, and each value at the border of the nodes, is read or written at least
-once. That happens at the rate of the level of memory that holds it. Both go on at the same time, so
-the longer time counts.
+once. The rate is that of the memory level that holds the value. Products and accesses go on at the
+same time, so the longer time counts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from delegraph.tools import Recording
 from delegraph_numba_cpu.roof.processor import ProcessorRoof
 
 LEAST_SHARE, LEAST_OF_ROOF = 0.05, 0.6
-"""Share of the time above which, and share of the roof below which, an operator is a finding."""
+"""Share of the time above which, and of the roof below which, an operator is a finding."""
 
 LEAST_SECONDS = 20e-6
-"""Seconds below which an operator is no finding, as timing it adds up to 2 microseconds."""
+"""Least seconds of an operator for a finding, because timing adds up to 2 microseconds."""
 
 _EIGHT_BITS = {"INT8", "UINT8", "INT4", "INT2"}
 _PARTLY_READ = {"EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "SLICE", "STRIDED_SLICE"}
@@ -146,7 +146,7 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
 
 
 def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, str]:
-    """Return the least possible time of some work, in seconds, and the resource that limits it.
+    """Return the least possible seconds of some work, and the resource that limits it.
 
     Args:
         work: multiply-accumulates and moved bytes.

@@ -22,7 +22,7 @@ _RIGHT = ("us", "share", "Gop/s", "GB/s", "of roof")
 _COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
 
 _COMFORTABLE = 100
-"""Number of characters of a line from which on columns are two blanks apart."""
+"""Number of characters of a line from which on there are two blanks between columns."""
 
 
 def print_roofs(out: Console, report: RoofReport) -> None:
@@ -58,7 +58,7 @@ def _in_words(roof: ProcessorRoof) -> str:
 
 
 def _names(each: OperatorRoof) -> str:
-    """Return the names of the operators, in words between which a line may break."""
+    """Return the names of the operators, as words between which a line may break."""
     return each.operators.replace("+", " + ") + ("" if each.delegate else " (core)")
 
 

@@ -20,7 +20,7 @@ from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.roof.caches import Cache, caches
 
 SECONDS = 0.07
-"""Duration of each measurement; there is one for each kind of product and of memory."""
+"""Seconds of each measurement; there is one for each kind of product and level of memory."""
 
 _CALL_SECONDS = 1e-3  # of one measured call, so long that the cost of calling does not count
 _MEMORY_BYTES = 32 << 20, 512 << 20
@@ -99,7 +99,7 @@ def _memory(loops: _Loops, found: tuple[Cache, ...]) -> list[MemoryRoof]:
 
 
 class _Table(NamedTuple):
-    """Table of one row or of no row, in the form that the thread pool runs."""
+    """A table of one row, or of none, in the form that the thread pool runs."""
 
     words: NDArray[np.int64]
     table: int

@@ -1,1 +1,1 @@
-"""Functions of the operators, one module per family; the first look-up imports all modules."""
+"""Functions for operators, one module per family; the first look-up imports all modules."""

@@ -67,14 +67,14 @@ def softsign(node: FlexNode) -> Step:
 
 @operator("ReluGrad", types=REAL, broadcasts=True)
 def relu_gradient(node: FlexNode) -> Step:
-    """Return a function that computes dy where x (or the ReLU of x) is positive, 0 otherwise."""
+    """Return a function that computes dy where x, or the ReLU of x, is positive, else 0."""
     zero = node.type("T").dtype.type(0)
     return lambda dy, x: np.where(x > zero, dy, zero)
 
 
 @operator("Relu6Grad", types=REAL, broadcasts=True)
 def relu6_gradient(node: FlexNode) -> Step:
-    """Function that computes dy where x (or the ReLU6 of x) is between 0 and 6, 0 otherwise."""
+    """Return a function that computes dy where x, or ReLU6 of x, is between 0 and 6, else 0."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda dy, x: np.where((x > zero) & (x < six), dy, zero)
 
@@ -88,7 +88,7 @@ def leaky_relu_gradient(node: FlexNode) -> Step:
 
 @operator("EluGrad", types=FLOATS, broadcasts=True)
 def elu_gradient(node: FlexNode) -> Step:
-    """Function that computes dy where y, the ELU of x, is >= 0, and ``dy * (y + 1)`` elsewhere."""
+    """Return a function that computes dy where y, the ELU of x, is >= 0, else ``dy * (y + 1)``."""
     one = node.type("T").dtype.type(1)
     return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
 
@@ -124,7 +124,7 @@ def sigmoid_gradient(node: FlexNode) -> Step:
 
 @operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def tanh_gradient(node: FlexNode) -> Step:
-    """Function that computes the gradient ``dy * (1 - y**2)``; y is the hyperbolic tangent."""
+    """Return a function that computes the gradient ``dy * (1 - y**2)``; y is the tanh."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * (one - y * y)
 
@@ -143,7 +143,7 @@ def square_root_gradient(node: FlexNode) -> Step:
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
     """Return a function that computes ``-dy * y**3 / 2``.
 
-    Here y is the reciprocal of a square root; complex y are conjugated.
+    Here y is the reciprocal of a square root; complex y is conjugated.
     """
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
@@ -153,7 +153,7 @@ def reciprocal_square_root_gradient(node: FlexNode) -> Step:
 def reciprocal_gradient(node: FlexNode) -> Step:
     """Return a function that computes ``-dy * y**2``.
 
-    Here y is the reciprocal; complex y are conjugated.
+    Here y is the reciprocal; complex y is conjugated.
     """
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)
 

@@ -1,6 +1,6 @@
 """Operators of two numbers: sums, products, quotients, remainders, powers, bits.
 
-Integers wrap around, as in TensorFlow; dividing them by zero is an error.
+Integers wrap around, as in TensorFlow; division of integers by zero is an error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _lengths(x: Array) -> NDArray[np.int64]:
 
 @operator("AddN", types=NUMBERS)
 def add_all(node: FlexNode) -> Step:
-    """Function that computes the sum of several arrays of one shape, from left to right."""
+    """Return a function that computes the sum of arrays of one shape, from left to right."""
 
     def run(*values: Array) -> Array:
         shapes = {value.shape for value in values}
@@ -65,7 +65,7 @@ def add_all(node: FlexNode) -> Step:
 
 @operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
 def divide(node: FlexNode) -> Step:
-    """Function that computes x / y, broadcast; integers and TruncateDiv drop the fraction."""
+    """Return a function that computes x / y, broadcast; truncated for integers and TruncateDiv."""
     if node.type("T") in INTEGERS:
         return _checked(_truncating_quotient)
     if node.op == "Div" or node.type("T") in COMPLEX:
@@ -83,19 +83,19 @@ def divide_and_floor(node: FlexNode) -> Step:
 
 @operator("FloorMod", types=REAL, broadcasts=True)
 def floor_remainder(node: FlexNode) -> Step:
-    """Function that computes ``x - floor(x / y) * y``, broadcast, with the sign of y."""
+    """Return a function that computes ``x - floor(x / y) * y``, broadcast, with the sign of y."""
     return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
 
 
 @operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
 def truncating_remainder(node: FlexNode) -> Step:
-    """Function that computes ``x - trunc(x / y) * y``, broadcast, with the sign of x."""
+    """Return a function that computes ``x - trunc(x / y) * y``, broadcast, with the sign of x."""
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 
 @operator("SquaredDifference", types=NUMBERS, broadcasts=True)
 def squared_difference(node: FlexNode) -> Step:
-    """Function that computes |x - y| squared (the difference times its conjugate), broadcast."""
+    """Return a function that computes |x - y| squared, broadcast, also for complex numbers."""
     if node.type("T") in COMPLEX:
 
         def run(x: Array, y: Array) -> Array:
@@ -116,7 +116,7 @@ def left_shift(node: FlexNode) -> Step:
 def right_shift(node: FlexNode) -> Step:
     """Return a function that computes x >> y with the sign kept, broadcast.
 
-    The shift y is clamped to valid bit numbers, as for LeftShift.
+    The shift y is clamped to valid bit numbers, as in LeftShift.
     """
     return _shift(np.right_shift, node)
 

@@ -18,29 +18,29 @@ Array = NDArray[Any]
 
 @operator("SpaceToBatchND")
 def space_to_batch(node: FlexNode) -> Step:
-    """Return a function that moves the elements of blocks to the batch axis, after zero padding."""
+    """Return a function that pads with zeros, and moves elements of blocks to the batch axis."""
     return lambda x, block, paddings: _space_to_batch(x, block.tolist(), paddings)
 
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """Return a function of ``SpaceToBatchND`` for two spatial dimensions and a square block."""
+    """Return the function for SpaceToBatch: two spatial dimensions and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
 
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
-    """Return a function that reverses space_to_batch.
+    """Return a function that reverses :func:`space_to_batch`, and crops the result.
 
-    It moves elements from the batch axis back to blocks.
+    The function moves elements from the batch axis back to blocks.
     """
     return lambda x, block, crops: _batch_to_space(x, block.tolist(), crops)
 
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """Function that reverses space_to_batch_2d, for two spatial dimensions and a square block."""
+    """Return a function that reverses :func:`space_to_batch_2d`."""
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 
@@ -93,7 +93,7 @@ def _four(x: Array) -> tuple[int, int, int, int]:
 
 
 def _check_block(x: Array, block: list[int], borders: Array) -> None:
-    """Check that a *block*'s sizes and its paddings or crops, *borders*, fit the input *x*."""
+    """Check that a *block*'s sizes, and its paddings or crops *borders*, fit the input *x*."""
     if x.ndim <= len(block):
         raise ValueError(f"input has shape {list(x.shape)}, expected over {len(block)} dimensions")
     if min(block, default=1) < 1:

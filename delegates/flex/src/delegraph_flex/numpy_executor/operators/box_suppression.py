@@ -29,9 +29,9 @@ _TYPES = (DataType.FLOAT32, DataType.FLOAT16)
 
 @operator("NonMaxSuppression")
 def non_max_suppression(node: FlexNode) -> Step:
-    """Return a function that returns the selected boxes' indices, best first.
+    """Return a function that returns the indices of the selected boxes, best first.
 
-    The threshold is an attribute.
+    The overlap threshold is an attribute.
     """
     threshold = np.float32(node.float("iou_threshold", 0.5))
 
@@ -43,13 +43,13 @@ def non_max_suppression(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV2", types=_TYPES)
 def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Function that returns the selected boxes' indices, best first; the threshold is an input."""
+    """Return a function like :func:`non_max_suppression`; the overlap threshold is an input."""
     return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
 
 
 @operator("NonMaxSuppressionV3", types=_TYPES)
 def non_max_suppression_v3(node: FlexNode) -> Step:
-    """Return a function that selects boxes: it returns their indices, best first.
+    """Return a function that returns the indices of the selected boxes, best first.
 
     Only boxes with scores above a threshold are selected.
     """
@@ -58,7 +58,7 @@ def non_max_suppression_v3(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV4", types=_TYPES)
 def non_max_suppression_v4(node: FlexNode) -> Step:
-    """Return a function that selects boxes: it returns their indices and their number.
+    """Return a function that returns the indices and the number of the selected boxes.
 
     The indices may be padded with zeros.
     """
@@ -74,7 +74,7 @@ def non_max_suppression_v4(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV5", types=_TYPES)
 def non_max_suppression_v5(node: FlexNode) -> Step:
-    """Return a function that returns the selected boxes' indices, their scores and their count.
+    """Return a function that returns the selected boxes' indices, scores and number.
 
     A sigma above 0 lowers the scores of overlapping boxes (soft suppression).
     """
@@ -101,7 +101,7 @@ def non_max_suppression_v5(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionWithOverlaps")
 def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
-    """Function that returns the selected boxes' indices; the overlaps are an input ``[N, N]``."""
+    """Return a function that returns the selected boxes' indices; overlaps are an input."""
 
     def run(
         shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any
@@ -143,7 +143,7 @@ def _check_scores(boxes: int, scores: Floats, most: Any) -> int:
 
 
 def _ranked(scores: Floats, least: Any) -> NDArray[np.intp]:
-    """Return the indices of boxes with scores above *least*, best first; ties keep their order."""
+    """Return the indices of boxes with scores above *least*, best first, in a stable order."""
     if least is None:
         least = np.finfo(np.float32).min if scores.dtype == np.float32 else -65504
     candidates = np.flatnonzero(scores > scores.dtype.type(least))
@@ -151,7 +151,7 @@ def _ranked(scores: Floats, least: Any) -> NDArray[np.intp]:
 
 
 def _iou(boxes: Floats) -> Similarity:
-    """Return the function for intersection over union, rounded to the boxes' precision."""
+    """Return the function for intersection over union, rounded to the precision of *boxes*."""
     corners = boxes.astype(np.float32, copy=False).reshape(-1, 2, 2)
     ordered = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
 
@@ -177,10 +177,11 @@ def _softened(
 ) -> tuple[NDArray[np.int32], Floats]:
     """Return at most *limit* boxes whose lowered scores stay above *least*, and these scores.
 
-    *similarity* returns the overlaps of a box with others; *sigma* says how fast they lower scores.
+    *similarity* returns the overlaps of a box with others; *sigma* is the strength by which
+    overlaps lower scores.
 
-    When a box has the highest score, the score is first lowered for the boxes selected since the
-    last time.
+    When a box has the highest score, this score is first lowered for the boxes selected since it
+    was last lowered.
     """
     type = scores.dtype.type
     scale, least = type(-0.5) / type(sigma), type(least)
@@ -212,9 +213,9 @@ def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
 
 @operator("CombinedNonMaxSuppression")
 def combined_non_max_suppression(node: FlexNode) -> Step:
-    """Return a function that selects the best boxes of all classes per image.
+    """Return a function that selects the best boxes of all classes, for each image.
 
-    The outputs are boxes, scores, classes, counts.
+    The outputs are boxes, scores, classes and numbers of boxes.
     """
     is_clipped = node.bool("clip_boxes", True)
     is_per_class = node.bool("pad_per_class", False)

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @operator("NoOp", "ControlTrigger")
 def nothing(node: FlexNode) -> Step:
-    """Return a function that does nothing, for operators that only give the order of others."""
+    """Return a function that does nothing, for operators that only order other operators."""
     return lambda: ()
 
 
@@ -38,7 +38,7 @@ def assert_(node: FlexNode) -> Step:
 
 @operator("CheckNumerics", "CheckNumericsV2", types=FLOATS)
 def check_numerics(node: FlexNode) -> Step:
-    """Function that returns its input, or raises an error if it contains an infinity or NaN."""
+    """Return a function that returns its input; infinity or NaN in the input is an error."""
     message = node.bytes("message").decode(errors="replace")
 
     def run(x: Array) -> Array:
@@ -58,7 +58,7 @@ def timestamp(node: FlexNode) -> Step:
 
 @operator("Print")
 def print_(node: FlexNode) -> Step:
-    """Function that returns its first input; the first ``first_n`` calls log the others."""
+    """Return a function that returns its first input, and logs the others ``first_n`` times."""
     message = node.bytes("message", b"").decode(errors="replace")
     count, calls_left = node.int("summarize", 3), [node.int("first_n", -1)]
 
@@ -85,7 +85,7 @@ def print_text(node: FlexNode) -> Step:
 
 
 def _summary(data: tuple[Array, ...], count: int) -> str:
-    """Return the first *count* elements of the arrays *data* as text; all for a negative one."""
+    """Return the first *count* elements of arrays *data* as text; all if *count* is negative."""
     parts = []
     for array in data:
         values = array.ravel().tolist()

@@ -57,9 +57,10 @@ def _hsv(x: Floats) -> Floats:
 
 
 def _hue(x: Floats, value: Floats, unit: Floats, third: Any) -> Floats:
-    """Return the hue of *x* as an angle from red, -1/2 to 5/2 times *third*, a third of a circle.
+    """Return the hue of *x* as an angle from red; *third* is a third of the circle.
 
-    *value* is the largest channel, and *unit* the angle per difference of channels.
+    *value* is the largest channel, and *unit* the angle for each unit of difference between
+    channels. The result is from -1/2 to 5/2 times *third*.
     """
     red, green, blue = np.moveaxis(x, -1, 0)
     after_green = unit * (blue - red) + third

@@ -87,7 +87,7 @@ def select(node: FlexNode) -> Step:
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
     """Return the function of ``Equal`` or ``NotEqual``, which *compare* computes.
 
-    Shapes that do not broadcast may count as unequal.
+    An attribute says whether shapes that do not broadcast are unequal or an error.
     """
     if node.type("T") is DataType.STRING:
         run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))

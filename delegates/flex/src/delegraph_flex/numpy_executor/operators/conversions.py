@@ -20,7 +20,7 @@ _TRUNCATED_BITS = {
     (DataType.FLOAT64, DataType.FLOAT16): 42,
     (DataType.FLOAT64, DataType.FLOAT32): 29,
 }
-"""Mantissa bits that a narrower type lacks, by types; other conversions ignore ``Truncate``."""
+"""Number of mantissa bits that a narrower type lacks; other conversions ignore ``Truncate``."""
 
 
 @operator("Cast")

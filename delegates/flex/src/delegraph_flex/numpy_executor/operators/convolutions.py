@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.windows import Sliding, patches, surrounded, tap_index
 
 _TILE_VALUES = 1 << 22
-"""Largest number of window values that are laid out in memory at a time."""
+"""Largest number of window values that are copied to memory at a time."""
 
 Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 

@@ -127,7 +127,7 @@ def _bins(
 
 @operator("HistogramFixedWidth", types=_TYPES)
 def histogram_fixed_width(node: FlexNode) -> Step:
-    """Function that counts values in bins of equal width; the end bins also count values beyond."""
+    """Function that counts values in bins of equal width; values outside count in the end bins."""
     dtype = node.type("dtype", DataType.INT32).dtype
 
     def run(values: NDArray[Any], limits: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:

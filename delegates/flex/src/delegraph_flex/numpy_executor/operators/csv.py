@@ -29,7 +29,7 @@ _NO_LINE_END = re.compile(rb"[^\r\n]")
 def decode_csv(node: FlexNode) -> Step:
     """Return a function that splits CSV records into columns of the given types.
 
-    Empty fields get a default.
+    Empty fields get a default value.
     """
     layout = _Layout.of(node)
     columns = [_Column.of(type) for type in node.types("OUT_TYPE")]
@@ -112,7 +112,7 @@ class _Layout:
         return cls(delimiter, node.bool("use_quote_delim", True), selected)
 
     def fields(self, record: bytes) -> list[bytes]:
-        """Return the selected fields of a record; text after the last selected one is not checked.
+        """Return the selected fields of a record; text after the last of these is not checked.
 
         Raises:
             ValueError: a quote or line end is in an invalid place.
@@ -132,7 +132,7 @@ class _Layout:
         return found
 
     def _plain(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """Return the unquoted field of *record* from *at* on, and where the next field begins."""
+        """Return an unquoted field from *at* on, and the next field's position."""
         end = record.find(self.delimiter, at)
         end = len(record) if end < 0 else end
         field = record[at:end]
@@ -141,7 +141,7 @@ class _Layout:
         return field, end + 1
 
     def _quoted(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """Return the quoted field of *record* with its text from *at* on, and the next start."""
+        """Return the quoted field whose text starts at *at*, and the position of the next field."""
         parts = []
         while (end := record.find(b'"', at)) >= 0:
             parts.append(record[at:end])

@@ -38,7 +38,7 @@ def _number(value: Array, name: str) -> int:
 
 
 def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
-    """Yield the elements of the dataset *handle*; check in between for a cancelled call."""
+    """Yield the elements of the dataset *handle*, and check for a stop request before each."""
     stop = node.around.raise_if_requested
     for element in dataset_of(handle).read():
         stop()
@@ -100,9 +100,9 @@ def _rows(x: Array) -> Iterator[Array]:
 
 @operator("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
 def map_dataset(node: FlexNode) -> Step:
-    """Return a function that makes a dataset of the results of a function of each element.
+    """Return a function that makes a dataset from another by applying a function to each element.
 
-    That function also gets the captured inputs.
+    The applied function also gets the captured inputs.
     """
     function = function_of(node)
     extra = 0 if node.op == "MapDataset" else 1  # number of parallel calls, which is 1 here
@@ -130,7 +130,7 @@ def _predicate(node: FlexNode) -> Callable[[Element], bool]:
 
 @operator("FilterDataset")
 def filter_dataset(node: FlexNode) -> Step:
-    """Return a function that makes a dataset of the elements whose predicate is true."""
+    """Return a function that makes a dataset of the elements for which a predicate is true."""
     is_kept = _predicate(node)
 
     def run(source: Any, *captured: Any) -> Dataset:
@@ -165,7 +165,7 @@ def take_while_dataset(node: FlexNode) -> Step:
 def scan_dataset(node: FlexNode) -> Step:
     """Return a function that makes a dataset by a running function.
 
-    It computes next state and result from state and element.
+    The running function computes the next state and a result from the state and an element.
     """
     function, count = function_of(node), len(node.types("Tstate"))
 
@@ -292,7 +292,7 @@ def concatenate_dataset(node: FlexNode) -> Step:
 
 @operator("ZipDataset")
 def zip_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset of tuples from several datasets, up to the shortest one."""
+    """Function that makes a dataset of tuples from several datasets, as long as the shortest."""
 
     def run(*sources: Any) -> Dataset:
         datasets = [dataset_of(source) for source in sources]
@@ -317,7 +317,7 @@ def same_dataset(node: FlexNode) -> Step:
 
 @operator("ReduceDataset")
 def reduce_dataset(node: FlexNode) -> Step:
-    """Function that folds a dataset: a function computes the next state from state and element."""
+    """Function that reduces a dataset by a function of a state and an element."""
     function, count = function_of(node), len(node.types("Tstate"))
 
     def run(source: Any, *rest: Any) -> list[Any]:

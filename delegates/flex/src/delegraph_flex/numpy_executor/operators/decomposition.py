@@ -91,9 +91,9 @@ def svd(node: FlexNode) -> Step:
 
 
 def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return *x* with non-finite matrices replaced by zeros, and the mask of replaced ones.
+    """Return *x* with non-finite matrices replaced by zeros, and a mask of the replaced matrices.
 
-    The mask is None if all are finite.
+    The mask is None if all matrices are finite.
     """
     if x.ndim < 2:
         raise ValueError(f"input has shape {list(x.shape)}, expected matrices")

@@ -25,7 +25,7 @@ class Band(NamedTuple):
 
     Attributes:
         shape: shape of the packed form; one dimension for a single diagonal.
-        packed: indices into the packed form, after those of the batch.
+        packed: indices into the packed form, after the indices of the batch.
         rows: row of each packed element in the matrix.
         columns: column of each packed element in the matrix.
     """
@@ -43,10 +43,10 @@ def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
     Args:
         rows: number of rows of a matrix.
         columns: number of columns of a matrix.
-        low: lowest diagonal; negative below the main one.
+        low: lowest diagonal; negative below the main diagonal.
         high: highest diagonal.
-        align: alignment in their rows of diagonals above and below the main one, such as
-            ``"RIGHT_LEFT"``.
+        align: alignment, in the rows of the packed form, of diagonals above and below the main
+            diagonal, such as ``"RIGHT_LEFT"``.
     """
     above, below = align.split("_")
     spans = []  # diagonal, first row, length

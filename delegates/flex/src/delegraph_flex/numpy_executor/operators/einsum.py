@@ -26,7 +26,7 @@ _LETTERS = set(string.ascii_letters)
 Labels = tuple[str, ...]
 """Labels of a tensor's dimensions: letters, or ``"0"``, ``"1"``, ... within an ellipsis.
 
-The dimensions of an ellipsis are numbered from the last one.
+The dimensions of an ellipsis are numbered from the last.
 """
 
 
@@ -187,7 +187,7 @@ def _arranged(
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return the function that sums an operand over the labels that are not *kept*.
 
-    The other axes are brought into *order*; *is_half* says whether elements have 16 bits.
+    The axes that remain are transposed to *order*; *is_half* says whether elements have 16 bits.
     """
     axes = [kept.index(label) for label in order]
     if kept == labels:

@@ -28,7 +28,7 @@ HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 
 def through_float32(function: Step, type: DataType) -> Step:
-    """Return *function*; for a 16-bit float *type*, one that computes in float32 and rounds."""
+    """Return *function*, but for 16-bit floats a function that computes in float32 and rounds."""
     if type not in HALVES:
         return function
     dtype = type.dtype

@@ -22,7 +22,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 Floats = NDArray[np.float32]
 Array = NDArray[Any]
 Quantize = Callable[[Array, Array, Array, int], Array]
-"""Function that rounds an array to quantization steps, given least value, most value and bits."""
+"""Function that rounds an array to the steps between two bounds, with a number of bits."""
 
 _WIDE = (DataType.FLOAT32, DataType.FLOAT64)
 
@@ -70,7 +70,7 @@ def fake_quant_per_channel(node: FlexNode) -> Step:
 
 
 def _steps(node: FlexNode) -> tuple[np.float32, np.float32]:
-    """Return the numbers of the first and the last step."""
+    """Return the numbers of the first and the last quantization step."""
     bits = node.int("num_bits", 8)
     if not 2 <= bits <= 16:
         raise Unsupported(f"attribute 'num_bits' is {bits}, expected 2 to 16")

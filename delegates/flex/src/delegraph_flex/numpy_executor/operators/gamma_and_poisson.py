@@ -166,7 +166,7 @@ def _gamma(pairs: Pairs, alpha: float) -> float:
 
 
 def _normals(first: float, second: float) -> tuple[float, float]:
-    """Return two normally distributed numbers from two uniform ones, *first* and *second*.
+    """Return two normally distributed numbers from the uniform numbers *first* and *second*.
 
     The method is Box and Muller's.
     """

@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Gather")
 def gather(node: FlexNode) -> Step:
-    """Return a function that returns slices of *params* along the first axis."""
+    """Return a function that returns slices of its first input along the first axis."""
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> Any:
         return _take(params, indices, 0)
@@ -34,7 +34,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("GatherV2")
 def gather_v2(node: FlexNode) -> Step:
-    """Function that returns slices of *params* along an axis, with leading batch dimensions."""
+    """Function that returns slices of its first input along an axis, with batch dimensions."""
     batch_dims = node.int("batch_dims", 0)
 
     def run(params: NDArray[Any], indices: NDArray[Any], axis: NDArray[Any]) -> Any:
@@ -82,7 +82,7 @@ def _take_in_batches(
 
 @operator("GatherNd")
 def gather_nd(node: FlexNode) -> Step:
-    """Return a function that returns elements or slices of *params*, by index tuples."""
+    """Return a function that returns elements or slices of its first input, by index tuples."""
     ignores = ignores_bad_indices(node)
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:

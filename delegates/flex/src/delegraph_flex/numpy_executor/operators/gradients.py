@@ -93,7 +93,8 @@ def _of_filters(
 
     Args:
         sliding: geometry of the windows.
-        gather: function from one tap's input and the output's gradient to the tap's gradient.
+        gather: function that computes a tap's gradient from the tap's input and the output's
+            gradient.
         fits: function that returns whether the last two sizes of filters fit a number of output
             channels.
     """
@@ -173,13 +174,13 @@ def average_pool_grad(node: FlexNode) -> Step:
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
 @operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Function for the gradients of a batch normalization: by input, scale and offset."""
+    """Function for the gradients of batch normalization with respect to input, scale, offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 
 @operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Function for the gradients of a 2D or 3D batch normalization: by input, scale and offset."""
+    """Function for the gradients of 2D or 3D batch normalization: of input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
 
 

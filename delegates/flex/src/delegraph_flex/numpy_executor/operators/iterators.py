@@ -28,7 +28,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Value of an optional: an element, or None."""
+    """Value of an optional: an element, or None if there is none."""
 
     element: Element | None
 
@@ -71,7 +71,7 @@ def make_iterator(node: FlexNode) -> Step:
 
 @operator("IteratorGetNext", "IteratorGetNextSync")
 def get_next(node: FlexNode) -> Step:
-    """Function that returns an iterator's next element; an error at the end of the dataset."""
+    """Function that returns an iterator's next element; raises at the end of the dataset."""
 
     def run(handle: Any) -> list[Any]:
         elements = _reader(handle).elements
@@ -124,7 +124,7 @@ def has_value(node: FlexNode) -> Step:
 
 @operator("OptionalGetValue")
 def get_value(node: FlexNode) -> Step:
-    """Function that returns an optional's element; an error for an optional without an element."""
+    """Return a function that returns an optional's element, or raises if there is none."""
 
     def run(handle: Any) -> list[Any]:
         element = _optional(handle).element

@@ -17,7 +17,7 @@ from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
 Array = NDArray[Any]
 
 _MOST_AXES = 32
-"""Largest number of axes; no array of a model has more."""
+"""Largest number of axes of an array."""
 
 
 @operator("ConcatV2")
@@ -189,7 +189,7 @@ def fill(node: FlexNode) -> Step:
 
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
-    """Function that returns an array of zeros or empty strings; TensorFlow's is uninitialized."""
+    """Function that returns zeros or empty strings; TensorFlow's result is uninitialized."""
     dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
     return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
 
@@ -232,7 +232,7 @@ def _padded(x: Array, paddings: Array, value: Any) -> Array:
 def _checked_paddings(
     x: Array, paddings: Array, inner: tuple[int, ...], edge: int
 ) -> list[list[int]]:
-    """Return *paddings* of *x* as lists; raise an error if one is too large to be mirrored.
+    """Return *paddings* of *x* as lists; raise an error if mirroring cannot fill a padding.
 
     A padding may have as many elements as its dimension in *inner*, less *edge*.
     """

@@ -35,7 +35,7 @@ def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
     """Check that the right-hand sides *b* of equations a x = b fit the matrices *a*.
 
     Raises:
-        ValueError: their batches or their numbers of rows differ.
+        ValueError: the batches or the numbers of rows differ.
     """
     if a.ndim < 2 or a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
         raise ValueError(
@@ -139,7 +139,7 @@ def _triangular_solve(lower: bool, flip: bool) -> Step:
 def matrix_solve_least_squares(node: FlexNode) -> Step:
     """Return a function that computes least squares solutions.
 
-    It uses normal equations with a penalty, or an SVD, as an attribute says.
+    An attribute chooses between normal equations with a penalty, and an SVD.
     """
     is_fast = node.bool("fast", True)
 

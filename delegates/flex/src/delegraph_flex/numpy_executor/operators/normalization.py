@@ -78,7 +78,7 @@ def _statistics(
 ) -> tuple[list[Array], list[Array]]:
     """Return mean and variance of the batch *values*, and the running averages of both.
 
-    The averages, which are outputs, mix *mean* and *variance* with the batch's by *factor*.
+    The averages, which are outputs, mix *mean* and *variance* with those of the batch by *factor*.
     """
     rows = values.reshape(-1, values.shape[-1])
     batch_mean = rows.mean(axis=0)

@@ -35,7 +35,7 @@ def dynamic_partition(node: FlexNode) -> Step:
 
 @operator("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: FlexNode) -> Step:
-    """Function that merges slices at their indices; the last write wins, unwritten places are 0."""
+    """Function that merges slices at their indices, of equal ones the last; other places are 0."""
     count = node.int("N")
 
     def run(*inputs: NDArray[Any]) -> NDArray[Any]:

@@ -28,7 +28,7 @@ _ONE = np.float32(1)
 def image_projective_transform_v2(node: FlexNode) -> Step:
     """Return a function that transforms images by 8 numbers each.
 
-    Pixels outside are 0 or set by the mode.
+    Pixels from outside of the image are 0, or follow from the fill mode.
     """
     transform = _transform(node)
     return lambda images, transforms, size: transform(images, transforms, size, 0)
@@ -36,7 +36,7 @@ def image_projective_transform_v2(node: FlexNode) -> Step:
 
 @operator("ImageProjectiveTransformV3")
 def image_projective_transform_v3(node: FlexNode) -> Step:
-    """Function that transforms images by 8 numbers each; pixels outside have a fill value."""
+    """Function that transforms images by 8 numbers each; pixels from outside get a fill value."""
     return _transform(node)
 
 
@@ -94,7 +94,7 @@ def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np
 
 
 def _reflected(at: Floats, size: int) -> Floats:
-    """Return *at*, positions, mapped into an image of *size* that its mirror image continues."""
+    """Return positions *at* moved into an image of *size* that its mirror images surround."""
     if size <= 1:
         return np.zeros_like(at)
     period = np.float32(2 * size)
@@ -107,7 +107,7 @@ def _reflected(at: Floats, size: int) -> Floats:
 
 
 def _wrapped(at: Floats, size: int) -> Floats:
-    """Return *at*, positions, mapped into an image of *size* that is repeated."""
+    """Return positions *at* moved into an image of *size* that copies of it surround."""
     if size <= 1:
         return np.zeros_like(at)
     span = np.float32(size - 1)

@@ -20,7 +20,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 Quantize = Callable[[Floats, Any, Any], tuple[Any, Any, Any]]
-"""Function from an array and its least and most values to integers and the used range."""
+"""Function that converts an array, with least and most value, to integers and the used range."""
 
 _TYPES = (DataType.QINT8, DataType.QUINT8, DataType.QINT16, DataType.QUINT16, DataType.QINT32)
 _MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")

@@ -32,7 +32,7 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
 
 
 def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
-    """Check that nested row splits fit each other, and that the innermost ones fit the values.
+    """Check that nested row splits fit each other, and that the innermost splits fit the values.
 
     Raises:
         ValueError: the splits do not fit.
@@ -132,7 +132,7 @@ def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @operator("RaggedTensorToSparse")
 def ragged_tensor_to_sparse(node: FlexNode) -> Step:
-    """Return a function that converts a ragged tensor to a sparse one.
+    """Return a function that converts a ragged tensor to a sparse tensor.
 
     The outputs are indices, values and shape.
     """
@@ -162,9 +162,9 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
 
 @operator("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(node: FlexNode) -> Step:
-    """Return a function that converts a ragged tensor to a dense one.
+    """Return a function that converts a ragged tensor to a dense tensor.
 
-    Rows are cut or filled with a default.
+    Rows are cut, or filled with a default value.
     """
     kinds = [kind.decode(errors="replace") for kind in node.strings("row_partition_types")]
     has_size = kinds[:1] == ["FIRST_DIM_SIZE"]
@@ -212,7 +212,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the position of each element of *rows* in its run of equal elements, from 0."""
+    """Return the position of each element of *rows* in its run of equal elements, from 0 on."""
     starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
     return _within(np.diff(starts, append=rows.size))
 

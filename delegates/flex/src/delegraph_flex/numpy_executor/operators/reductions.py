@@ -69,7 +69,7 @@ def mean(node: FlexNode) -> Step:
 def largest(node: FlexNode) -> Step:
     """Return a function for the maximum over axes.
 
-    NaN if there is a NaN; the lowest value for no elements.
+    The result is NaN if there is a NaN, and the lowest value if there are no elements.
     """
     return _extreme(np.maximum, _lowest(node.type("T")), node)
 
@@ -78,7 +78,7 @@ def largest(node: FlexNode) -> Step:
 def smallest(node: FlexNode) -> Step:
     """Return a function for the minimum over axes.
 
-    NaN if there is a NaN; the highest value for no elements.
+    The result is NaN if there is a NaN, and the highest value if there are no elements.
     """
     return _extreme(np.minimum, _highest(node.type("T")), node)
 

@@ -19,7 +19,7 @@ Strings = NDArray[np.object_]
 
 
 def _re2() -> Any:
-    """Module ``re2``: its distribution has no wheels for the newest Pythons.
+    """Return the module ``re2``, which has no wheels for the newest versions of Python.
 
     Raises:
         Unsupported: the module is not installed.
@@ -56,7 +56,7 @@ def _constant(node: FlexNode) -> Any:
 def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
     """Return the function that computes RE2's replacement *rewrite* of a match.
 
-    Group 0 is the whole match; the pattern has *groups* others.
+    Group 0 is the whole match; the pattern has *groups* other groups.
 
     Raises:
         ValueError: the rewrite names a group that the pattern does not have.

@@ -50,7 +50,7 @@ def resize_bilinear(node: FlexNode) -> Step:
 
 @operator("ResizeNearestNeighbor", types=_RESIZED)
 def resize_nearest_neighbor(node: FlexNode) -> Step:
-    """Return a function that resizes images; each new pixel is a copy of the nearest old one."""
+    """Return a function that resizes images; each new pixel is a copy of the nearest old pixel."""
     align, half = _corners(node)
 
     def index(old: int, new: int) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ def resize_area(node: FlexNode) -> Step:
 def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
     """Return weighted sums of the pixels of *x* under each of *new* pixels along *axis*.
 
-    *scale* is the number of old pixels per new one.
+    *scale* is the number of old pixels per new pixel.
 
     The order of the sums, in float32, is TensorFlow's.
     """
@@ -124,7 +124,7 @@ def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
 def _share(pixel: NDArray[np.int64], first: Floats, last: Floats, scale: np.float32) -> Floats:
     """Return the share of each old *pixel* that lies between *first* and *last*.
 
-    *scale* is the number of old pixels per new one.
+    *scale* is the number of old pixels per new pixel.
     """
     low, high = pixel.astype(np.float32), (pixel + 1).astype(np.float32)
     begun = np.where(high > last, scale, high - first)
@@ -198,7 +198,7 @@ def _between(first: Floats, second: Floats, share: Floats) -> Floats:
 def _cubic_table(a: float) -> tuple[Floats, Floats]:
     """Return tables of pixel weights by distance, with Keys' parameter *a*.
 
-    They are for distances in [0, 1], and in [1, 2].
+    The first table is for distances in [0, 1], the second for distances in [1, 2].
     """
     x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -235,7 +235,7 @@ def _cubic_taps(
 def crop_and_resize(node: FlexNode) -> Step:
     """Return a function that cuts boxes out of images and resizes them.
 
-    Pixels outside have a fixed value.
+    Pixels outside of the image have a fixed value.
     """
     is_bilinear = node.choice("method", ("bilinear", "nearest"), "bilinear") == "bilinear"
     outside_value = np.float32(node.float("extrapolation_value", 0.0))

@@ -59,7 +59,7 @@ def tensor_scatter(node: FlexNode) -> Step:
 def tensor_scatter_update(node: FlexNode) -> Step:
     """Return a function that returns a copy of a tensor with slices replaced.
 
-    The last of equal indices wins.
+    The last of equal indices counts.
     """
     ignores = ignores_bad_indices(node)
 
@@ -86,8 +86,8 @@ def _scatter(
 ) -> NDArray[Any]:
     """Return a copy of *start* with *updates* [..., slice] applied at *indices* [..., n].
 
-    *combine* joins old and new values; None replaces the old ones. *ignores* says whether indices
-    out of range are ignored.
+    *combine* joins old and new values; None means that new values replace old values. *ignores*
+    says whether indices out of range are ignored.
     """
     check_depth(indices, start.ndim)
     depth, result = indices.shape[-1], start.copy()

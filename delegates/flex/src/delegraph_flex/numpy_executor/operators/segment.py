@@ -18,7 +18,7 @@ from delegraph_flex.numpy_executor.operators.strings import joiner
 from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
 
 Scale = Callable[[NDArray[Any]], NDArray[Any]]
-"""Function from the numbers of rows of segments to the divisors of their sums."""
+"""Function that converts the numbers of rows of segments to divisors of their sums."""
 
 _SCALES: dict[str, Scale | None] = {"Sum": None, "Mean": np.asarray, "SqrtN": np.sqrt}
 

@@ -89,7 +89,7 @@ def rank(node: FlexNode) -> Step:
 
 @operator("Reshape")
 def reshape(node: FlexNode) -> Step:
-    """Return a function that changes the shape; one dimension may be -1, and is then computed."""
+    """Return a function that changes the shape; a dimension of -1 is computed."""
 
     def run(x: Array, dims: Array) -> Array:
         shape = dims.ravel().tolist()

@@ -99,7 +99,7 @@ def split(node: FlexNode) -> Step:
 def split_by_sizes(node: FlexNode) -> Step:
     """Return a function that splits an array into parts of given sizes.
 
-    One size may be -1, and is computed.
+    One size may be -1; this size is computed.
     """
     count = node.int("num_split")
 
@@ -165,7 +165,7 @@ def reverse_flagged(node: FlexNode) -> Step:
 
 @operator("ReverseSequence")
 def reverse_sequence(node: FlexNode) -> Step:
-    """Function that reverses the first ``lengths[i]`` elements along one axis, for each batch i."""
+    """Function that reverses the first ``lengths[i]`` elements along an axis, for each batch i."""
     seq_axis, batch_axis = node.int("seq_dim"), node.int("batch_dim", 0)
 
     def run(x: Array, lengths: Array) -> Array:

@@ -92,7 +92,7 @@ def nth_element(node: FlexNode) -> Step:
 def in_top_k(node: FlexNode) -> Step:
     """Return a function that tells whether each row's target is among its k best predictions.
 
-    That is so if fewer than k predictions of the row exceed the target's.
+    This holds if fewer than k predictions of the row exceed the target's prediction.
     """
     k = node.int("k")
     return lambda predictions, targets: _is_among(predictions, targets, k)
@@ -102,7 +102,7 @@ def in_top_k(node: FlexNode) -> Step:
 def in_top_k_v2(node: FlexNode) -> Step:
     """Return a function like that of :func:`in_top_k`, which has k as an input.
 
-    That is so if fewer than k predictions of the row exceed the target's.
+    This holds if fewer than k predictions of the row exceed the target's prediction.
     """
     return lambda predictions, targets, k: _is_among(predictions, targets, scalar(k, "k"))
 
@@ -130,7 +130,7 @@ def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArr
 def bound(node: FlexNode) -> Step:
     """Return a function that finds the insertion positions of values in sorted rows.
 
-    They are before or after equal numbers, depending on the operator.
+    The positions are before or after equal numbers, depending on the operator.
     """
     side: Any = "left" if node.op == "LowerBound" else "right"
     dtype = node.type("out_type", DataType.INT32).dtype
@@ -152,8 +152,8 @@ def bound(node: FlexNode) -> Step:
 def isotonic_regression(node: FlexNode) -> Step:
     """Return a function for the nonincreasing numbers nearest to each row.
 
-    Nearest means the smallest sum of squared differences. The second output is the run of equal
-    numbers that each one belongs to.
+    Nearest means the smallest sum of squared differences. The second output has the number of the
+    run of equal numbers to which each number belongs.
 
     Source: core/kernels/isotonic_regression_op.cc.
     """

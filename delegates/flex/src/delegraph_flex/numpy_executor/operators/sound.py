@@ -98,7 +98,7 @@ def _mel_shares(size: int, rate: int, lower: float, upper: float, bands: int) ->
 
     *rate* is the sample rate; *lower* and *upper* are limits in Hz.
 
-    Bands are triangles of equal width on the mel scale, each of which ends under the peaks of its
+    Bands are triangles of equal width on the mel scale, each of which ends at the peaks of its
     neighbours. The result is None if the upper limit is above the last frequency; TensorFlow then
     computes zeros.
     """

@@ -27,7 +27,7 @@ from delegraph_flex.numpy_executor.sparse_parts import (
 
 @operator("SparseToDense")
 def sparse_to_dense(node: FlexNode) -> Step:
-    """Return a function that makes a dense tensor from values at indices and a default."""
+    """Return a function that makes a dense tensor from values at indices and a default value."""
     validates = node.bool("validate_indices", True)
 
     def run(
@@ -84,7 +84,7 @@ def _resolved(dims: list[int], count: int) -> list[int]:
 def sparse_fill_empty_rows(node: FlexNode) -> Step:
     """Return a function that adds a default element to each empty row.
 
-    It returns indices, values, a flag for each empty row, and the new position of each element.
+    The function returns indices, values, a flag for each row, and the new position of each element.
     """
 
     def run(
@@ -114,7 +114,7 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
 def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
     """Return a function for the gradients of a sparse tensor's values and of the default.
 
-    The default has filled empty rows.
+    The default is the value that was added to empty rows.
     """
 
     def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:

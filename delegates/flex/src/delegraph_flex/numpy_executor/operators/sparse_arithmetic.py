@@ -61,7 +61,7 @@ def sparse_add(node: FlexNode) -> Step:
 
 
 def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return, for each index of the sum, its rows in *a* and *b*; -1 if one of them lacks it.
+    """Return, for each index of the sum, its row in *a* and its row in *b*; -1 if missing.
 
     >>> _merged(np.array([[0], [2]]), np.array([[2], [5]]))
     (array([ 0,  1, -1]), array([-1,  0,  1]))
@@ -95,7 +95,7 @@ def _merged_as_they_come(
 
 
 def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
-    """Return absolute values without overflow: of INT8 -128 it is 128, as in C++."""
+    """Return absolute values without overflow: 128 for INT8 -128, as in C++."""
     is_small = values.dtype in (np.int8, np.int16)
     magnitude: NDArray[Any] = np.abs(values.astype(np.int32) if is_small else values)
     return magnitude
@@ -132,7 +132,7 @@ def sparse_softmax(node: FlexNode) -> Step:
 def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
     """Return a function that multiplies a sparse by a dense matrix.
 
-    Either may be replaced by its adjoint.
+    Either matrix may be replaced by its adjoint.
     """
     adjoint_a, adjoint_b = node.bool("adjoint_a", False), node.bool("adjoint_b", False)
 

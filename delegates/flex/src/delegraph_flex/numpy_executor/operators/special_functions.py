@@ -21,8 +21,8 @@ def _but(
 ) -> Callable[..., Any]:
     """Return *function* with some results replaced.
 
-    Each of *exceptions* is a condition on the arguments and the result where it holds. If several
-    conditions hold, the last one counts.
+    Each of *exceptions* is a condition on the arguments, and the result where the condition holds.
+    If several conditions hold, the last counts.
     """
 
     def run(*arrays: NDArray[Any]) -> Any:
@@ -72,7 +72,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 _MANY = 1024
-"""Number of elements from which a few passes over all are faster than a call for each."""
+"""Number of elements from which on a few passes over all are faster than a call for each."""
 _BLOCK = 1 << 14
 _ERF_END = 3.92
 _ERF = (
@@ -155,7 +155,7 @@ def _of_type(function: Callable[..., Any], type: DataType) -> Step:
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
     """Return the derivative of digamma at *x* given by *order*; NaN at poles.
 
-    It is also NaN for orders that are no whole numbers.
+    The result is also NaN for orders that are no whole numbers.
     """
     n = np.asarray(order, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):

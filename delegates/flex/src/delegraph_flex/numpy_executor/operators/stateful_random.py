@@ -1,8 +1,9 @@
 """Random numbers from a stream that continues from call to call.
 
 With seeds that are not both 0, a node's numbers equal those of a separate TensorFlow kernel, in
-every interpreter and at every call. Without seeds, the operating system provides them. The
-interpreter keeps each node's position in its stream, so numbers continue after a new allocation.
+every interpreter and at every call. If both seeds are 0, the operating system provides other seeds.
+The interpreter keeps each node's position in its stream, so numbers continue after a new
+allocation.
 
 Source:
     core/kernels/random_op.cc, multinomial_op.cc, random_shuffle_op.cc.

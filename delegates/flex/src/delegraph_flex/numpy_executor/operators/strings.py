@@ -21,7 +21,7 @@ def each(
 ) -> Callable[[Strings], NDArray[Any]]:
     """Return the function that applies *function* to every string of an array.
 
-    Its result is an array of *dtype*.
+    The result is an array of *dtype*.
     """
 
     def run(x: Strings) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def length(node: FlexNode) -> Step:
 def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
     """Return the function that joins strings by *separator*.
 
-    It checks the memory of all its results together.
+    The function checks the memory of all its results together.
     """
     taken = Taken("joined text")
 

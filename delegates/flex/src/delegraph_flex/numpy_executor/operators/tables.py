@@ -27,7 +27,7 @@ class Table:
         key_type: type of the keys.
         value_type: type of the values.
         value_shape: shape of one value; () for scalar values.
-        is_mutable: whether it can be changed; otherwise it can be filled once.
+        is_mutable: whether the table can be changed; otherwise it can be filled only once.
         items: mapping from keys to values; None before initialisation.
     """
 
@@ -80,25 +80,25 @@ def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
 
 @operator("HashTableV2")
 def hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table which is filled only once."""
+    """Return a function that returns the handle of a table that can be filled only once."""
     return _handle(node, (), is_mutable=False)
 
 
 @operator("MutableHashTableV2")
 def mutable_hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table which can be changed."""
+    """Return a function that returns the handle of a table that can be changed."""
     return _handle(node, (), is_mutable=True)
 
 
 @operator("MutableHashTableOfTensorsV2")
 def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table of tensors which can be changed."""
+    """Return a function that returns the handle of a changeable table whose values are tensors."""
     return _handle(node, node.shape("value_shape") or (), is_mutable=True)
 
 
 @operator("LookupTableFindV2")
 def find(node: FlexNode) -> Step:
-    """Return a function that looks up the values of keys; missing keys get a default."""
+    """Return a function that looks up the values of keys, with a default for missing keys."""
 
     def run(handle: Any, keys: Array, default: Array) -> Array:
         table = _table(handle)

@@ -279,7 +279,7 @@ def from_tensor(node: FlexNode) -> Step:
 
 
 def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0) -> TensorList:
-    """Return *target* with the rows of *tensor* at *indices*, extended where needed.
+    """Return *target* with the rows of *tensor* at *indices*, extended if necessary.
 
     The result has at least *least* elements.
     """
@@ -311,7 +311,7 @@ def scatter(node: FlexNode) -> Step:
 def scatter_to_length(node: FlexNode) -> Step:
     """Return a function that makes a list from a tensor's rows at given indices.
 
-    An input gives the smallest length of the list.
+    An input is the smallest length of the list.
     """
     type = _type(node)
 

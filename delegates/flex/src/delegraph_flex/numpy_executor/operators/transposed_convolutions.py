@@ -26,14 +26,14 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
 
 Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-"""Function from the gradient and one tap's weights to the values that the tap adds."""
+"""Function that computes the values that a tap adds, from the gradient and the tap's weights."""
 
 
 @operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
 def conv2d_backprop_input(node: FlexNode) -> Step:
     """Return a function for a transposed convolution with filters ``[KH, KW, C, O]``.
 
-    Input 0 is the size.
+    Input 0 is the shape of the result.
     """
     sliding = Sliding.of(node, 4, data_format="NHWC")
     require_no_dilations(sliding)

@@ -34,7 +34,7 @@ def _codec(node: FlexNode) -> str:
 
 
 def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[int, int]]]:
-    """Return the function from bytes in *encoding* to code points, each with its start position."""
+    """Return the function that returns the code points of bytes, each with its byte position."""
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)
     control = node.bool("replace_control_characters", False)
@@ -164,7 +164,7 @@ def _scripts() -> tuple[Array, Array]:
 def whitespace_tokenize(node: FlexNode) -> Step:
     """Return a function that splits code points into words at blanks.
 
-    Its outputs: code points, splits, starts and limits of the words, splits of the strings.
+    The outputs are code points, splits, starts and limits of the words, and splits of the strings.
 
     Source:
         tensorflow_text/core/kernels/whitespace_tokenize_kernel.cc.
@@ -196,4 +196,4 @@ def whitespace_tokenize(node: FlexNode) -> Step:
 
 
 _NO_BLANKS = [0x1C, 0x1D, 0x1E, 0x1F]
-"""Separators that Python counts as blanks and Unicode does not."""
+"""Separators that Python counts as blanks, but Unicode does not."""

@@ -15,7 +15,7 @@ from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import operator
 
 Parts = tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]
-"""First position of each distinct value, number of each element's value, and counts."""
+"""First position of each distinct value, the value's number for each element, and counts."""
 
 
 @operator("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")

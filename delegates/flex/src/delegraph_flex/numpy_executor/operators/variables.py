@@ -52,11 +52,11 @@ class Variable:
 
 
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
-    """Return the resource with a node's container and name; *make* creates a missing one.
+    """Return the resource with a node's container and name; *make* creates a missing resource.
 
     *kind* is the kind of resource, which is a part of its key.
 
-    A resource without a name belongs to its node only.
+    A resource that has no name belongs to its node only.
     """
     container = node.bytes("container", b"").decode(errors="replace")
     name = node.bytes("shared_name", b"").decode(errors="replace")

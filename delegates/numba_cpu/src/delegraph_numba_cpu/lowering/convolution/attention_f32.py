@@ -1,6 +1,6 @@
 """Fuses attention: BATCH_MATMUL, scale, mask, SOFTMAX and BATCH_MATMUL of float32.
 
-Transpositions of the operands and of the result are fused as well where strides can express them.
+Transpositions of the operands and of the result are fused as well if strides can express them.
 Results are bit by bit equal to those of the separate nodes.
 """
 
@@ -34,9 +34,9 @@ class Scores:
     Attributes:
         members: positions of the nodes from the first product to the second.
         second: the second product, BATCH_MATMUL of the SOFTMAX and the values.
-        factor: tensor of one value by which scores are multiplied; None for no factor.
+        factor: tensor of one value by which scores are multiplied; None if there is no factor.
         divides: whether scores are divided by *factor* instead.
-        mask: tensor that is added to the scores; None without a mask.
+        mask: tensor that is added to the scores; None if there is no mask.
         shape: shape of the scores when the mask is added.
         beta: factor in the exponents of the SOFTMAX.
     """
@@ -120,7 +120,7 @@ def _scores_after(partition: Partition, position: int) -> Scores | None:
 
 
 def _other_operand(call: Call, y: Tensor) -> Tensor | None:
-    """Return the other operand of an ADD, MUL or DIV of *y* without a clamp, else None."""
+    """Return the other operand of an unclamped ADD, MUL or DIV of *y*; None for other nodes."""
     if call.name not in ("ADD", "MUL", "DIV") or activation_of(call) is not Act.NONE:
         return None
     a, b = call.input(0), call.input(1)
@@ -147,7 +147,7 @@ def _is_factor(call: Call, other: Tensor) -> bool:
 
 
 def _has_rows(first: Call, second: Call) -> bool:
-    """Whether each row of the second product belongs to a row of the first one."""
+    """Whether each row of the second product belongs to one row of the first product."""
     x, y = first.output(), second.output()
     return x.shape[-2] == y.shape[-2] and math.prod(x.shape[:-2]) == math.prod(y.shape[:-2])
 
@@ -158,7 +158,7 @@ def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) 
     Args:
         first: node of the first matrix product, of queries and keys.
         scores: nodes between the two products, with their parameters.
-        found: tensors that are read and written, and the words that say where their matrices are.
+        found: tensors that are read and written, and the words with the places of their matrices.
         builder: builder of the program, to which the kernel call is added.
     """
     words = found.words
@@ -202,7 +202,7 @@ def _scratch(builder: ProgramBuilder, together: int, rows: int, key_count: int) 
     Args:
         builder: builder of the program, with the size of registers.
         together: number of queries that are computed together.
-        rows: number of values of a query or of a result, whichever are more.
+        rows: number of values of a query or of a result, whichever is larger.
         key_count: number of keys.
     """
     lanes, head = builder.level.vector_bytes // 4, head_bytes(builder.level.vector_bytes)

@@ -25,12 +25,12 @@ MASK_LEVELS = 3
 """Number of words for distances between rows of a mask."""
 
 Levels = list[tuple[int, int]]
-"""Sizes, and distances in bytes, of the dimensions of an operand."""
+"""Size of each dimension of an operand, and the distance in bytes between its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Stored operands of an attention, and the words that tell the kernel where they are.
+    """Stored operands of an attention, and the words that describe their places to the kernel.
 
     Attributes:
         x: tensor that is read as the left operand of the first product.
@@ -59,7 +59,7 @@ def places(
     mask: Tensor | None,
     scores: tuple[int, ...],
 ) -> Places | None:
-    """Return where the operands of an attention are; None if the kernel's words cannot describe it.
+    """Return the places of an attention's operands; None if the kernel cannot address them.
 
     Args:
         partition: the partition that has the nodes.
@@ -104,15 +104,15 @@ def right(call: Call, seen: SeenTensor) -> Array:
 
 
 def _has_rows(array: Array) -> bool:
-    """Whether the values of a row are adjacent in memory."""
+    """Whether the values of each row are adjacent in memory."""
     return array.shape[-1] == 1 or array.strides[-1] == array.itemsize
 
 
 def _is_near(seen: SeenTensor) -> bool:
-    """Whether matrices of a tensor are read fast where they are stored, without a copy.
+    """Whether a tensor's matrices can be read fast in the place where they are stored.
 
-    Rows whose distance is a multiple of half a page share few places of a cache, and replace each
-    other there. These rows are copied first.
+    Rows whose distance is a multiple of half a page compete for the same few places of a cache.
+    Matrices with these rows are copied first.
     """
     return not seen.members or max(seen.array.strides[-2:]) % 2048 != 0
 
@@ -178,7 +178,7 @@ def _words(
 
 
 def _cuts(levels: Levels) -> Iterable[int]:
-    """Return the numbers of matrices after which the distance from one to the next changes.
+    """Return the numbers of matrices at which the distance to the next matrix changes.
 
     Args:
         levels: size and distance of each batch dimension, outermost first.
@@ -188,7 +188,7 @@ def _cuts(levels: Levels) -> Iterable[int]:
 
 
 def _distance(levels: Levels, number: int) -> int:
-    """Return the distance from the first matrix of an operand to matrix *number*.
+    """Return the distance in bytes from the first matrix of an operand to matrix *number*.
 
     Args:
         levels: size and distance of each batch dimension, outermost first.
@@ -202,9 +202,9 @@ def _distance(levels: Levels, number: int) -> int:
 
 
 def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
-    """Return the kernel's operands, by name, that say where the rows of the mask are.
+    """Return the kernel's operands, by name, for the places of the mask's rows.
 
-    The result is None if no operands describe the broadcast of the mask.
+    The result is None if these operands cannot describe how the mask is broadcast.
     """
     if mask is None:
         levels, step = Levels(), 0

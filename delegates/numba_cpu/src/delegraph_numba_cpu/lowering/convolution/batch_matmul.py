@@ -31,11 +31,11 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 from delegraph_numba_cpu.program.constant_keys import constant_key
 
 COLUMNS_A_TILE = 64
-"""Least number of columns for which a tile is worth its overhead."""
+"""Least number of columns of a tile, for which a tile is worth its overhead."""
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that all tensors are float32, or return a rejection."""
+    """Return a rejection unless all tensors are float32."""
     return check_types(call, "FLOAT32")
 
 
@@ -49,7 +49,7 @@ class Stack(NamedTuple):
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
     """Return the matrices of the operand *tensor*, for a product with the result *y*.
 
-    They are copied if several products share one of several matrices.
+    If several products share each of several matrices, these are copied.
     """
     part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
     if math.prod(tensor.shape[:-2]) in (1, count):
@@ -86,9 +86,9 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def few_rows(builder: ProgramBuilder) -> int:
-    """Largest number of rows of a left matrix with which right matrices are read unpacked.
+    """Largest number of rows of a left matrix for which right matrices are read unpacked.
 
-    Each matrix is then read once or a few times, so packing it would take longer than it saves.
+    Each right matrix is then read once or a few times, so packing would take longer than it saves.
 
     Args:
         builder: builder of the program; the limit grows with the size of its vector registers.
@@ -236,7 +236,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that all tensors are int8 with one scale, and sums are exact, or return a rejection."""
+    """Return a rejection unless all tensors are int8 with one scale, and sums are exact."""
     found = check_types(call, "INT8")
     if found is not None:
         return found
@@ -252,7 +252,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _product_of(call: Call) -> Product:
-    """Return the constants of a node's products; weights are left out if they are computed."""
+    """Return the constants of a node's products; computed weights are left out."""
     x, w, y = call.input(0), call.input(1), call.output()
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
     columns = w.shape[-2] if call.options.adj_y else w.shape[-1]

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of float32 or int16 matrices and one constant int8 matrix, which is a weight."""
+"""BATCH_MATMUL of float32 or int16 matrices and a single constant int8 matrix of weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESULT_BITS = 31
 
 
 def check_matrix(call: Call) -> Rejection | None:
-    """Check that the right operand is a constant int8 matrix, or return a rejection.
+    """Return a rejection unless the right operand is a constant int8 matrix.
 
     The left operand must be stored row by row.
     """
@@ -43,7 +43,7 @@ def matrix_of(call: Call) -> NDArray[np.int8]:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that x and y are float32, with one scale or one per column, or return a rejection."""
+    """Return a rejection unless x and y are float32, with one scale or one per column."""
     x, y = call.input(0), call.output()
     found = first_rejection(
         check_matrix(call), check_type(x, "FLOAT32"), check_type(y, "FLOAT32"), check_stack(call)
@@ -63,7 +63,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def check_stack(call: Call) -> Rejection | None:
-    """Check that at most one axis holds batches, or return a rejection."""
+    """Return a rejection unless at most one axis holds batches."""
     x, w = call.input(0).shape, call.input(1).shape
     axes = x[:-2]
     if min(len(x), len(w)) > 2:
@@ -98,7 +98,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Check that activations are int16 and sums fit 32 bits, or return a rejection."""
+    """Return a rejection unless activations are int16 and sums fit 32 bits."""
     x, w, y = call.input(0), call.input(1), call.output()
     found = first_rejection(
         check_matrix(call),

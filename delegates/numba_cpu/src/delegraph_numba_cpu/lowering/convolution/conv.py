@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the weights are constant and fit the input's channels, or return a rejection."""
+    """Return a rejection unless the weights are constant and fit the input's channels."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -55,7 +55,7 @@ def emit_conv(
     windows: tuple[Window, Window],
     **output: Any,
 ) -> None:
-    """Add to the program the kernel call of a float32 convolution, with input and output as given.
+    """Add to the program the kernel call of a float32 convolution with given input and output.
 
     Args:
         call: the CONV_2D node.
@@ -79,9 +79,9 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that the convolution has one group and constant weights, or return a rejection.
+    """Return a rejection unless the convolution has one group and constant weights.
 
-    The core computes several groups faster.
+    Nodes with several groups are left to the core, which is faster.
     """
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
@@ -91,8 +91,8 @@ def check_hybrid(call: Call) -> Rejection | None:
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a convolution of float32 images and 8-bit weights; each image has a scale.
 
-    After a resize, the input may have several times the weights' channels, which makes groups. The
-    weights are then filled with zeros between the groups.
+    After a resize, the input may have several times the weights' channels, and so groups of
+    channels. Zeros are then inserted into the weights, so that a group does not read others.
     """
     x, weight, y = call.input(0), call.input(1), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
@@ -117,7 +117,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the kernels compute the convolution exactly, or return a rejection."""
+    """Return a rejection unless the kernels compute the convolution exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

@@ -42,7 +42,7 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Check that the kernels can multiply by the weights of *call*, or return a rejection.
+    """Return a rejection unless the kernels can multiply by the weights of *call*.
 
     Types must be float32, the weights dense with *rank* dimensions, and the activation a clamp. The
     weights must be constant unless *may_be_computed*.
@@ -66,7 +66,7 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Check that input *position* depends on constants alone, or return a rejection.
+    """Return a rejection unless input *position* depends on constants alone.
 
     A constant must be dense.
     """
@@ -92,8 +92,8 @@ def emit_products(
         builder: builder of the program, to which the kernel call is added.
         over: geometry of the windows over the input.
         kernel: height and width of the window.
-        words: operands of the kernel by name: all addresses, and the numbers that differ from those
-            of a plain convolution without a clamp.
+        words: operands of the kernel by name: all addresses, and the numbers that differ from an
+            unclamped convolution's.
     """
     if over.pixels == 0:
         return

@@ -20,9 +20,10 @@ VALUES_A_NANOSECOND = 2
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
-    """Return how many columns each block of a packed matrix has; a block is two registers wide.
+    """Return the number of columns of each block of a packed matrix.
 
-    The last block may be narrower: half a register, one, or one and a half where its columns fit.
+    A block is two registers wide. The last block may be narrower: half a register, one, or one and
+    a half, if its columns fit.
 
     Args:
         columns: number of columns of the matrix.
@@ -70,8 +71,8 @@ def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
 def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
     """Return the weights as consecutive blocks of *lanes* channels: the bias, then the taps.
 
-    The last block begins with channels of the block before it, so that its channels fill a register
-    as well. Zeros are appended where there are fewer channels than *lanes*.
+    The last block begins with channels of the block before it, so that it fills a register, too. If
+    there are fewer channels than *lanes*, zeros are appended.
 
     Args:
         weight: ``[taps, C]``, float32.
@@ -90,7 +91,7 @@ def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
 
 
 def bias_values(bias: Tensor | None, outputs: int) -> Array:
-    """Return *bias* as float32, one value for each of *outputs*; zeros without a bias."""
+    """Return *bias* as float32, one value for each of *outputs*; zeros if it is None."""
     return np.zeros(outputs, np.float32) if bias is None else bias.data.reshape(-1)
 
 
@@ -160,7 +161,7 @@ def emit_packed(
         builder: builder of the program, to which the kernel call is added.
         source: memory of the matrices.
         sizes: number of matrices, their rows and columns.
-        is_transposed: whether they are stored column by column.
+        is_transposed: whether the matrices are stored column by column.
         bias: one value for each column, or 0 for zeros.
     """
     _, rows, columns = sizes

@@ -11,11 +11,13 @@ from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 CHUNK_BYTES = 96 << 10
-"""Approximate number of input bytes that a chunk reads: the second cache level also holds weights.
+"""Approximate number of input bytes that a chunk reads.
+
+They share the second cache level with weights.
 """
 
 CHUNK_TILES = 4
-"""Least number of register tiles of a chunk, for which it may read more than ``CHUNK_BYTES``.
+"""Least number of register tiles of a chunk; it may then read more than ``CHUNK_BYTES``.
 
 Each chunk reads all weights, which may be larger than any cache.
 """
@@ -65,11 +67,11 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Number of bytes from one row that taps read to the next, skipped pixels included."""
+        """Number of bytes from one row that taps read to the next, rows between them included."""
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
-        """Return a geometry in which each pixel is a row of its own, if windows are single pixels.
+        """Return a geometry in which each pixel is a separate row, if windows are single pixels.
 
         The work can then be split at any pixel.
         """
@@ -110,7 +112,7 @@ def split(
         builder: builder of the program, with the number of workers.
         work: cost of the whole, in multiply-adds of a matrix product.
         blocks: largest number of parts of the columns.
-        is_dense: whether output rows follow one another in memory; else each is computed
+        is_dense: whether output rows follow one another in memory; otherwise each row is computed
             separately.
     """
     height = HEIGHTS[builder.level.vector_bytes]
@@ -138,7 +140,7 @@ def window_words(
     builder: ProgramBuilder,
     tables: int = 1,
 ) -> dict[str, Any]:
-    """Return the kernel's operands, by name, that say where input pixels and taps are in memory.
+    """Return the kernel's operands, by name, for the places of input pixels and taps in memory.
 
     Args:
         windows: geometry of the windows over the input.

@@ -1,7 +1,7 @@
 """Fuses convolutions with a padding before them, and with an addition and activations after them.
 
-A *layer* is a float32 convolution with the PAD before it, if the convolution is its only reader.
-Its windows then reach over the edge of the PAD's input. Activations after it belong to it, too.
+A *layer* is a float32 convolution, with the activations after it and the PAD before it, if the
+convolution is the PAD's only reader. The windows then reach over the edge of the PAD's input.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Activations:
     """Activations that follow a node and are computed together with it.
 
     Attributes:
-        members: positions of the activation nodes; the fused activation of the node itself has
-            none.
+        members: positions of the activation nodes; empty if there is only the node's fused
+            activation.
         output: index of the result tensor.
         limits: clamping range.
-        slopes: factors of negative results, one for each channel; None without PRELU.
+        slopes: factors of negative results, one for each channel; None if there is no PRELU.
     """
 
     members: tuple[int, ...]
@@ -43,10 +43,10 @@ class Activations:
 
 
 def activations_of(partition: Partition, call: Call, *, may_slope: bool) -> Activations:
-    """Return the fused activation of the node *call*, and activation nodes after it that fit.
+    """Return the fused activation of the node *call*, joined with activation nodes after it.
 
-    A later activation must be the only reader of the result before it. PRELU is included only with
-    *may_slope*, and is then the last one.
+    An activation node must be the only reader of the result before it. PRELU is included only with
+    *may_slope*, and is then the last activation.
     """
     members: tuple[int, ...] = ()
     output, (low, high), slopes = call.node.outputs[0], clamp_range(call), None
@@ -170,7 +170,7 @@ def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
 def _padded(
     call: Call, shape: tuple[int, ...], pads: tuple[tuple[int, int], tuple[int, int]]
 ) -> tuple[Window, Window]:
-    """Return the windows of a convolution over the input of the PAD before it.
+    """Return the windows of a convolution, moved to the input of the PAD before it.
 
     Args:
         call: the convolution.
@@ -190,8 +190,8 @@ class Residual:
 
     Attributes:
         members: positions of the fused nodes after the convolution's; empty without an ADD.
-        other: the tensor that is added to the convolution's result; None without an ADD. It may
-            have fewer channels, as if zeros followed.
+        other: the tensor that is added to the convolution's result; None if there is no ADD. If it
+            has fewer channels, zeros are added to the other channels.
         activations: activations of the sum, or of the convolution if there is no ADD.
     """
 
@@ -208,8 +208,9 @@ class Residual:
 def residual_after(partition: Partition, layer: Layer) -> Residual:
     """Return the ADD that alone reads the output of *layer*, with the nodes that are fused with it.
 
-    Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
-    operand, and activations after it. Without a fitting ADD, the returned object has no ADD.
+    Both operands of the ADD have equal shapes. A PAD of channels before the other operand, and
+    activations after the ADD, are fused with it. If there is no fitting ADD, the returned object
+    has none.
     """
     nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)
@@ -229,9 +230,9 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 def _channels_before_padding(
     partition: Partition, padded: Tensor
 ) -> tuple[tuple[int, ...], Tensor]:
-    """Return the PAD that only adds channels to *padded*: its position and its input.
+    """Return the position and the input of the PAD that only adds channels to make *padded*.
 
-    Without such a PAD, the result is no position and *padded*.
+    If there is none, return no position and *padded* itself.
     """
     position = partition.maker(padded.index)
     if position is None or partition.only_reader(padded.index) is None:

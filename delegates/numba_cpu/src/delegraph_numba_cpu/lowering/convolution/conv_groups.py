@@ -1,6 +1,6 @@
 """CONV_2D with groups of channels, as a stack of convolutions with separate weights.
 
-Images are laid out group by group, computed, and put together again. The kernels are those of
+Images are rearranged group by group, computed, and rearranged back. The kernels are those of
 convolutions without groups.
 """
 
@@ -34,7 +34,7 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 Array = NDArray[Any]
 
 Emit = Callable[[Address, Address], None]
-"""Function that emits the computation of one image from input ``[G, H, W, C / G]`` to output."""
+"""Function that adds the computation of one image: from input ``[G, H, W, C / G]`` to output."""
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
@@ -100,7 +100,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def groups_together(groups: int, outputs: int) -> int:
-    """Return how many groups of channels get one common matrix, so that 16 columns are nearly full.
+    """Return the number of channel groups that share a matrix, so that 16 columns are nearly full.
 
     Args:
         groups: number of groups.

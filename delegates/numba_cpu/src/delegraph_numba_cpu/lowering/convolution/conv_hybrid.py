@@ -49,7 +49,7 @@ def is_hybrid(call: Call) -> bool:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Check that weights are constant, with one scale or one per output, or return a rejection."""
+    """Return a rejection unless weights are constant, with one scale or one per output."""
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -63,7 +63,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Check that weights and bias are constants that the kernels can use, or return a rejection."""
+    """Return a rejection unless weights and bias are constants that the kernels can use."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)
@@ -93,7 +93,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Check that sums of products with *weight* fit 32 bits, or return a rejection."""
+    """Return a rejection unless sums of products with *weight* fit 32 bits."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -249,8 +249,8 @@ def emit_measured(
         size: number of values of a row.
 
     Returns:
-        The number of tiles, and the operands by name that the next kernel has in common with this
-            one.
+        The number of tiles, and the operands, by name, that the next kernel call shares with this
+        call.
     """
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
@@ -277,7 +277,7 @@ def product_words(
     Args:
         call: the node that is turned into kernel calls.
         builder: builder of the program, which stores the packed weights.
-        joined: ``[O, K]``, the weights of all groups of channels; None without groups.
+        joined: ``[O, K]``, the weights of all groups of channels; None if there is only one group.
     """
     weight, y = call.input(1), call.node.outputs[0]
     bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
@@ -298,7 +298,7 @@ def packed_weights(
 
     Args:
         builder: builder of the program, which stores the packed weights.
-        name: key under which they are stored.
+        name: key under which the weights are stored.
         values: weights, ``[O, K]``.
         scales: scale of each output, ``[O]``.
         bias: numbers that are added to results, ``[O]``.
@@ -364,7 +364,7 @@ def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:
-    """Return an operator that is *plain* for float weights, and *mixed* for integer weights."""
+    """Return an operator that is *plain* for float weights and *mixed* for integer weights."""
 
     def chosen(call: Call) -> Operator:
         return mixed if is_hybrid(call) else plain

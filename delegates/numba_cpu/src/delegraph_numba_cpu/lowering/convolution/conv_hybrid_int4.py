@@ -1,6 +1,6 @@
 """Products of float32 activations and 4-bit weights, which stay packed, two in a byte.
 
-Each output has a scale, or each of several equal parts of its weights has one.
+Each output has a scale, or several scales for equal parts of its weights.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 UNIT = 16
-"""Factor of the weights in kernels, which read a weight as the high half of a byte."""
+"""Factor of 4-bit weights in kernels, which read a weight as the high half of a byte."""
 
 UNPACKED = 1 << 18
 """Number of weights that are unpacked at a time while they are packed for kernels."""
 
 LARGEST_SUM = (1 << 31) // (255 * 128)
-"""Largest number of products of an activation and a weight whose sum 32 bits always hold."""
+"""Largest number of products of an activation and a weight whose sum always fits in 32 bits."""
 
 
 def has_parts(weight: Tensor) -> bool:
@@ -52,9 +52,9 @@ def is_packed(weight: Tensor) -> bool:
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Check that weights are constant 4-bit, with scales for parts of rows, or return a rejection.
+    """Return a rejection unless weights are constant 4-bit, with scales for parts of rows.
 
-    Parts must have as many values as whole steps of the kernel.
+    The number of values of a part must be a multiple of a kernel step's.
     """
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -107,7 +107,7 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
 
 
 def part_scales(weight: Tensor, parts: int) -> NDArray[np.float16]:
-    """Return the scales of weights that have one for each part of a row, ``[O, parts]``.
+    """Return the scales of weights with a scale for each part of a row, ``[O, parts]``.
 
     Args:
         weight: the weights, ``[O, K]``.
@@ -121,7 +121,7 @@ def part_scales(weight: Tensor, parts: int) -> NDArray[np.float16]:
 def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
     """Return the sum of each output's weights, and the factor from sums of products to results.
 
-    The weights of the sums are in the unit in which kernels multiply them.
+    The sums are of weights as kernels multiply them, that is times :data:`UNIT`.
 
     Args:
         weight: the weights, ``[O, K]``.
@@ -146,7 +146,8 @@ def row_groups(weight: Tensor) -> Iterator[tuple[int, NDArray[np.int8]]]:
     """Yield weights, ``[O, K]``, unpacked, some groups of outputs at a time.
 
     Yields:
-        The first output, and ``[outputs, K]``. All but the last have whole groups of outputs.
+        The number of the first output, and weights ``[outputs, K]``. All arrays but the last have
+        whole groups of outputs.
     """
     outputs, depth = weight.shape
     if weight.sparsity is not None:

@@ -113,7 +113,7 @@ def product_of(call: Call) -> Product:
     """Return a node's constants: its weights, bias and scaling, and the limits of its results.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
     """
     bias = bias_or_zeros(call.optional_input(2), _outputs(call), np.int64)
     limits = quantized_activation_range(call.options.fused_activation_function, call.output())
@@ -124,7 +124,7 @@ def scaling_of(call: Call) -> Scaling:
     """Return the scaling of a node's sums, in the way of its official kernel.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
 
     Source:
         EvalQuantizedPerChannel16x8, tflite/kernels/{conv,depthwise_conv}.cc; EvalQuantized,
@@ -196,7 +196,7 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Check that activations are int16, and weights constant and symmetric, or return a rejection.
+    """Return a rejection unless activations are int16, and weights constant and symmetric.
 
     Kernels must also be able to scale all sums exactly.
     """
@@ -222,13 +222,13 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Check that the convolution has one group and supported operands, or return a rejection."""
+    """Return a rejection unless the convolution has one group and supported operands."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 
 
 def check_depthwise(call: Call) -> Rejection | None:
-    """Check that each channel has one output, or there is one channel, or return a rejection."""
+    """Return a rejection unless each channel has one output, or there is one channel."""
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -245,14 +245,14 @@ def check_depthwise(call: Call) -> Rejection | None:
 def lower_windows(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a 16-bit convolution, plain or depthwise.
 
-    A plain one may have groups of channels after a resize. A depthwise one with several outputs for
-    a channel is computed as a plain convolution.
+    A plain convolution may have groups of channels after a resize. A depthwise convolution with
+    several outputs for a channel is computed as a plain one.
     """
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Check that the weights are ``[O, K]`` in the default order, or return a rejection."""
+    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -329,7 +329,7 @@ def _constants(
 
     Args:
         builder: builder of the program, which stores the constants.
-        name: key under which they are stored.
+        name: key under which the constants are stored.
         product: weights, bias and scaling.
         pack: function that brings the weights into the order in which the kernel reads them.
     """

@@ -19,13 +19,14 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
 
 CACHED_BYTES = 24 * 1024
-"""Number of bytes of matrix rows that are processed together."""
+"""Approximate number of bytes of matrix rows that are processed together."""
 
 ROWS = 14
-"""Divisor of the number of matrix rows processed together, which fits all micro-kernels."""
+"""Number that divides the number of rows processed together; it suits all micro-kernels."""
 
 COLUMNS, LEAST_COLUMNS = 64, 32
-"""Columns of a part of a matrix: a micro-kernel's number, and the least to occupy more workers."""
+"""Numbers of columns of a part of a matrix: for one micro-kernel, and at least, for more
+workers."""
 
 PRODUCTS_A_NANOSECOND = 200
 """Approximate number of products of two bytes that are computed in a nanosecond."""
@@ -47,7 +48,7 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
 
 
 def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
-    """Return the number of parts into which the rows of a matrix are divided among threads.
+    """Return the number of parts into which a matrix's rows are divided for threads.
 
     Args:
         builder: builder of the program, with the number of workers.
@@ -78,7 +79,7 @@ def column_tiles_for(builder: ProgramBuilder, tiles: int, row_tiles: int, output
 
 @dataclass(frozen=True)
 class Rows:
-    """Division of a matrix, whose rows are windows, into rows that are multiplied together.
+    """Division of the rows of a matrix (each a window) into groups that are multiplied together.
 
     Attributes:
         layout: see ``CONVOLVE``.
@@ -263,8 +264,8 @@ def pack_matrix(
         builder: builder of the program, which stores the record as a constant.
         call: the node that is turned into kernel calls.
         product: constants of the node.
-        key: distinguishes several records of one node.
-        shift: added to results that stay unsigned.
+        key: text that distinguishes several records of one node.
+        shift: number that is added to results that stay unsigned.
     """
     return pack_matrices(builder, call, product, product.weight[None], key, shift)
 

@@ -115,10 +115,10 @@ class Product:
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """Factor, rounding term and bias of each channel, ``[O]`` each.
 
-        A *constant channel* has the same result at both ends of its range. It gets factor 0, or one
-        below 1: with a larger factor the core's integers may wrap around between the ends. Pruned
-        channels are of this kind. They have weights of zero, a tiny scale, and a bias of 30 bits,
-        for which float64 has too few bits.
+        A *constant channel* has the same result at both ends of its accumulators' range. It gets
+        the factor 0, or keeps a factor below 1. With a factor from 1 on, the core's integers may
+        wrap around between the ends. Pruned channels are constant: their weights are zero, the
+        scale is tiny, and the bias has 30 bits, for which float64 has too few bits.
         """
         scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
         if fits.all():
@@ -157,7 +157,7 @@ class Product:
 
     @cached_property
     def _needs_care(self) -> bool:
-        """Whether float64 may round a product up to the next integer."""
+        """Whether rounding to float64 may raise a product to the next integer."""
         factor, _, _bias = self.factors
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
@@ -193,7 +193,7 @@ class Product:
         return instructions.EXACT_AWAY if is_away else instructions.EXACT
 
     def out_flip(self, shift: int) -> int:
-        """Number that the kernel xors with its unsigned results to get the stored ones: 128 or 0.
+        """Number, 128 or 0, that the kernel xors with unsigned results to get the stored results.
 
         Args:
             shift: number added to results that stay unsigned; 0 if they are stored as the tensor's
@@ -208,14 +208,14 @@ class Product:
         outputs: slice | NDArray[np.intp] = ALL,
         byte_shift: int = 0,
     ) -> NDArray[np.uint8]:
-        """Return the numbers that a kernel applies to the sums of each 16 outputs, such as factors.
+        """Return the headers of blocks of 16 outputs: factors, offsets and biases for their sums.
 
-        They are the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+        The array is ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             exact: whether kernels must recognize results for which float32 is not exact; see
                 ``NEAR``.
-            shift: added to results that stay unsigned.
+            shift: number that is added to results that stay unsigned.
             outputs: indices of the outputs; None for all.
             byte_shift: see ``CpuLevel``.
         """
@@ -270,7 +270,7 @@ def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return upper bounds of accumulators' and scaled accumulators' magnitude, ``[O]``.
+    """Return upper bounds of the magnitude of accumulators, before and after scaling, ``[O]``.
 
     The parameters are those of :func:`_is_exact`.
     """
@@ -278,7 +278,7 @@ def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Check that types are 8-bit, weights constant, and results exact, or return a rejection."""
+    """Return a rejection unless types are 8-bit, weights constant, and results exact."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:
@@ -307,7 +307,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _is_surely_exact(call: Call) -> bool:
-    """Whether results are exact with any weights; the values of the weights are not read.
+    """Whether results are exact for all possible weights; the weights' values are not read.
 
     Raises:
         OperatorError: as :func:`product_of`.
@@ -325,7 +325,7 @@ def _is_surely_exact(call: Call) -> bool:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position of the data among the node's inputs, or with *bias* that of the bias."""
+    """Return the position of the data among the node's inputs, or with *bias*, of the bias."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 
@@ -334,7 +334,7 @@ def product_of(call: Call) -> Product:
     """Return the weights, bias and scaling of a node's matrix product.
 
     Raises:
-        OperatorError: quantization that the official kernel refuses.
+        OperatorError: the official kernel rejects the quantization.
     """
     x, weight, y = call.input(_input(call)), call.input(1), call.output()
     bias = call.optional_input(_input(call, bias=True))

@@ -13,16 +13,16 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import Integers
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CACHED_BYTES = 24 * 1024
-"""Number of bytes of padded lines that are written together."""
+"""Approximate number of bytes of padded lines that are written together."""
 
 MOST_BYTES = 64 * 1024
 """Largest number of bytes of the lines that one output row reads."""
 
 LEAST_PIXELS = 8
-"""Number of pixels below which copies take less time than half-empty register tiles."""
+"""Least number of pixels; for fewer, copying windows is faster than half-empty register tiles."""
 
 MOST_PIXELS = 512
-"""Number of pixels that are computed together, at most; a row of the output may have twice that."""
+"""Largest number of pixels that are computed together; a single row may have twice as many."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _has_signed_bytes(product: Product) -> bool:
 
 
 def _are_dense(window: Window) -> bool:
-    """Whether there are windows, without gaps between them or before the first window."""
+    """Whether windows leave no input unread, between them or before the first one."""
     return 0 < window.stride <= window.kernel and window.before >= 0 < window.output
 
 
@@ -108,9 +108,10 @@ def lines_together(step: int, width: int, height: int, stride: int, span: int) -
 
 
 def with_gaps(product: Product, lines: int) -> Product:
-    """Return *product* with zeros after the weights of each of a window's *lines* lines.
+    """Return *product* with zeros inserted after the weights of each line of a window.
 
-    The weights of a line are then a multiple of 4.
+    The number of weights of a line is then a multiple of 4. *lines* is the number of lines of a
+    window.
 
     Args:
         product: constants of a node, whose weights are ``[O, K]``.

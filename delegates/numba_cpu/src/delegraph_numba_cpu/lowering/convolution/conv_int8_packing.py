@@ -82,7 +82,7 @@ def summands_of(weight: Integers) -> int:
 
 
 def zipped_channels(channels: int) -> NDArray[np.intp]:
-    """Return the order, as indices, in which 8-bit kernels process the channels of each 64.
+    """Return the order, as indices, in which 8-bit kernels process each 64 channels.
 
     Args:
         channels: number of channels; those after the last 64 keep their order.
@@ -103,8 +103,8 @@ def tap_blocks(weight: Integers) -> NDArray[np.int8]:
         weight: ``[KH, KW, C]``.
 
     Returns:
-        ``[summands, KH / 4, KW, 64, 4]`` for each 64 channels, then the same with 16, one after
-        the other, ``[bytes]``.
+        ``[bytes]``: ``[summands, KH / 4, KW, 64, 4]`` for each 64 channels, one after the other,
+        then the same for each 16 of the rest.
     """
     summands = []
     for _ in range(summands_of(weight)):
@@ -121,8 +121,9 @@ def tap_pairs(weight: Integers) -> NDArray[np.int16]:
         weight: ``[KH, KW, C]``.
 
     Returns:
-        ``[taps, 64, 2]`` for each 64 channels, then the same with 16, one after the other. Taps
-        are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of rows 1 and 3.
+        ``[taps, 64, 2]`` for each 64 channels, one after the other, then the same for each 16 of
+        the rest. Taps are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of
+        rows 1 and 3.
     """
     words = _by_fours(weight).astype(np.int16)
     odd_groups = (weight.shape[0] + 2) // 4
@@ -145,7 +146,7 @@ def _by_fours(weight: Integers) -> Integers:
 def _by_channels(words: NDArray[Any], channels: int) -> NDArray[Any]:
     """Return ``[..., C, values]`` as ``[..., 64, values]`` for each 64 channels, then with 16.
 
-    Of the C channels, those from *channels* on fill the last 16 up and make no group of 64.
+    The C channels include padding from number *channels* on, which only fills up the last 16.
     """
     whole = channels // 64 * 64
     found = []

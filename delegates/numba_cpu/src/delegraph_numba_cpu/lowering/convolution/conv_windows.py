@@ -9,7 +9,7 @@ from delegraph_numba_cpu.lowering.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Check that input 0 is an image that fits the weights, or return a rejection.
+    """Return a rejection unless input 0 is an image that fits the weights.
 
     Unknown shapes are accepted.
     """
@@ -38,7 +38,7 @@ def groups_of(call: Call) -> int:
 
 
 def check_one_group(call: Call) -> Rejection | None:
-    """Check that the convolution has one group of channels, or return a rejection."""
+    """Return a rejection unless the convolution has one group of channels."""
     groups = groups_of(call)
     return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 
@@ -60,7 +60,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
     """Return the windows of a convolution along height and width.
 
     Raises:
-        OperatorError: :func:`check_images` rejects the shapes, which are known only now.
+        OperatorError: the shapes, which are known only now, do not pass :func:`check_images`.
     """
     found = check_images(call)
     if found is not None:

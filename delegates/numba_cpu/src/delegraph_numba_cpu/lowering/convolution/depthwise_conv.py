@@ -32,11 +32,11 @@ from delegraph_numba_cpu.lowering.registry import Call, Operator, register_varia
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 SLOWER = 2
-"""Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
+"""Time of a multiply-add in a depthwise convolution, as a multiple of that in a matrix product."""
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the weights are constant and fit the input, or return a rejection."""
+    """Return a rejection unless the weights are constant and fit the input."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -60,7 +60,7 @@ def emit_depthwise(
     target: Memory,
     limits: conv_f32.Range,
 ) -> None:
-    """Add to the program the kernel call of a float32 depthwise convolution, with memory as given.
+    """Add to the program a float32 depthwise convolution with given input and output.
 
     Args:
         call: the DEPTHWISE_CONV_2D node.
@@ -118,7 +118,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that weights are constant 8-bit, with a scale per output, or return a rejection."""
+    """Return a rejection unless weights are constant 8-bit, with a scale per output."""
     weight = call.input(1)
     found = first_rejection(
         conv_hybrid.check_types_and_weights(call),
@@ -141,10 +141,8 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
     Images are rounded to values that quantization can represent, and weights are dequantized.
 
-    Images are quantized, and weights dequantized.
-
-    The official kernel multiplies integers and scales each product, which rounds differently from
-    one scaling of the sum. Padding with zeros is right, since the zero points are already removed.
+    The official kernel multiplies integers and scales each product, so scaling only the sum would
+    round differently. Padding with zeros is right, because zero points are already removed.
     """
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
@@ -157,7 +155,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the kernels compute the depthwise convolution exactly, or return a rejection."""
+    """Return a rejection unless the kernels compute the depthwise convolution exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

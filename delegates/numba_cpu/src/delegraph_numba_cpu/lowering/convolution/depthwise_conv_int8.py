@@ -40,9 +40,9 @@ def depthwise_bytes(channels: int, down: Window, across: Window, vector_bytes: i
 
 
 def columns_in_planes(channels: int, across: Window, vector_bytes: int) -> int:
-    """Return the number of columns of a depthwise line that is packed in planes; 0 if it is not.
+    """Return the number of columns of a depthwise line packed in planes; 0 if it is not packed so.
 
-    Lines are packed so where 64 adjacent values are those of whole pixels.
+    Lines are packed in planes if whole pixels have 64 values together.
 
     Args:
         channels: number of channels.

@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the kernels can multiply by the float32 weights, or return a rejection."""
+    """Return a rejection unless the kernels can multiply by the float32 weights."""
     return conv_f32.check_weighted(call, rank=2, may_be_computed=True)
 
 
@@ -42,7 +42,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Check that constant weights ``[O, K]`` are in the default order, or return a rejection."""
+    """Return a rejection unless constant weights ``[O, K]`` are in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -64,7 +64,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that weights are in the default order, and results exact, or return a rejection."""
+    """Return a rejection unless weights are in the default order, and results exact."""
     weight = call.input(1)
     if call.options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return Rejection("weights-format", expected="the default order of weights")
@@ -72,7 +72,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_computed(call: Call) -> Rejection | None:
-    """Check that computed weights are int8 and the bias is constant, or return a rejection."""
+    """Return a rejection unless computed weights are int8 and the bias is constant."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     for tensor in (x, weight, call.output()):
         if tensor.type.name != "INT8":

@@ -1,9 +1,9 @@
 """Fuses expand, depthwise and project layers, whose rows in between stay in the cache.
 
-*Expand* is a 1 x 1 convolution to more channels, *project* one to fewer. The expanded image between
-is the largest image of its network. A ring buffer holds only the few expanded rows that the
-depthwise windows of a strip read. A depthwise convolution with the 1 x 1 convolution after it is
-fused in the same way, without expanding.
+*Expand* is a 1 x 1 convolution to more channels, and *project* a 1 x 1 convolution to fewer
+channels. The expanded image between them is the largest image of the network. A ring buffer holds
+only the few expanded rows that the depthwise windows of a strip read. A depthwise convolution with
+the 1 x 1 convolution after it is fused in the same way, without expanding.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ CHUNK_PIXELS = 56
 HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 """Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
 
-Without fusion, layers write and read whole images instead. The larger the image is, the more time
-that takes, and so the more rows may be computed twice.
+Without fusion, layers write and read whole images. The larger an image is, the more time this
+takes, so more rows may be computed twice.
 """
 
 CROWDED = 256
-"""Number of bytes at whose multiples no pixels are stored, as they would share few cache sets."""
+"""Number of bytes that must not divide the distance of pixels, as pixels would share few cache
+sets."""
 
 SMALL_HALO = 0.15
-"""Largest share of rows computed twice that allows more tiles than workers."""
+"""Largest share of rows computed twice for which there may be more tiles than workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _keeps_channels(layer: Layer) -> bool:
 
 
 def _tiles(chain: Chain, builder: ProgramBuilder) -> int:
-    """Return the number of strips, parts for threads, of the output; 0 if fusing is slower."""
+    """Return the number of strips into which the output is divided; 0 if fusing is slower."""
     layer = chain.depthwise
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
@@ -180,7 +181,8 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
     A register of channels is read from many pixels in turn. If the distance were a multiple of a
     large power of two, pixels would compete for the same few sets of the cache. It is therefore an
-    odd number of cache lines. Copied rows have no gaps where possible, which takes less time.
+    odd number of cache lines. Copied rows have no gaps if possible, because copying then takes less
+    time.
     """
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
@@ -190,7 +192,7 @@ def _pixel(channels: int, is_copied: bool) -> int:
 def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
     """Whether two adjacent pixels of a depthwise convolution are computed as one pixel.
 
-    Their channels then fill a register, while those of one pixel do not.
+    The channels of two pixels then fill a register, while those of one pixel do not.
 
     Args:
         layer: the depthwise convolution.
@@ -220,13 +222,11 @@ def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[st
 
 
 def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
-    """Return the number of pixels at each end of a row that are copied to the ring.
+    """Return the number of pixels at each end of a row that are copied to the ring; 0 for all.
 
-    0 for whole rows.
-
-    Only windows over the edge of the image need a copy with zeros beside it. All register tiles but
-    the first and the last one of a row read the input itself. This pays where fewer than half of
-    the pixels are copied.
+    Only windows over the edge of the image need a copy with zeros beside it. All register tiles of
+    a row but the first and the last read the input itself. This is faster if fewer than half of the
+    pixels are copied.
     """
     across = over.across
     height = tile_pixels(across.output, HEIGHTS[vector_bytes])

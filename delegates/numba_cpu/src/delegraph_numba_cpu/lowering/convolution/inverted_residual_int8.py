@@ -31,7 +31,7 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 LEAST_ROWS = 14
-"""Least number of rows of a strip: with fewer, computing rows at its edges twice costs too much."""
+"""Least number of rows of a strip; with fewer, too many rows at its edges are computed twice."""
 
 KEPT_BYTES = 512 * 1024
 """Largest number of bytes of rows between two convolutions, which must stay in the cache."""
@@ -42,8 +42,8 @@ MOST_TOGETHER = 16
 HEIGHT, TILE_HEIGHT = 7, 16
 """Rows that a micro-kernel multiplies together: with vector registers, and with matrix registers.
 
-The first number fits micro-kernels of all levels. Matrix registers read rows less often, so rows
-may be in a slower cache.
+The first number fits micro-kernels of all levels. Matrix registers need each row less often, so
+rows may be in a slower cache.
 """
 
 TILE_CACHED_BYTES = 96 * 1024
@@ -67,7 +67,7 @@ class Chain:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of a depthwise convolution and the 1 x 1 one after it, or None.
+    """Return the fusion of a depthwise convolution and the 1 x 1 convolution after it; or None.
 
     A convolution before both is included if it fits. The first node is at *position* of
     *partition*.
@@ -161,7 +161,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
 def _first_words(
     chain: Chain, builder: ProgramBuilder, shift: int, width: int
 ) -> tuple[dict[str, Any], int, int]:
-    """Return the operands of the first convolution, its input's index, and its scratch bytes.
+    """Return the operands of the first convolution, the index of its input, and its scratch bytes.
 
     Args:
         chain: the fused convolutions.
@@ -197,7 +197,7 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
 
 
 def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
-    """Return the number of rows to multiply together, such that micro-kernels are fully used.
+    """Return the number of rows to multiply together, so that micro-kernels are fully used.
 
     A row has *width* pixels of *channels* channels; *has_tiles* says whether the processor
     level has AMX tiles.
@@ -210,7 +210,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return the share of a micro-kernel that *rows* rows use, and *rows*."""
+        """Return the share of the micro-kernels' rows that *rows* rows fill, and *rows*."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

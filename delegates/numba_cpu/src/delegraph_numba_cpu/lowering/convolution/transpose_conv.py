@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that weights and output shape are constants, or return a rejection.
+    """Return a rejection unless weights and output shape are constants.
 
     The stride must not exceed the kernel, and the weights must be finite.
     """
@@ -70,12 +70,12 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Convolution for the outputs of an axis whose numbers have the same remainder by the stride.
+    """Convolution that computes the outputs ``first + i * stride`` of an axis.
 
     Attributes:
-        first: number of the first output; the others follow at the distance of the stride.
+        first: number of the first output, below the stride.
         taps: kernel positions that contribute to these outputs, in the order of the inputs.
-        window: geometry over the inputs from number *skipped* on.
+        window: geometry of the windows over the inputs from number *skipped* on.
         skipped: number of first inputs that no window reads.
     """
 
@@ -107,7 +107,7 @@ def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a float32 TRANSPOSE_CONV, as a plain convolution for each pair of phases.
 
-    A phase holds the outputs of an axis whose numbers have the same remainder by the stride.
+    A phase is the outputs of an axis whose numbers have the same remainder modulo the stride.
 
     Raises:
         OperatorError: the output does not have the requested shape.
@@ -157,7 +157,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the output shape and the weights are constants, or return a rejection."""
+    """Return a rejection unless the output shape and the weights are constants."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)

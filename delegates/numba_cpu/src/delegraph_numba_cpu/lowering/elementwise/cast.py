@@ -41,14 +41,14 @@ CASTS: dict[tuple[str, str], tuple[int, tuple[float, ...]]] = {
     ("UINT8", "INT32"): (Operation.UINT8_TO_INT32, ()),
     ("BOOL", "INT32"): (Operation.UINT8_TO_INT32, ()),
 }
-"""Operation and parameters of a conversion, by the types."""
+"""Mapping from input and output type to the operation and parameters of the conversion."""
 
 _COPIES = tuple((name, name) for name in NUMBERS)
 """Types of conversions that change no value."""
 
 
 def check_cast(call: Call) -> Rejection | None:
-    """Check that the conversion is in :data:`CASTS` or a copy, or return a rejection."""
+    """Return a rejection unless the conversion is in :data:`CASTS` or is a copy."""
     types = call.input(0).type.name, call.output().type.name
     if types not in CASTS and types not in _COPIES:
         targets = (target for source, target in (*CASTS, *_COPIES) if source == types[0])

@@ -31,11 +31,11 @@ COMPARISONS = {
     "GREATER": ("LESS", True),
     "GREATER_EQUAL": ("LESS_EQUAL", True),
 }
-"""Operator name to the kernel's operation, and whether the operands are exchanged."""
+"""Mapping from an operator to the kernel's operation, and whether operands are exchanged."""
 
 
 def check_comparison(call: Call) -> Rejection | None:
-    """Check that two inputs have one type and the output is BOOL, or return a rejection."""
+    """Return a rejection unless two inputs have one type and the output is BOOL."""
     return first_rejection(
         check_shapes(call, 2),
         check_same_type(call.input(0), call.input(1)),
@@ -44,7 +44,7 @@ def check_comparison(call: Call) -> Rejection | None:
 
 
 def check_pair_comparison(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts both operands, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts both operands."""
     return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 

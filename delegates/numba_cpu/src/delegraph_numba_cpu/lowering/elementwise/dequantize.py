@@ -34,9 +34,9 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Check that scaled integers or float16 become float32, or return a rejection.
+    """Return a rejection unless scaled integers or float16 become float32.
 
-    Constants are rejected, too, since the core dequantizes them once.
+    Constants are rejected, too, because the core dequantizes them once.
     """
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):

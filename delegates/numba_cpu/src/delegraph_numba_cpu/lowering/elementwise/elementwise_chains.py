@@ -32,13 +32,13 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder,
 Place = Memory | Address
 
 LENGTH = 1024
-"""Approximate number of elements that go through all steps at a time.
+"""Approximate number of elements on which all steps run before the next elements.
 
 Several vectors of this length fit into the L1 cache.
 """
 
 LONGEST = 4096
-"""Largest number of elements at a time, if it must be a multiple of a source's period."""
+"""Largest number of elements at a time, if that number must be a multiple of a source's period."""
 
 _SLOW = {
     **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
@@ -47,7 +47,7 @@ _SLOW = {
     Operation.SINE: 2.0,
     **dict.fromkeys((Operation.ELU, Operation.GELU, Operation.GELU_BY_TANH), 1.5),
 }
-"""Nanoseconds per element of the operations that are much slower than the others."""
+"""Mapping from operations that are much slower than others to their nanoseconds per element."""
 
 _QUICK = 0.06
 
@@ -69,7 +69,7 @@ class Geometry:
     def layout(self) -> int:
         """Layout of a source in memory: direct, periodic or strided, relative to the target.
 
-        It holds for pieces whose length is a multiple of :attr:`period`.
+        It is valid for pieces whose length is a multiple of :attr:`period`.
         """
         if len(self.shape) == 1 and self.strides[0]:
             return Layout.DIRECT
@@ -131,10 +131,8 @@ class _Step:
 class Chain:
     """A chain: steps of element-wise operations that one kernel call computes.
 
-    Inputs and results of steps have numbers, which :meth:`source` and :meth:`step` return. The last
-    step writes the target.
-
-    Operands are numbers that :meth:`source` and :meth:`step` return.
+    Inputs and results of steps have numbers, which :meth:`source` and :meth:`step` return, and by
+    which later steps name their operands. The last step writes the target.
 
     Args:
         shape: shape of the target, to which sources are broadcast.
@@ -146,7 +144,7 @@ class Chain:
         self._steps: list[_Step] = []
 
     def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
-        """Add an input to the chain, and return its number, by which steps name it.
+        """Add an input to the chain, and return the number by which steps name it.
 
         The same tensor gets the same number.
 
@@ -235,10 +233,10 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int) -> tuple[int, list[int]]:
-        """Return how many elements the kernel processes at a time, and how each source is stored.
+        """Return the number of elements that kernels process at a time, and each source's layout.
 
         Args:
-            granule: number of which the first result is a multiple.
+            granule: number of which the number of elements is a multiple.
             elements: number of elements of the target.
         """
         layouts = [source.geometry.layout for source in self._sources]
@@ -292,7 +290,7 @@ class Chain:
         return np.concatenate([code.reshape(-1).view(np.uint8), *tables]), max(slots) + 1
 
     def _slots(self) -> list[int]:
-        """Return the register that holds each step's results; its last reader frees it."""
+        """Return the register of each step's results, which is reused after its last reader."""
         first = len(self._sources) + 1  # the first slot after that of the target
         last_use = {}
         for i, step in enumerate(self._steps):
@@ -337,7 +335,7 @@ def emit_operation(
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
-    """Add *tensor* as an input to a chain, and return its number, by which steps name it.
+    """Add *tensor* as an input to a chain, and return the number by which steps name it.
 
     Args:
         builder: builder of the program.

@@ -62,7 +62,7 @@ FUSED = ("ADD", "SUB", "MUL", "DIV")
 """Operators that may have a fused activation."""
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
-"""Function that adds a node's steps to a chain, and returns the operand of its results."""
+"""Function that adds a node's steps to a chain, and returns the number of their result."""
 
 
 def _pair(call: Call, chain: Chain, operands: Sequence[int]) -> int:
@@ -107,7 +107,7 @@ STEPS: Mapping[str, Steps] = {
 
 
 def check_float(call: Call) -> Rejection | None:
-    """Check that all tensors are float32, or return a rejection."""
+    """Return a rejection unless all tensors are float32."""
     inputs = 2 if call.name in PAIRS else 1
     return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 
@@ -166,7 +166,7 @@ MOST_SOURCES = 8
 
 
 def _outer_inputs(calls: Sequence[Call]) -> set[int]:
-    """Return the indices of the tensors that *calls* read and do not compute."""
+    """Return the indices of the tensors that *calls* read but do not compute."""
     made = {call.node.outputs[0] for call in calls}
     return {index for call in calls for index in call.node.inputs} - made
 

@@ -25,15 +25,15 @@ from delegraph_numba_cpu.lowering.registry import Call, Operator, register_varia
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 SUM_LANES = 16
-"""Elements that the official vector loop of ADD handles at a time."""
+"""Number of elements that the official vector loop of ADD processes at a time."""
 
 LEFT_SHIFT = 15
-"""Bits that summands are shifted left before they are multiplied."""
+"""Number of bits by which summands are shifted left before they are multiplied."""
 
 _INT32 = np.iinfo(np.int32)
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
-"""Function that adds a node's steps to a chain, and returns the operand of int32 results."""
+"""Function that adds a node's steps to a chain, and returns the number of their int32 result."""
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
@@ -102,7 +102,8 @@ def _product_scale(call: Call) -> float:
 
 
 Scale = Callable[[Chain, int, Tensor, float], int]
-"""Function that adds the step which converts a tensor's operand to a scale; returns the result."""
+"""Function that adds a step to convert a tensor to another scale, and returns the result's
+number."""
 
 
 def _sum(scaled: Scale, call: Call, chain: Chain, operands: Sequence[int]) -> int:
@@ -161,7 +162,7 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
 
 
 def check_scaled_pair(call: Call) -> Rejection | None:
-    """Check the operands as :func:`check_pair` does, and that all scales are positive."""
+    """Return a rejection as :func:`check_pair` does, or unless all scales are positive."""
     rejection = elementwise_int8_pairs.check_pair(call)
     if rejection is not None:
         return rejection

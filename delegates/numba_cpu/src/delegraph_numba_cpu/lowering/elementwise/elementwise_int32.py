@@ -26,14 +26,14 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 
 
 def check_arithmetic(call: Call) -> Rejection | None:
-    """Check that all tensors are INT32, or return a rejection."""
+    """Return a rejection unless all tensors are INT32."""
     return first_rejection(check_types(call, "INT32"), check_shapes(call, 2))
 
 
 def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel call of an INT32 operator; results wrap around.
 
-    They are clamped afterwards if there is a fused activation.
+    If there is a fused activation, results are clamped afterwards.
     """
     limits: tuple[int, ...] = ()
     if call.name in ARITHMETIC:
@@ -44,7 +44,7 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Check that INT32 is divided by a constant without zeros, or return a rejection.
+    """Return a rejection unless INT32 is divided by a constant without zeros.
 
     Kernels cannot raise an error for a division by zero.
     """

@@ -1,4 +1,4 @@
-"""Element-wise operators on 8- and 16-bit integers: one operand, or two of 8 bits."""
+"""Element-wise operators on 8- and 16-bit integers: of one operand, or of two 8-bit operands."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _EITHER = (
 )
 
 LARGEST_RANK_OF_QUOTIENTS = 4
-"""Largest rank that is claimed: the conformance kit has no larger models with constant divisors."""
+"""Largest rank claimed for quotients; the kit has no larger models with constant divisors."""
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Check that the divisor is a constant without zeros, or return a rejection.
+    """Return a rejection unless the divisor is a constant without zeros.
 
     Kernels cannot raise an error for a division by zero.
     """

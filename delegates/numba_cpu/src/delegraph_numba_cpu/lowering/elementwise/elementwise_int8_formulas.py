@@ -1,12 +1,12 @@
 """Formulas in float32 that compute 8-bit ADD, SUB and MUL exactly.
 
 These operators are sums and products with one rounding at the end. Candidates are formulas whose
-constants are moved by a few units in the last place. Sums that are rounded to nearest take the
-least time, and are tried first.
+constants are changed by a few units in the last place. Sums that are rounded to the nearest integer
+take the least time, so they are tried first.
 
-A formula and the core's kernel both round a number that is close to the real result. They can
-differ only for pairs of operands whose real result is close to the middle of two integers. So
-candidates are tried on these *close pairs*.
+A formula and the core's kernel both round a number that is close to the real result. Their results
+can differ only if the real result is close to the middle between two integers. So candidates are
+tried on the pairs of operands with these results, the *close pairs*.
 """
 
 from __future__ import annotations
@@ -43,37 +43,36 @@ _FORMULAS = {
 Parameters = tuple[float, ...]
 
 Pairs = NDArray[np.intp]
-"""Indices of pairs of operands: 256 times the bits of the first, plus the second's, ``[K]``."""
+"""Pairs of operands, ``[K]``: 256 times the bits of the first operand, plus those of the second."""
 
 Constants = NDArray[np.float64]
-"""Constants of candidates, a column for each: ``[constants, K]``. The last is the half."""
+"""Constants of K candidates, ``[constants, K]``; the last row is the half for rounding."""
 
 CLOSE = 2.0**-8
-"""Distance from the middle of two integers within which roundings may differ.
+"""Distance from the middle between two integers within which roundings may differ.
 
-In float32, real results below :data:`_LARGEST` have errors below half of it, even with constants
-moved by :data:`ULPS`. Delegraph's own kernels have smaller errors: they compute with 20 or 31
-fractional bits.
+In float32, real results below :data:`_LARGEST` have errors below half of this distance, even if
+constants are changed by :data:`ULPS`. Delegraph's own kernels have smaller errors: they compute
+with 20 or 31 fractional bits.
 """
 
 _LARGEST = 2.0**10
-"""Largest real result of an operator whose candidates are tried on close pairs only."""
+"""Largest real result of an operator for which close pairs are enough to try candidates."""
 
 LARGEST_INTEGER = 2.0**30
 """Upper bound of the real results that the kernel truncates to integers."""
 
 _SAMPLE = 64
-"""Number of pairs on which all candidates are tried at once."""
+"""Number of pairs on which all candidates are tried first."""
 
 
 CORNERS: Pairs = np.array([256 * i + j for i in (0, 127, 128, 255) for j in (0, 127, 128, 255)])
-"""Pairs of the smallest and the largest operands, signed or not: real results lie between theirs.
-"""
+"""Pairs of smallest and largest operands, signed and unsigned; all results lie between theirs."""
 
 
 @np.errstate(all="ignore")
 def close_pairs(call: Call) -> Pairs:
-    """Return the pairs of operands that tell whether a formula of a node is exact.
+    """Return the close pairs of a node's operands, which show whether a formula is exact.
 
     Args:
         call: an ADD, SUB or MUL node of 8-bit operands.
@@ -146,7 +145,8 @@ def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Paramete
 def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
     """Return the parameters of a sum that is rounded to the nearest integer; None if none is exact.
 
-    Some processors round a product before it is added, others do not. Both must be right.
+    Some processors round a product before they add it, others do not. Results must be right in both
+    cases.
 
     The parameters are those of :func:`find_formula`.
     """
@@ -175,7 +175,7 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
 
 
 IsRight = Callable[[Constants, Pairs, Table | None], NDArray[np.bool_]]
-"""Function that returns for candidates and pairs whether results are right, ``[K, pairs]``."""
+"""Function that returns whether results are right for each candidate and pair, ``[K, pairs]``."""
 
 
 def _first_right(
@@ -183,13 +183,13 @@ def _first_right(
 ) -> Parameters | None:
     """Return the first candidate whose results are right for all pairs; None if there is none.
 
-    The candidate whose constants are not moved is right for most nodes, so it is tried alone first.
-    Pairs that are wrong for one candidate are mostly wrong for the next ones, so these are tried on
-    a sample of them first.
+    The candidate with unchanged constants is right for most nodes, so it is tried alone first.
+    Pairs with a wrong result mostly stay wrong for the next candidates, so these are first tried on
+    a sample of the wrong pairs.
 
     Args:
-        made: function that returns the constants of the candidates, given how many values each
-            constant may take at most.
+        made: function that returns the constants of the candidates, given the largest number of
+            values of each constant.
         is_right: function that tries candidates on pairs.
         pairs: the pairs.
         wanted: the right result for each of *pairs*, or None.
@@ -214,7 +214,7 @@ def _are_plain(
 ) -> NDArray[np.bool_]:
     """Whether the float64 arithmetic in :func:`_fused_sum` is exact for these numbers, ``[K]``.
 
-    Sums are less than 2**11 then, and multiples of 2**-42.
+    Sums are then below 2**11, and multiples of 2**-42.
     """
     sizes = np.abs([a_factor, b_factor])
     are_wide = ((sizes >= 2.0**-19) & (sizes <= 2)).all(axis=0)
@@ -252,7 +252,7 @@ def _rounded_sum(
 
 
 def _fused_sum(a: Floats, b: Floats, a_factor: Floats, b_factor: Floats, offset: Floats) -> Floats:
-    """Return the result of :func:`_rounded_sum` without rounding of products."""
+    """Return the result of :func:`_rounded_sum`, but without rounding of products."""
     narrow, wide = np.float32, np.float64
     second = (b * b_factor.astype(wide) + offset).astype(narrow)
     return (a * a_factor.astype(wide) + second).astype(narrow)
@@ -268,7 +268,7 @@ HALVES = (0.5, 0.5 + 2.0**-20, 0.5 - 2.0**-20, 0.5 + 2.0**-17, 0.5 - 2.0**-17)
 
 
 def _sums(call: Call, moved: int) -> Constants:
-    """Return the candidates of a sum: both factors, the offset and the half.
+    """Return the candidates of a sum: both factors, the offset and the half for rounding.
 
     Each constant has at most *moved* values.
     """
@@ -282,7 +282,7 @@ def _sums(call: Call, moved: int) -> Constants:
 
 
 def _products(call: Call, moved: int) -> Constants:
-    """Return the candidates of a product: the factor and the half, each of *moved* values."""
+    """Return the candidates of a product: the factor and the half, with *moved* values each."""
     factor = _product_factor(call)
     more = _double_rounding(factor)
     half, factors = np.array([*product(HALVES[:moved], _moved(factor, ULPS[:moved]))]).T
@@ -295,12 +295,12 @@ def _product_factor(call: Call) -> float:
 
 
 def _double_rounding(factor: float) -> float:
-    """Return how much the core's first rounding of a product adds, at most, to its result."""
+    """Return the largest error that the core's first rounding of a product causes in its result."""
     shift = math.frexp(factor)[1]
     return 2.0 ** (shift - 1) if shift < 0 else 0.0
 
 
 def _moved(value: float, ulps: Sequence[int]) -> NDArray[np.float64]:
-    """Return *value* moved by each of *ulps* units in the last place, in float32."""
+    """Return *value* changed by each of *ulps* units in the last place, in float32."""
     number = np.float32(value)
     return np.asarray(number + np.array(ulps, np.float32) * np.spacing(number), np.float64)

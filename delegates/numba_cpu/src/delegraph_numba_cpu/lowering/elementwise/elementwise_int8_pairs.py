@@ -44,7 +44,7 @@ def tables(call: Call, pairs: Pairs | None = None) -> PairTables:
         pairs: the only pairs whose results are wanted; None for all.
 
     Raises:
-        OperatorError: the core's kernel refuses the node.
+        OperatorError: the core's kernel rejects the node.
     """
     return pair_tables(
         call.name,
@@ -57,12 +57,12 @@ def tables(call: Call, pairs: Pairs | None = None) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts operands of equal types, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts operands of equal types."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts the two operands, or return a rejection.
+    """Return a rejection unless Delegraph's own kernel accepts the two operands.
 
     Any output type is accepted.
     """
@@ -99,7 +99,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _formula(call: Call, exact: bool) -> tuple[int, Parameters] | None:
-    """Return a formula that computes the node's results, and its parameters, or None.
+    """Return a formula for the node's results: operation and parameters; None if there is none.
 
     Args:
         call: a node of 8-bit operands.

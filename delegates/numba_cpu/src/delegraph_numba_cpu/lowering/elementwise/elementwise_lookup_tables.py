@@ -1,4 +1,4 @@
-"""Integer operators of one operand, by a table of all results."""
+"""Operators of one integer operand, computed by a table of all results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts the operand, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts the operand."""
     rejection = check_shapes(call, 1)
     if rejection is not None:
         return rejection
@@ -39,7 +39,7 @@ def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
     *numerics* is the rounding to follow; None means the host's.
 
     Raises:
-        OperatorError: the core's kernel refuses the node.
+        OperatorError: the core's kernel rejects the node.
     """
     return evaluate(call, [every_value(call.input(0).dtype)], numerics)
 

@@ -1,4 +1,4 @@
-"""The table by which ``codegen/elementwise_sin_cos.py`` reduces angles."""
+"""The table with which ``codegen/elementwise_sin_cos.py`` reduces large angles."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 TWO_OVER_PI = Fraction(
     0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E0, 1 << 320
 )
-"""2 / pi to 320 bits, which suffices for the largest float32 with its 128 integer bits."""
+"""2 / pi to 320 bits, which is enough for the largest float32, an integer of 128 bits."""
 
 BITS = 26, 28, 53
-"""Significant bits of the parts.
+"""Numbers of significant bits of the three parts.
 
 Products of the first two parts with 24 bits are exact.
 """
@@ -22,7 +22,7 @@ Products of the first two parts with 24 bits are exact.
 
 @cache
 def quarter_turns() -> NDArray[np.float64]:
-    """Return for each exponent of a float32 the quarter turns, modulo 4, of its last bit.
+    """Return, for each exponent of a float32, the value of its last bit in quarter turns, modulo 4.
 
     Returns:
         ``[256, 3], float64``: three parts whose sum is the number. Rows of infinity and NaN are

@@ -43,7 +43,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Check that float32 becomes integers of 8 or 16 bits, or return a rejection.
+    """Return a rejection unless float32 becomes integers of 8 or 16 bits.
 
     Scales must be positive, and all zero points equal.
     """
@@ -114,11 +114,11 @@ def _lower_channels(
 
 
 REQUANTIZE_LANES = 16
-"""Elements that the official vector loop for 8-bit integers handles at a time."""
+"""Number of elements that the official vector loop for 8-bit integers processes at a time."""
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Check that integers of 8 or 16 bits get no wider type, or return a rejection.
+    """Return a rejection unless integers of 8 or 16 bits get no wider type.
 
     INT16 to INT32 is accepted, too.
     """
@@ -176,16 +176,17 @@ def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
 SCALED = {"INT8": Operation.SCALED_INT8, "UINT8": Operation.SCALED_UINT8}
 
 SHUFFLE_BYTES = 32
-"""Size of vectors with which a table of bytes takes 16 shuffles: longer than one multiplication."""
+"""Number of bytes of vectors for which a table of bytes takes longer than a multiplication."""
 
 BIASES = (0.0, 2.0**-20, -(2.0**-20), 2.0**-17, -(2.0**-17))
-"""Numbers that are added to results before rounding, to round halves as the operator does."""
+"""Numbers of which one is added to results before rounding, so that halves are rounded rightly."""
 
 
 def _scaling(call: Call, wanted: NDArray[np.generic]) -> tuple[float, float] | None:
     """Return a factor and an offset in float32 that give every result; None if there are none.
 
-    Some processors round a product before it is added, others do not. Both must be right.
+    Some processors round a product before they add it, others do not. Results must be right in both
+    cases.
 
     Args:
         call: a QUANTIZE node.
@@ -221,7 +222,7 @@ REQUANTIZED = {
     "UINT8": ("INT8", "UINT8"),
     "INT16": ("INT8", "INT16", "INT32"),
 }
-"""Input type to the output types that are claimed for integers."""
+"""Mapping from an integer input type to the output types that are claimed."""
 
 _quantize = Operator(
     check_quantize,

@@ -27,7 +27,7 @@ SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.
 
 
 def check_select(call: Call) -> Rejection | None:
-    """Check that elements have 1, 4 or 8 bytes, and equal types, or return a rejection."""
+    """Return a rejection unless elements have 1, 4 or 8 bytes, and equal types."""
     return first_rejection(
         check_types(call, *SELECTED_TYPES),
         check_shapes(call, 3),
@@ -38,11 +38,9 @@ def check_select(call: Call) -> Rejection | None:
 
 
 def check_kept_shape(call: Call) -> Rejection | None:
-    """Check that a one-element output has its right shape, or return a rejection.
+    """Return a rejection unless a one-element output has its right shape.
 
     LiteRT does not compute the shape of a one-element output again after a resize.
-
-    The shape of a one-element output is not computed again after a resize.
     """
     condition, a, b = (call.input(i).shape for i in range(3))
     if any(math.prod(shape) != 1 for shape in (condition, a, b)):

@@ -14,7 +14,7 @@ TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 
 VALUES_A_NANOSECOND = 8
 """Approximate number of window elements that are pooled in a nanosecond."""
-"""Number of elements that a tile reads, in some microseconds."""
+"""Number of elements that a tile reads in some microseconds."""
 
 AVERAGE = {
     "FLOAT32": instructions.MEAN_F32, "INT8": instructions.MEAN_S8, "UINT8": instructions.MEAN_U8,
@@ -27,7 +27,7 @@ LARGEST = {
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Check that the window is small enough for exact means, or return a rejection."""
+    """Return a rejection unless the window is small enough for exact means."""
     options = call.options
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")

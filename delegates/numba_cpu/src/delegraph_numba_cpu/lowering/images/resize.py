@@ -38,7 +38,7 @@ VALUES_A_NANOSECOND = 8
 
 
 def check_bilinear(call: Call) -> Rejection | None:
-    """Check that the size is a constant and the types are supported, or return a rejection."""
+    """Return a rejection unless the size is a constant and the types are supported."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, size = call.input(0), call.input(1)

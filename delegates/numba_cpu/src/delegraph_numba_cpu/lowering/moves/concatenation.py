@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:
-    """Check that the node only moves elements, without an activation, or return a rejection."""
+    """Return a rejection unless the node only moves elements, without an activation."""
     if call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_dynamic_update_slice(call: Call) -> Rejection | None:
-    """Check that the update has the input's type, and fits into it, or return a rejection."""
+    """Return a rejection unless the update has the input's type, and fits into it."""
     if len(call.node.inputs) != 3:
         return Rejection("operands", actual=len(call.node.inputs), expected=3)
     x, block, starts, y = call.input(0), call.input(1), call.input(2), call.output()
@@ -27,7 +27,7 @@ def check_dynamic_update_slice(call: Call) -> Rejection | None:
 
 
 def check_sizes(call: Call) -> Rejection | None:
-    """Check that the block has the input's rank, and is not larger, or return a rejection."""
+    """Return a rejection unless the block has the input's rank, and is not larger."""
     x, block, starts = (call.input(i).shape for i in range(3))
     if not x or len(block) != len(x) or math.prod(starts) != len(x):
         return Rejection("shape", actual=f"{block} at {starts}", expected=f"{len(x)} axes")

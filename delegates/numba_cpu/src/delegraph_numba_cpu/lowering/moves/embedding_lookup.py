@@ -21,7 +21,7 @@ from delegraph_numba_cpu.lowering.registry import Call, Operator, register, with
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 BITS = {"INT4": 4, "INT8": 8, "UINT8": 8}
-"""Types of tables that become floats; the official kernel reads UINT8 as INT8."""
+"""Mapping from types of tables that become floats to their bits; UINT8 is read as INT8."""
 
 FEATURES = ("empty", "many-dims", "computed-weights", "extreme-values")
 
@@ -32,7 +32,7 @@ def becomes_floats(call: Call) -> bool:
 
 
 def check_copied(call: Call) -> Rejection | None:
-    """Check that a dense table has the output's type, or return a rejection."""
+    """Return a rejection unless a dense table has the output's type."""
     table, y = call.input(1), call.output()
     found = first_rejection(check_same_type(table, y), check_type(table, *WITH_HALVES))
     if found is None and table.sparsity is not None:
@@ -41,7 +41,7 @@ def check_copied(call: Call) -> Rejection | None:
 
 
 def check_converted(call: Call) -> Rejection | None:
-    """Check that the table is constant, with scales of whole bytes, or return a rejection."""
+    """Return a rejection unless the table is constant, with scales of whole bytes."""
     table = call.input(1)
     if not table.is_constant:
         return Rejection("computed-table", expected="a constant table", tensor=table.index)
@@ -60,7 +60,7 @@ def check_converted(call: Call) -> Rejection | None:
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel call of an EMBEDDING_LOOKUP that copies rows of a table.
 
-    It equals a GATHER along the first axis with the node's two inputs exchanged.
+    This equals a GATHER along the first axis, with the node's two inputs exchanged.
     """
     table, positions = call.input(1), call.input(0)
     if not table.shape[0]:  # the official kernel then reads no position and writes nothing

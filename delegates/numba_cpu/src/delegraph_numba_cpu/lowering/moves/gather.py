@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Check that the node only moves elements, to integer positions, or return a rejection."""
+    """Return a rejection unless the node only moves elements, to integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Check positions as :func:`check_positions` does, and that constant ones are in range.
+    """Return a rejection as :func:`check_positions` does; constant positions must be in range.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -49,7 +49,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by an input of positions.
 
     Raises:
-        OperatorError: a position outside the input.
+        OperatorError: a constant position is outside the input.
     """
     x, positions = call.input(0), call.input(1)
     axis = normalized_axis(int(call.options.axis), len(x.shape))
@@ -78,7 +78,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Check positions as :func:`check_positions` does, and the length of their tuples.
+    """Return a rejection as :func:`check_positions` does, or for tuples of wrong length.
 
     Raises:
         OperatorError: a constant position outside the input, which the core reports at invoke.
@@ -91,7 +91,7 @@ def check_gather_nd(call: Call) -> Rejection | None:
 
 
 def check_tuples(call: Call) -> Rejection | None:
-    """Check that position tuples are no longer than the input's rank, or return a rejection."""
+    """Return a rejection unless position tuples are no longer than the input's rank."""
     x, positions = call.input(0), call.input(1)
     if x.shape and positions.shape and positions.shape[-1] <= len(x.shape):
         return None

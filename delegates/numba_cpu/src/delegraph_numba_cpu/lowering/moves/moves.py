@@ -1,7 +1,8 @@
 """Moves between parts of tensors, planned with array views and run by one kernel.
 
 A :class:`Part` is selected by NumPy indexing of a placeholder, an array of the tensor's shape
-without memory. Address and strides of the view tell where the elements are; values are never read.
+without memory. Address and strides of the view give the places of the elements; values are never
+read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BYTES_A_NANOSECOND = 20
 """Approximate number of bytes that are moved in a nanosecond."""
 
 ROW_BYTES = 32
-"""Number of bytes that take as long as beginning a row."""
+"""Number of bytes whose copying takes as long as beginning a row."""
 
 SQUARE_ROWS = 64
 """Number of rows that are transposed together: a cache line of bytes."""
@@ -36,7 +37,7 @@ SQUARE_ROWS = 64
 class Part:
     """Elements of a tensor, selected by a view of a placeholder array of the tensor's shape.
 
-    The view's strides and its offset in the placeholder say where the elements are in memory.
+    The view's strides and its offset in the placeholder give the places of the elements in memory.
 
     Attributes:
         memory: the tensor's memory.
@@ -180,7 +181,7 @@ def gather(
         call: the node that is turned into kernel calls.
         builder: builder of the program.
         places: for each element of a tuple, the number of positions of its axis, and the bytes
-            between them.
+            between positions.
         tuples: number of tuples per slice, one for each run.
         run: number of bytes of a run.
         slices: number of slices of the input that share the same tuples.
@@ -256,7 +257,7 @@ def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, A
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return into how many tiles, parts for threads, a copy is divided.
+    """Return the number of tiles (parts for threads) into which a copy is divided.
 
     Args:
         builder: builder of the program, with the number of workers.

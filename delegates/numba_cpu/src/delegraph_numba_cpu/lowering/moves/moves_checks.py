@@ -15,7 +15,7 @@ NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
 WITH_HALVES = (*NUMBERS, "BOOL", "FLOAT16", "BFLOAT16")
 
 TYPES = (*WITH_HALVES, "UINT16", "UINT32", "UINT64")
-"""Types whose elements have 1, 2, 4 or 8 bytes; a move depends on nothing else.
+"""Types whose elements have 1, 2, 4 or 8 bytes; a move depends only on this size.
 
 The official kernels of some operators accept fewer types; claims name those.
 """
@@ -24,11 +24,11 @@ FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
 """Features of models that every move supports."""
 
 FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", "TRANSPOSE")
-"""Operators that Delegraph computes once, in prepare, if it knows their inputs by then."""
+"""Operators that Delegraph computes once, in prepare, if their inputs are known then."""
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
-    """Return a function that checks whether a node only moves elements: an operator's check.
+    """Return a check for an operator that only moves elements: a function of its nodes.
 
     Args:
         parameters: positions of the inputs that are parameters of the move, such as axes.
@@ -44,7 +44,7 @@ def check_moved(
     inputs: int | None = None,
     may_be_computed: bool = False,
 ) -> Rejection | None:
-    """Check that the node only moves elements, by constant parameters, or return a rejection.
+    """Return a rejection unless the node only moves elements, by constant parameters.
 
     Args:
         call: the node that is turned into kernel calls.
@@ -73,7 +73,7 @@ def check_moved(
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Whether the check needs the tensors whose values are known before the first invoke.
+    """Whether the check needs to know the tensors whose values are known before the first invoke.
 
     *parameters* are those of :func:`check_moved`.
     """
@@ -89,14 +89,14 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
 _KNOWN: WeakKeyDictionary[DelegateContext, tuple[tuple[int, ...], frozenset[int]]] = (
     WeakKeyDictionary()
 )
-"""Execution plan of each subgraph, and the tensors that :func:`_known_tensors` found for it."""
+"""Mapping from a subgraph to its execution plan and the result of :func:`_known_tensors` for it."""
 
 
 def _known_tensors(call: Call) -> frozenset[int]:
     """Return the indices of the tensors that the host computes from shapes and constants.
 
-    A delegate must not take a node that computes one of them. The host would not know the value
-    while it prepares other nodes, and would make their outputs dynamic.
+    A delegate must not take a node that computes one of these tensors. Otherwise the host would not
+    know the value while it prepares other nodes, and would make their outputs dynamic.
     """
     context = call.context
     plan = context.get_execution_plan()

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
-    """Let input and output share memory, or copy where this is impossible."""
+    """Let input and output share memory; if this is impossible, add a kernel call that copies."""
     share_or_copy(builder, call.input(0), call.output())
 
 

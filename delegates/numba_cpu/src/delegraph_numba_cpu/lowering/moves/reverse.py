@@ -12,7 +12,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_reverse(call: Call) -> Rejection | None:
-    """Check that the reversed axes are neighbours, or return a rejection."""
+    """Return a rejection unless the reversed axes are neighbours."""
     found = check_moved(call, parameters=(1,))
     if found is not None:
         return found

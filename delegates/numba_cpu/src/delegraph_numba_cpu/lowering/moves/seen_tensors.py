@@ -1,7 +1,8 @@
 """Views of tensors through the TRANSPOSE and RESHAPE nodes between them and their only readers.
 
-A kernel that takes strides reads through such a view, so no moved copy is needed. Arrays stand for
-tensors, as in ``moves.py``. Strides of a view tell where the elements are; values are never read.
+A kernel that takes strides can read such a view, so that TRANSPOSE and RESHAPE need not copy.
+Arrays stand for tensors, as in ``moves.py``. A view's strides give the places of its elements;
+values are never read.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class SeenTensor:
 
     Attributes:
         stored: the tensor that has memory.
-        array: its view in the shape of the other tensor.
-        members: positions of the nodes between both.
+        array: view of the stored tensor in the shape of the other tensor.
+        members: positions of the nodes between the two tensors.
     """
 
     stored: Tensor
@@ -94,9 +95,9 @@ def _seen(
     Args:
         tensor: the tensor that a kernel reads or writes.
         steps: positions and nodes from *tensor* on, the nearest first.
-        stored_by: function that returns the tensor of a node that is at the far end.
-        move: function that returns a view after a node, given the view before it; None if no
-            strides give one.
+        stored_by: function that returns the tensor on the far side of a node.
+        move: function that returns the view on the far side of a node, given the view on the near
+            side; None if strides cannot express it.
     """
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":
@@ -129,7 +130,7 @@ def _moved_back(call: Call, array: Array) -> Array | None:
 
 
 def reshaped(array: Array, shape: Sequence[int]) -> Array | None:
-    """Return a view of *array* in another shape; None if no strides give one.
+    """Return a view of *array* in another shape; None if strides cannot express it.
 
     >>> x = np.zeros((3, 4, 5), np.int8)
     >>> reshaped(x.transpose(1, 0, 2), (2, 2, 15)) is None
@@ -151,7 +152,7 @@ def reshaped(array: Array, shape: Sequence[int]) -> Array | None:
 
 
 def merged_levels(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Return sizes and strides of the merged dimensions, as few as possible, outermost first.
+    """Return sizes and strides of dimensions, merged to as few as possible, outermost first.
 
     >>> merged_levels((2, 3, 1, 4), (48, 16, 16, 4))
     [(24, 4)]

@@ -17,7 +17,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
-    """Add kernel calls that copy the pixels at each position of the blocks to images of their own.
+    """Add kernel calls that copy the pixels at each position of the blocks to a separate image.
 
     Padding is 0 or the zero point.
     """

@@ -15,8 +15,8 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 def lower_tile(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the input as often as the multiples say.
 
-    The output is seen as ``[m0, d0, m1, d1, ...]``: each multiple, then each dimension of the
-    input.
+    The output is treated as ``[m0, d0, m1, d1, ...]``: for each axis the multiple, then the input's
+    dimension.
 
     Raises:
         OperatorError: the output's shape contradicts the multiples.

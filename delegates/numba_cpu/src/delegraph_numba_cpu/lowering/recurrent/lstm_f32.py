@@ -50,7 +50,7 @@ Floats = NDArray[np.float32]
 HYBRID_TYPES = ("FLOAT32", "INT8")
 
 DEEPEST = 1 << 16
-"""Largest number of products of two bytes whose sum 32 bits hold."""
+"""Largest number of products of two bytes whose sum fits in 32 bits."""
 
 _ACTIVATIONS = {
     ActivationFunctionType.RELU: instructions.RELU,
@@ -62,7 +62,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Check that matrices are all float32 or all int8, or return a rejection."""
+    """Return a rejection unless matrices are all float32 or all int8."""
     rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name
@@ -71,12 +71,11 @@ def check(call: Call) -> Rejection | None:
 
 
 def _check_normalised_gates(call: Call) -> Rejection | None:
-    """Check that layer normalization never divides by almost zero, or return a rejection.
+    """Return a rejection if layer normalization would divide by almost zero.
 
-    The rejected gates have equal weights for all cells.
-
-    All cells of such a gate have nearly the same value. Normalization divides the rounding error of
-    its mean by ``sqrt(1e-8)``, so that results depend on the last bit of each value.
+    All cells of a gate with equal weights have nearly the same value. Normalization divides the
+    rounding error of their mean by ``sqrt(1e-8)``, so that results depend on the last bit of each
+    value.
     """
     if call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is None:
         return None
@@ -126,7 +125,8 @@ def _check_hybrid(call: Call) -> Rejection | None:
 def lower(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel calls of a float LSTM layer.
 
-    The first multiply the inputs of all time steps by weights; the last one computes the steps.
+    The first calls multiply the inputs of all time steps by weights; the last call computes the
+    steps.
     """
     if not call.output().bytes:
         return
@@ -255,7 +255,7 @@ class FloatLstm(LstmLayer):
         return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
 
     def words(self, packed: Pack) -> dict[str, Memory | int]:
-        """Return the kernel's operands, by name, for the layer's constants; 0 for absent ones.
+        """Return the kernel's operands, by name, for the layer's constants; 0 for absent constants.
 
         Args:
             packed: function that packs a constant once, stores it, and returns its memory.

@@ -52,7 +52,7 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Check that weights are constant, and intermediates have scales, or return a rejection."""
+    """Return a rejection unless weights are constant, and intermediates have scales."""
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 
@@ -73,7 +73,8 @@ def _check_cell(call: Call) -> Rejection | None:
 def lower(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel calls of an integer LSTM layer.
 
-    The first multiplies the inputs of all time steps by weights; the second computes the steps.
+    The first call multiplies the inputs of all time steps by weights; the second computes the
+    steps.
     """
     if not call.output().bytes:
         return
@@ -207,7 +208,7 @@ class IntegerLstm(LstmLayer):
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
     def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
-        """Return the kernel's operands for tables of all int16 values, which layers share."""
+        """Return the kernel's operands for tables of all int16 values; layers share the tables."""
         bits = 15 + scale_exponent(self.tensors.cell_state)
         return {
             "sigmoid": builder.packed("lstm sigmoid", lambda: logistic_table(_GATE_BITS)),
@@ -317,7 +318,7 @@ def _multiplier(weights: Tensor, x: Tensor, scale: float) -> float:
 
 
 def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> NDArray[np.int64]:
-    """Return the record of a gate: multipliers of its inputs, of the state and of the peephole.
+    """Return a gate's record: multipliers of inputs, state and peephole, and the norm's constants.
 
     *into*, *again* and *peephole* are these multipliers as real numbers. *norm* has the weights of
     the layer normalization, if any.

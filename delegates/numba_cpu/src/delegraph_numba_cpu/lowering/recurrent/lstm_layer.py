@@ -18,7 +18,7 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerSc
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Check the tensors of an LSTM layer, or return a rejection.
+    """Return a rejection unless the tensors of an LSTM layer are supported.
 
     Weights must be dense constants, states must be variables, and every input and output must have
     one of the *types*.
@@ -82,7 +82,7 @@ class LstmLayer:
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
-"""Function that returns a stored constant by name; if there is none, it computes and stores one."""
+"""Function that returns a stored constant by name; if it is missing, it is computed and stored."""
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
@@ -133,7 +133,7 @@ class Sequences:
         return self.batch * self.steps
 
     def words(self, gates_bytes: int, output_bytes: int) -> dict[str, int]:
-        """Return the kernel's operands, by name, that say where steps and sequences are in memory.
+        """Return the kernel's operands, by name, for the places of steps and sequences in memory.
 
         Args:
             gates_bytes: number of bytes of all gates of a step.

@@ -12,10 +12,10 @@ STRIP = 64
 """Number of columns of a strip."""
 
 BLOCK = 16
-"""Divisor of the number of columns of a gate."""
+"""Number that divides the number of columns of a gate."""
 
 DEPTH = 8
-"""Divisor of the number of rows of a strip."""
+"""Number that divides the number of rows of a strip."""
 
 
 def padded(count: int, unit: int) -> int:
@@ -49,7 +49,7 @@ def strip_row(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def stacked_gates(gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the gates stacked, each padded with zeros to a multiple of :data:`BLOCK` rows."""
+    """Return the gates in one array, each padded with zeros to a multiple of :data:`BLOCK` rows."""
     missing = padded(len(gates[0]), BLOCK) - len(gates[0])
     rest = [(0, 0)] * (gates[0].ndim - 1)
     return np.concatenate([np.pad(gate, [(0, missing), *rest]) for gate in gates])

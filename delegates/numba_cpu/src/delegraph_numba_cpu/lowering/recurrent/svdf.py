@@ -23,7 +23,7 @@ CURVES = {Act.TANH: instructions.TANH, Act.SIGN_BIT: instructions.SIGN_BIT}
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that the weights are constant float32 or 8-bit, or return a rejection."""
+    """Return a rejection unless the weights are constant float32 or 8-bit."""
     found = check_layer(call)
     if found is not None:
         return found
@@ -36,7 +36,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def _check_weights(weight: Tensor) -> Rejection | None:
-    """Check that *weight* is float32, or has a single scale, or return a rejection."""
+    """Return a rejection unless *weight* is float32, or has a single scale."""
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if weight.type.name == "FLOAT32":
@@ -108,7 +108,7 @@ WORK_A_TILE = 1 << 16
 
 
 def check_layer(call: Call) -> Rejection | None:
-    """Check that weights are constant and the state is a variable, or return a rejection."""
+    """Return a rejection unless weights are constant and the state is a variable."""
     if len(call.node.inputs) != len(SvdfInput):
         return Rejection("operands", expected=f"{len(SvdfInput)} inputs")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
@@ -123,7 +123,7 @@ def check_layer(call: Call) -> Rejection | None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that the layer is integer, with constant weights and RELU, or return a rejection."""
+    """Return a rejection unless the layer is integer, with constant weights and RELU."""
     found = check_layer(call)
     if found is not None:
         return found

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_arg(call: Call) -> Rejection | None:
-    """Check that the axis is a constant, or return a rejection."""
+    """Return a rejection unless the axis is a constant."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, axis = call.input(0), call.input(1)

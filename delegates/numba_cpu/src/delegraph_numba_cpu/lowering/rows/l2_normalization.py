@@ -28,11 +28,11 @@ from delegraph_numba_cpu.lowering.rows.last_axis import (
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LONGEST_8_BIT_ROW = ((1 << 31) - 1) // 255**2
-"""Largest number of 8-bit elements for which 31 bits hold the sum of their squares."""
+"""Largest number of 8-bit elements of a row whose sum of squares fits in 31 bits."""
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:
-    """Check that rows are float32, without a fused activation, or return a rejection."""
+    """Return a rejection unless rows are float32, without a fused activation."""
     activation = activation_of(call)
     if activation:
         return Rejection("activation", actual=activation.name, expected="NONE")
@@ -45,7 +45,7 @@ def lower_l2_normalization(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_8_bit(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts the rows of bytes, not too long."""
+    """Return a rejection unless Delegraph's own kernel accepts the rows, and they are short."""
     x, y = call.input(0), call.output()
     found = first_rejection(
         check_rank(call), check_shapes(call, 1), check_same_type(x, y), check_one_scale(x)

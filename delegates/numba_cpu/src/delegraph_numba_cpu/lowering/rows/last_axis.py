@@ -17,12 +17,12 @@ VALUES_A_NANOSECOND = 4
 
 
 def check_float_rows(call: Call) -> Rejection | None:
-    """Check that all tensors are float32, with at least one dimension, or return a rejection."""
+    """Return a rejection unless all tensors are float32, with at least one dimension."""
     return first_rejection(check_rank(call), check_types(call, "FLOAT32"), check_shapes(call, 1))
 
 
 def check_rank(call: Call) -> Rejection | None:
-    """Check that the input has at least one dimension, or return a rejection."""
+    """Return a rejection unless the input has at least one dimension."""
     x = call.input(0)
     return None if x.shape else Rejection("rank", actual=0, expected="at least 1", tensor=x.index)
 

@@ -31,7 +31,7 @@ FEATURES = ("empty", "many-dims", "scalar")
 
 VALUES_A_NANOSECOND = 16
 """Approximate number of values that are reduced in a nanosecond."""
-"""Number of elements that a tile reads, in some microseconds."""
+"""Number of elements that a tile reads in some microseconds."""
 
 _SPATIAL_LANES = 16
 """Number of channels that the official mean over height and width processes at a time.
@@ -40,11 +40,11 @@ It rounds the remaining channels differently.
 """
 
 _MASKS = {"INT8": -1, "UINT8": 255}
-"""Mask that turns a sign-extended byte into its value, by type."""
+"""Mapping from a type to the mask that turns a sign-extended byte into its value."""
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
-    """Check that the axes are constant and the types supported, or return a rejection."""
+    """Return a rejection unless the axes are constant and the types supported."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     if not call.input(1).is_constant:
@@ -54,7 +54,7 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
 
 
 def check_scaled_reduction(call: Call) -> Rejection | None:
-    """Check that axes are constant, and 8-bit tensors have a scale, or return a rejection."""
+    """Return a rejection unless axes are constant, and 8-bit tensors have a scale."""
     rejection = check_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -65,7 +65,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Check that axes are constant, and the scales of 8 bits close, or return a rejection."""
+    """Return a rejection unless axes are constant, and the scales of 8 bits close."""
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -74,7 +74,7 @@ def check_mean(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A reduction of ``[outer, length, inner]`` over the middle axis.
+    """A reduction over the middle axis of ``[outer, length, inner]``.
 
     Attributes:
         x: the node's input tensor.

@@ -26,7 +26,7 @@ from delegraph_numba_cpu.lowering.rows.last_axis import (
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_SCALE = 2.0**-31
-"""Smallest output scale: divided by a smaller one, a probability of 1 exceeds int32."""
+"""Least output scale; with a smaller scale, a probability of 1 would exceed int32."""
 
 INT16_RANK = 4
 """Largest rank of INT16 tensors that the official kernel accepts."""
@@ -35,7 +35,7 @@ JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Check that rows are float32, with a positive beta, or return a rejection."""
+    """Return a rejection unless rows are float32, with a positive beta."""
     if not call.options.beta > 0:
         return Rejection("beta", actual=call.options.beta, expected="above 0")
     return check_float_rows(call)
@@ -47,7 +47,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Check that 8-bit rows are computed as Delegraph's own kernel does, or return a rejection."""
+    """Return a rejection unless 8-bit rows are computed as Delegraph's own kernel does."""
     x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
@@ -64,7 +64,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Check that float32 holds all exponentials, or return a rejection.
+    """Return a rejection unless float32 holds all exponentials.
 
     Args:
         scale: scale of the input.
@@ -101,7 +101,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Check that Delegraph's own kernel accepts the INT16 rows, or return a rejection."""
+    """Return a rejection unless Delegraph's own kernel accepts the INT16 rows."""
     found = first_rejection(check_rank(call), check_types(call, "INT16"), check_shapes(call, 1))
     if found is not None:
         return found
