@@ -37,12 +37,12 @@ class PartitionModel:
     The same partition gives the same bytes in every process and in both hosts.
 
     Attributes:
-        content: bytes of the file. Its first subgraph is the partition. Tensors have their present
-            shapes, types, quantization and sparsity. A number is added to a name that is empty or
-            not unique. Operators have their versions, options and custom options. Variables have a
-            separate state in the file. Subgraphs that the operators call follow, with declared
-            shapes, in which -1 becomes 1. They have the model's own operators, even if delegates
-            replaced nodes there.
+        content: bytes of the file. Its first subgraph is the partition, with the present shapes,
+            types, quantization and sparsity of tensors. A number is added to a name that is empty
+            or not unique. Operators have their versions, options and custom options. Variables of
+            the file are not those of the graph. Subgraphs that the operators call follow, with
+            declared shapes, in which -1 becomes 1, and with the model's operators, not the delegate
+            nodes that replaced them.
         inputs: graph's tensor index for each input of the file: the partition's ``input_tensors``
             that are neither constant nor variable, in the same order.
         outputs: graph's tensor index for each output of the file: the ``output_tensors``.

@@ -66,7 +66,7 @@ class PathState:
             self.text = repr((_FORM, sys.version, seen))
 
     def kept(self) -> list[DeclaredPlugin] | None:
-        """Return the entry points stored for this state; None if none are stored."""
+        """Return the entry points stored for this ``sys.path``; None if none are stored."""
         if not self.text:
             return None
         try:
@@ -81,7 +81,10 @@ class PathState:
         return [DeclaredPlugin(*each) for each in fields]
 
     def keep(self, points: list[DeclaredPlugin]) -> None:
-        """Store the entry points found in this state; errors, such as a full disk, are ignored."""
+        """Store *points*, the entry points found on this ``sys.path``, in the cache folder.
+
+        Errors, such as a full disk, are ignored.
+        """
         lines = ["\t".join(point) for point in points]
         is_plain = all(line.isprintable() for point in points for line in point)
         if self.text and is_plain:

@@ -90,7 +90,10 @@ class SharedState:
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model in hexadecimal digits; None if constants differ from its files."""
+        """SHA-256 of the model in hexadecimal digits.
+
+        It is None if a caller replaced a constant, or if a file was overwritten after it was read.
+        """
         files = self.model.content, *self.model.external_buffers.files
         if self.has_other_constants or not all(map(is_unchanged, files)):
             return None

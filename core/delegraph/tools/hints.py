@@ -137,7 +137,7 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return by how many the partitions of a delegate would be fewer with further nodes."""
+    """Return how many partitions fewer a delegate would have if it also claimed nodes of *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes

@@ -39,8 +39,8 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
 def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
     """Prepare FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
 
-    Types are float32, int8, int16, int32 and int64, as stored. A remainder of 0.0 has the sign of
-    a.
+    Types are float32, int8, int16, int32 and int64; scales and zero points are ignored. A remainder
+    of 0.0 has the sign of a.
 
     Source:
         tflite/kernels/floor_mod.cc.

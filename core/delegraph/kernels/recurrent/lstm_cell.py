@@ -28,8 +28,8 @@ class FloatLstmCell:
         c = forget * c + input * cell        (input = 1 - forget, if coupled)
         h = W_p (output * activation(c)) + b_p
 
-    Without an activation, ``h = W_p (output * cell) + b_p``. The official kernel would store
-    ``activation(c)`` in the cell gate's buffer, which then still has the cell gate.
+    Without an activation, ``h = W_p (output * cell) + b_p``, as in the official kernel: there the
+    activation overwrites the cell gate with ``activation(c)``, and without one the gate remains.
 
     Source:
         LstmStepFloat and LstmStepHybrid, tflite/kernels/lstm_eval.cc. Where weights are 8-bit, the

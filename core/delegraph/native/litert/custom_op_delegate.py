@@ -61,7 +61,7 @@ class CustomOpDelegate(Delegate):
         return NAME
 
     def prepare(self, context: DelegateContext) -> None:
-        """Claim the nodes, each as a separate partition."""
+        """Claim the nodes of custom operators that are registered, each as a separate partition."""
         for index in context.get_execution_plan():
             node, registration = context.get_node_and_registration(index)
             known = self._registrations.get(registration.name)

@@ -46,7 +46,14 @@ PLAN = (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the runtime that *arguments* name; return 0, or raise an error."""
+    """Check the package of an official runtime, such as ``ai_edge_litert``, and return 0.
+
+    Args:
+        arguments: the name of the package; if there is none, the installed one is checked.
+
+    Raises:
+        UnsupportedRuntimeError: a struct differs.
+    """
     check_runtime(interpreter_module(arguments[0] if arguments else None))
     return 0
 

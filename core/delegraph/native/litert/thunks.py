@@ -51,7 +51,10 @@ class CalledDelegate(Protocol):
         """Claim nodes of the subgraph whose ``TfLiteContext`` has the address *context*."""
 
     def new_kernel(self, context: int, params: int) -> CalledKernel:
-        """Return the kernel of the partition at address *params*; no error is raised."""
+        """Return the kernel of the partition whose TfLiteDelegateParams are at address *params*.
+
+        If the delegate fails, the kernel's :meth:`~CalledKernel.prepare` raises the error.
+        """
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
         """Copy *tensor* ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer."""

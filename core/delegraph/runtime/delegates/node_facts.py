@@ -90,7 +90,7 @@ class Findings:
             raise errors[index].with_traceback(None)  # without the traceback of an earlier raise
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
-        """Set the known shapes of the tensors that *nodes* write.
+        """Give those of *tensors* that *nodes* write the shapes that the check of nodes has found.
 
         Raises:
             UnresolvedOpError: one of the nodes is a custom operator without a kernel.

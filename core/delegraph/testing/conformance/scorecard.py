@@ -55,7 +55,7 @@ class Scorecard:
 
     @property
     def delegates(self) -> tuple[str, ...]:
-        """Names of the delegates, in order."""
+        """Names of the delegates, in the order of their first check."""
         return tuple(dict.fromkeys(result.delegate for result in self.results))
 
     def counts(self, delegate: str) -> dict[str, Counter[str]]:

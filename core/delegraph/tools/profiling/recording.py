@@ -105,7 +105,10 @@ class Recording:
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition of an event, even of one inside a delegate, or None."""
+        """Return the partition whose computation, or a part of it, an event timed.
+
+        The result is None if no delegate computed the event's node.
+        """
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))

@@ -49,7 +49,9 @@ class PipelineSimulation:
         self.finished_at = 0.0
 
     def put(self, item: Any) -> bool:
-        """Append *item*, after waiting for room in the first queue; return False after the end.
+        """Append *item*, after waiting for room in the first queue.
+
+        The result is False, and nothing is appended, if :meth:`end` was called before.
 
         Raises:
             PipelineError: a station failed.

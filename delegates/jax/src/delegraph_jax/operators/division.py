@@ -52,7 +52,7 @@ def float_floor_div(call: Call) -> Any:
 
 @operator("FLOOR_DIV", _INTEGERS)
 def floor_div(call: Call) -> Any:
-    """Return quotients of integers as stored, rounded down.
+    """Return quotients of stored integers, rounded down; scales are ignored.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -50,7 +50,10 @@ def host_tensors(program: Program) -> set[int]:
 
 
 def constant_of_model(memory: Memory) -> int | None:
-    """Return the index of the model's constant that a file names in place of a copy, or None."""
+    """Return the index of the model's constant to which a program's file refers for *memory*.
+
+    The result is None if the file has a copy of the memory.
+    """
     return memory.model_tensor if memory.size >= LEAST_OF_MODEL else None
 
 

@@ -51,7 +51,7 @@ def convolve(record, tile, worker):
 
 @kernel(instructions.PACK_STACK)
 def pack_stack(record, tile, worker):
-    """Pack this tile's groups of 64 outputs of all matrices of the stack.
+    """Pack a tile's share of the weights of a batched matrix product, in groups of 64 columns.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

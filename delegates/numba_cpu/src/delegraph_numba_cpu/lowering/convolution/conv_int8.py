@@ -29,7 +29,7 @@ COLUMNS, LEAST_COLUMNS = 64, 32
 workers."""
 
 PRODUCTS_A_NANOSECOND = 200
-"""Approximate number of products of two bytes that are computed in a nanosecond."""
+"""Approximate number of products, of a byte and a byte, that are computed in a nanosecond."""
 
 RESULT_PRODUCTS = 50
 """Number of products that take as long as scaling and storing one result."""
@@ -40,7 +40,7 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
 
     Args:
         builder: builder of the program, with the number of workers.
-        products: number of products of two bytes.
+        products: number of products of a byte and a byte.
         results: number of bytes of output.
         most: largest number of tiles.
     """

@@ -115,9 +115,10 @@ def find_formula(call: Call, pairs: Pairs, wanted: Table | None) -> tuple[int, P
 
 
 def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
-    """Return the parameters of a formula that adds a half and truncates; None if none is exact.
+    """Return the parameters of a float32 formula that adds a half and truncates, or None.
 
-    The parameters are those of :func:`find_formula`.
+    The result is None if no such formula gives the *wanted* results for all *pairs*; see
+    :func:`find_formula` for the arguments.
     """
     a, b, y = call.input(0), call.input(1), call.output()
     low, high = quantized_activation_range(activation_of(call), y)
