@@ -118,7 +118,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
     for text, reason in zip(
         ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
-         "has the keys ['image'], expected ['id', 'image']", "inhomogeneous", "holds object"],
+         "has the keys ['image'], expected ['id', 'image']", "inhomogeneous", "'image' is null"],
         reasons,
         strict=True,
     ):  # fmt: skip
@@ -242,3 +242,23 @@ def test_rows_of_other_shapes_are_no_npz(tmp_path: Path) -> None:
 def test_an_output_of_another_kind() -> None:
     with pytest.raises(ArgumentError, match=r"'out.txt': expected a file ending in .jsonl, .csv"):
         output_format("out.txt")
+
+
+def test_a_value_out_of_range_is_a_bad_row_of_a_table(tmp_path: Path) -> None:
+    images = IMAGES.astype(np.int64)
+    images[3, 0, 0, 0] = 300
+    np.savez(tmp_path / "data.npz", image=images)
+    rows = open_source(str(tmp_path / "data.npz"), INPUTS).read(0, 5)
+    np.testing.assert_array_equal(rows.given["image"], IMAGES[[0, 1, 2, 4]])
+    assert list(rows.unread) == [3]
+    assert "300, which is out of the range" in rows.unread[3]
+
+
+def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
+    details = {"name": "t", "dtype": np.bytes_, "quantization": (0.0, 0), "index": 0}
+    shape = np.array([1], np.int32)
+    (tmp_path / "t.jsonl").write_text('{"t": "a b"}\n{"t": null}\n{"t": ["c"]}\n')
+    inputs = {"t": details | {"shape": shape, "shape_signature": shape}}
+    rows = open_source(str(tmp_path / "t.jsonl"), inputs).read(0, 3)
+    assert [text for row in rows.given["t"] for text in np.ravel(row)] == ["a b", "c"]
+    assert rows.unread == {1: "line 2: 't' is null"}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.errors import ArgumentError, DelegraphError, PredictionError
 from delegraph.scale.rows import Columns, has_batch_axis, is_ragged, joined
 from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
 from delegraph.tools.setup import Setup
@@ -164,8 +165,9 @@ class BatchedModel:
         if all(_all_alike(values) for values in one_by_one.values()):
             return one_by_one
         try:
-            together = self._piece([v[: self.max_batch] for v in given], "resize")
-        except DelegraphError:
+            with self._unheard():
+                together = self._piece([v[: self.max_batch] for v in given], "resize")
+        except (DelegraphError, MemoryError):
             self._batching = "rows"
             return one_by_one
         expected = {name: values[: self.max_batch] for name, values in one_by_one.items()}
@@ -185,16 +187,43 @@ class BatchedModel:
             self._past_incidents += len(oldest.interpreter.incidents)
             oldest.interpreter.close()
         ready.interpreter.reset_all_variables()  # the answer of a row does not depend on the order
-        ready.call.fill(values)
-        ready.call.invoke()
-        found = zip(self.outputs, ready.call.outputs(), strict=True)
-        return {entry["name"]: output for entry, (_, output) in found}
+        with self._one_error_tree():
+            ready.call.fill(values)
+            ready.call.invoke()
+            found = zip(self.outputs, ready.call.outputs(), strict=True)
+            return {entry["name"]: output for entry, (_, output) in found}
 
     def _made_ready(self, values: Sequence[NDArray[Any]]) -> _Ready:
         interpreter, self._spare = self._spare or self._setup.interpreter(), None
         call = model_call(interpreter, self._signature)
-        call.allocate(values)
+        try:
+            with self._one_error_tree():
+                call.allocate(values)
+        except DelegraphError:
+            interpreter.close()
+            raise
         return _Ready(interpreter, call)
+
+    @contextmanager
+    def _one_error_tree(self) -> Iterator[None]:
+        """Raise errors of an official runtime, which are RuntimeErrors, as PredictionErrors."""
+        try:
+            yield
+        except DelegraphError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            if self._setup.runtime == "delegraph":
+                raise
+            text = " ".join(str(error).split())
+            raise PredictionError(f"the official runtime fails: {text}") from error
+
+    def _unheard(self) -> AbstractContextManager[None]:
+        """Return a context without the lines that an official runtime prints when it fails."""
+        if self._setup.runtime == "delegraph":
+            return nullcontext()
+        from delegraph.native.litert.quiet import stderr_discarded
+
+        return stderr_discarded()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_column, stacked
+from delegraph.scale.rows import Columns, fitted_row, stacked
 from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
 
@@ -91,12 +91,12 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
     """Return *value* as a row of the input *name*; float inputs accept integers."""
+    if value is None:
+        raise ValueError(f"{name!r} is null")
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)
-    column: NDArray[Any] = fitted_column(values[np.newaxis], details, name)
-    row: NDArray[Any] = column[0]
-    return row
+    return fitted_row(values, details, name)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

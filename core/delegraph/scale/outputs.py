@@ -149,8 +149,9 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
             f"column {name!r} has another shape in each row, which .npz has not: write .parquet or "
             ".jsonl"
         )
-    if all(value is None or isinstance(value, str | bytes) for value in values):
-        return np.array([_json_object("" if value is None else value) for value in values], str)
+    if all(value is None or isinstance(value, str | bytes) for value in values.flat):
+        texts = [_json_object("" if value is None else value) for value in values.flat]
+        return np.array(texts, str).reshape(values.shape)
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 

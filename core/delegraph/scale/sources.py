@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.parquet import ParquetTable
-from delegraph.scale.rows import Columns, columns_of, fitted_column, is_ragged, row_count, stacked
+from delegraph.scale.rows import (
+    Columns,
+    columns_of,
+    fitted_column,
+    fitted_row,
+    is_ragged,
+    row_count,
+    stacked,
+)
 from delegraph.tools.array_files import read_npy, read_npz
 from delegraph.tools.model_call import Details
 from delegraph.tools.model_inputs import fitted
@@ -104,27 +112,44 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; ragged columns are checked row by row.
+        """Return columns as rows; a row with a value that its input cannot hold is unreadable.
 
         Raises:
-            ArgumentError: an input has no column.
+            ArgumentError: an input has no column, or it cannot take any row of the column.
         """
         require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
         for name, values in given.items():
-            if not is_ragged(values):
-                continue
-            for place, row in enumerate(values):
-                try:
-                    fitted_column(np.asarray(row)[np.newaxis], self.inputs[name], name)
-                except ArgumentError as error:
-                    unread.setdefault(place, str(error))
+            for place, reason in _misfits(values, self.inputs[name], name).items():
+                unread.setdefault(place, reason)
         if unread:
             good = [place for place in range(row_count(columns)) if place not in unread]
             given = {name: regular(values[good]) for name, values in given.items()}
         return Rows(passed, given, unread)
+
+
+def _misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
+    """Return the reasons of the rows of a column that an input cannot take, by place.
+
+    Raises:
+        ArgumentError: the dtype or shape that all rows have does not fit.
+    """
+    if not is_ragged(values):
+        try:
+            fitted_column(values, details, name)
+            return {}
+        except ArgumentError:
+            if values.dtype != object:
+                fitted_column(values[:0], details, name)  # dtype and shape, without the values
+    found: dict[int, str] = {}
+    for place, row in enumerate(values):
+        try:
+            fitted_row(np.asarray(row), details, name)
+        except ArgumentError as error:
+            found[place] = str(error)
+    return found
 
 
 def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
@@ -256,7 +281,7 @@ class FileRows(Source):
             values = picture_as_input(path, details, self._described, options=self._picture)
         else:
             values = fitted(read_npy(path), details, path)
-        return values[0] if values.ndim and len(values) == 1 else values
+        return values[0, ...] if values.ndim and len(values) == 1 else values
 
     def identity(self) -> str:
         """Return the digest of the files' names, sizes and times."""
