@@ -17,6 +17,7 @@ from delegraph.scale.outputs import FORMATS, output_format
 from delegraph.scale.sources import Rows, Source
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing
+from delegraph.tools.pictures import PictureOptions
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 INPUTS = Predictor(DIGITS).input_columns()
@@ -105,7 +106,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         "nonsense",
         "[1]",
         json.dumps({**good, "id": 8, "image": [1, 2]}),
-        json.dumps({"image": good["image"]}),
+        json.dumps({"id": 9}),
         json.dumps({**good, "image": [[1], [2, 3]]}),
         json.dumps({**good, "image": None}),
     ]
@@ -113,12 +114,12 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     path.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n")
     rows = open_source(str(path), INPUTS).read(0, 100)
     assert len(rows.given["image"]) == 2
-    assert rows.passed["id"].tolist() == [7, None, None, 8, None, 7, 7, 7]
+    assert rows.passed["id"].tolist() == [7, None, None, 8, 9, 7, 7, 7]
     reasons = [rows.unread[place] for place in range(1, 7)]
     assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
     for text, reason in zip(
         ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
-         "has the keys ['image'], expected ['id', 'image']", "inhomogeneous", "'image' is null"],
+         "has no 'image'; its keys are id", "inhomogeneous", "'image' is null"],
         reasons,
         strict=True,
     ):  # fmt: skip
@@ -262,3 +263,30 @@ def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
     rows = open_source(str(tmp_path / "t.jsonl"), inputs).read(0, 3)
     assert [text for row in rows.given["t"] for text in np.ravel(row)] == ["a b", "c"]
     assert rows.unread == {1: "line 2: 't' is null"}
+
+
+def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path) -> None:
+    image = IMAGES[0].tolist()
+    rows = [{"image": image}, {"image": image, "n": 1}, {"n": "a", "image": image, "k": [2]}]
+    texts = [json.dumps(row) for row in rows]
+    (tmp_path / "data.jsonl").write_text(f"\n{texts[0]}\n \n{texts[1]}\n\n{texts[2]}\n{{")
+    source = open_source(str(tmp_path / "data.jsonl"), INPUTS)
+    found = source.read(0, 4)
+    assert len(source) == 4
+    assert {name: values.tolist() for name, values in found.passed.items()} == {
+        "n": [None, 1, "a", None],
+        "k": [None, None, [2], None],
+    }
+    assert found.unread == {
+        3: "line 7: Expecting property name enclosed in double quotes at character 2"
+    }
+    assert source.read(1, 3).passed["n"].tolist() == [1, "a"]
+
+
+def test_options_that_fit_no_picture_are_an_error(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("L", (8, 8)).save(tmp_path / "a.png")
+    with pytest.raises(ArgumentError, match=r"shape \[-?1, 8, 8, 1\] and takes no picture.*nchw"):
+        open_source(str(tmp_path), INPUTS, picture=PictureOptions(layout="nchw"))
+    with pytest.raises(ArgumentError, match="of 2 channels, the input has 1"):
+        open_source(str(tmp_path), INPUTS, picture=PictureOptions(mean=(1, 2)))

@@ -182,6 +182,19 @@ def test_rows_may_differ_in_shape(tmp_path: Path) -> None:
                 np.testing.assert_array_equal(y, -row)
 
 
+def test_lists_of_another_length_in_each_row_stay_lists(tmp_path: Path) -> None:
+    tensors = {"x": tensor((1,), "INT32"), "y": tensor((1,), "INT32", shape_signature=(-1,))}
+    tensors |= {"begin": constant(np.int32(0)), "step": constant(np.int32(1))}
+    tensors |= {"none": constant(np.zeros(0, np.int32)), "end": tensor((), "INT32")}
+    nodes = [
+        ("RESHAPE", "x none", "end", o.ReshapeOptions(new_shape=[])),
+        ("RANGE", "begin end step", "y", o.RangeOptions()),
+    ]
+    model = saved(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    found = Predictor(model)({"x": np.array([3, 1, 2], np.int32)})
+    assert [row.tolist() for row in found["y"]] == [[0, 1, 2], [0], [0, 1]]
+
+
 def test_interpreters_of_many_sizes_are_let_go(tmp_path: Path) -> None:
     predictor = Predictor(lookup(tmp_path), batching="resize")
     for rows in range(1, 2 * SIZES_KEPT):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -151,9 +152,18 @@ class BatchedModel:
         along = all(map(has_batch_axis, self.inputs, given))
         outputs = self._called(values)
         return {
-            name: output if along and output.ndim and len(output) == 1 else output[np.newaxis]
+            name: output
+            if along and output.ndim and len(output) == 1 and name not in self._lists
+            else output[np.newaxis]
             for name, output in outputs.items()
         }
+
+    @cached_property
+    def _lists(self) -> frozenset[str]:
+        """Names of outputs that are lists of unknown length, while inputs have a fixed batch."""
+        if any((declared_shape(entry) or [-1])[0] < 0 for entry in self.inputs):
+            return frozenset()
+        return frozenset(e["name"] for e in self.outputs if declared_shape(e) == [-1])
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
         """Compute rows one by one and together; keep the faster method if the results agree.
@@ -162,6 +172,9 @@ class BatchedModel:
         all rows have the same answer, such mixing cannot be seen.
         """
         one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
+        if any(map(is_ragged, one_by_one.values())):
+            self._batching = "rows"
+            return one_by_one
         if all(_all_alike(values) for values in one_by_one.values()):
             return one_by_one
         try:

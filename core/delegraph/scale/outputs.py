@@ -152,7 +152,12 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
     if all(value is None or isinstance(value, str | bytes) for value in values.flat):
         texts = [_json_object("" if value is None else value) for value in values.flat]
         return np.array(texts, str).reshape(values.shape)
-    return np.array([np.nan if value is None else value for value in values], np.float64)
+    try:
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"column {name!r} has values of several types, which .npz has not: write .jsonl"
+        ) from error
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:

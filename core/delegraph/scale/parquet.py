@@ -89,11 +89,15 @@ def write_parquet(path: str, columns: Columns) -> None:
         ArgumentError: PyArrow is missing, or it has no type for a column.
     """
     arrow = require_pyarrow()
-    try:
-        table = arrow.table({name: _written(arrow, values) for name, values in columns.items()})
-    except arrow.ArrowException as error:
-        raise ArgumentError(f"a column cannot be written to Parquet: {error}") from error
-    arrow.parquet.write_table(table, path)
+    written = {}
+    for name, values in columns.items():
+        try:
+            written[name] = _written(arrow, values)
+        except arrow.ArrowException as error:
+            raise ArgumentError(
+                f"column {name!r} cannot be written to Parquet: {error}; write .jsonl"
+            ) from error
+    arrow.parquet.write_table(arrow.table(written), path)
 
 
 def _written(arrow: Any, values: NDArray[Any]) -> Any:

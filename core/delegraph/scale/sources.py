@@ -31,11 +31,13 @@ from delegraph.scale.rows import (
     stacked,
 )
 from delegraph.tools.array_files import read_npy, read_npz
+from delegraph.tools.decoded_pictures import blank_picture
 from delegraph.tools.model_call import Details
 from delegraph.tools.model_inputs import fitted
 from delegraph.tools.pictures import (
     AS_DESCRIBED,
     PictureOptions,
+    image_as_input,
     is_picture,
     picture_as_input,
     preparation,
@@ -222,6 +224,10 @@ class FileRows(Source):
         inputs: the input of the model, which must be the only one, by column.
         described: metadata of the input.
         picture: options for converting pictures to the input.
+
+    Raises:
+        ArgumentError: the folder has no rows, or all are pictures and the input takes none so
+            prepared.
     """
 
     def __init__(
@@ -251,6 +257,8 @@ class FileRows(Source):
         if any(map(is_picture, self._names)):
             [details] = inputs.values()
             self.preparation = preparation(details, described, picture)
+            if all(map(is_picture, self._names)):
+                image_as_input(blank_picture(), details, described, options=picture)  # or an error
 
     def __len__(self) -> int:
         return len(self._names)

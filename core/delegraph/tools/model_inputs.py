@@ -241,7 +241,8 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
     if dtype.kind in "iu" and _are_integers(values):
         return _integers_of(dtype, values, details, source)
     if values.dtype.kind != dtype.kind or dtype.kind != "f":
-        found = "values that are no numbers" if values.dtype == object else values.dtype.name
+        names = {"O": "values that are no numbers", "S": "texts", "U": "texts"}
+        found = names.get(values.dtype.kind, values.dtype.name)
         raise ArgumentError(
             f"{input_name(details)}: {source!r} holds {found}, expected {dtype.name}"
         )
