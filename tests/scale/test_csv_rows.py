@@ -131,7 +131,7 @@ def test_a_number_out_of_range_is_a_bad_row(tmp_path: Path) -> None:
 def test_bytes_are_taken_by_a_quantized_input(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, "a,b,c\n1,2,255\n1,2,256\n", inputs(np.uint8, scale=0.5))
     assert rows.given["x"].tolist() == [[1, 2, 255]]
-    assert "holds 256, which is out of the range of uint8: 0 to 255" in rows.unread[1]
+    assert "'c' holds 256, which is out of the range of uint8: 0 to 255" in rows.unread[1]
 
 
 def test_single_texts_are_rows(tmp_path: Path) -> None:

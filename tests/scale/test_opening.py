@@ -290,3 +290,17 @@ def test_options_that_fit_no_picture_are_an_error(tmp_path: Path) -> None:
         open_source(str(tmp_path), INPUTS, picture=PictureOptions(layout="nchw"))
     with pytest.raises(ArgumentError, match="of 2 channels, the input has 1"):
         open_source(str(tmp_path), INPUTS, picture=PictureOptions(mean=(1, 2)))
+
+
+def test_missing_numbers_of_parquet_are_bad_rows_and_leave_integers_whole(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"x": [0.5, None, 2.0], "k": [1, 2, None]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    rows = open_source(str(tmp_path / "data.parquet"), inputs).read(0, 3)
+    assert rows.given["x"].tolist() == [0.5, 2.0]
+    assert rows.unread == {
+        1: "input 'x' (float32 [1]): 'x' holds a missing value, expected float32"
+    }
+    assert [str(each) for each in rows.passed["k"]] == ["1", "2", "None"]

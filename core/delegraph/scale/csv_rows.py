@@ -22,6 +22,7 @@ from delegraph.quantities import plural
 from delegraph.scale.rows import Columns, fitted_row, stacked
 from delegraph.scale.sources import Inputs, Rows, Table
 from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
 
@@ -221,7 +222,12 @@ class CsvRows(Table):
             values = self._as_numbers_of(values, name, dtype)
         if values.ndim == 1 and shape.count(-1) < 2 and values.size == abs(np.prod(shape)):
             values = values.reshape(shape)
-        return fitted_row(values, details, name)
+        try:
+            return fitted_row(values, details, name)
+        except ArgumentError:
+            for column, value in zip(row, values.reshape(-1), strict=False):
+                as_dtype_of(details, np.array([value]), column)  # an error about one cell
+            raise
 
     def _number(self, name: str, column: str, cell: str) -> float:
         """Return the number in a cell: real if any cell of the input is, else an integer."""

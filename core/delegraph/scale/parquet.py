@@ -69,7 +69,11 @@ class ParquetTable:
 
 
 def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+    """Return the values of a column; one with missing numbers is an array of objects."""
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if column.null_count and values.dtype.kind == "f":  # they would be NaN, and integers floats
+        values = np.empty(len(column), object)
+        values[:] = column.to_pylist()
     if values.dtype == object and any(isinstance(row, np.ndarray) for row in values):
         return stacked([_nested(row) for row in values])
     return values

@@ -128,7 +128,11 @@ class Table(Source):
                 unread.setdefault(place, reason)
         if unread:
             good = [place for place in range(row_count(columns)) if place not in unread]
-            given = {name: regular(values[good]) for name, values in given.items()}
+            given = {
+                name: stacked([fitted_row(np.asarray(v), self.inputs[name], name) for v in values])
+                for name, values in ((name, values[good]) for name, values in given.items())
+                if good
+            }
         return Rows(passed, given, unread)
 
 
@@ -167,15 +171,6 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
                 f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
                 "inputs={INPUT: COLUMN} names others"
             )
-
-
-def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of arrays as one array, if all rows have the same shape.
-
-    Args:
-        values: the column, an array of objects.
-    """
-    return stacked(list(values)) if is_ragged(values) else values
 
 
 class NpzRows(Table):

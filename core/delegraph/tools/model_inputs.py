@@ -243,6 +243,8 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
     if values.dtype.kind != dtype.kind or dtype.kind != "f":
         names = {"O": "values that are no numbers", "S": "texts", "U": "texts"}
         found = names.get(values.dtype.kind, values.dtype.name)
+        if values.dtype == object and any(each is None for each in values.flat):
+            found = "a missing value"
         raise ArgumentError(
             f"{input_name(details)}: {source!r} holds {found}, expected {dtype.name}"
         )
