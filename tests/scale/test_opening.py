@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,17 @@ def test_rows_of_other_shapes_are_no_npz(tmp_path: Path) -> None:
         kind.join([str(tmp_path / "2.npz"), str(tmp_path / "3.npz")], str(tmp_path / "out.npz"))
     output_format("out.jsonl").write(str(tmp_path / "0.jsonl"), {"y": ragged})
     assert (tmp_path / "0.jsonl").read_text().splitlines()[1] == '{"y": [0.0, 0.0, 0.0]}'
+
+
+def test_times_are_texts_in_json(tmp_path: Path) -> None:
+    times = np.array([datetime(2020, 1, 2), None], object)
+    FORMATS[".jsonl"].write(str(tmp_path / "a.jsonl"), {"t": times})
+    assert (tmp_path / "a.jsonl").read_text() == '{"t": "2020-01-02 00:00:00"}\n{"t": null}\n'
+
+
+def test_values_that_npz_cannot_hold_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"column .n. has values that \.npz cannot hold"):
+        FORMATS[".npz"].write(str(tmp_path / "a.npz"), {"n": np.array([1, "a", None], object)})
 
 
 def test_an_output_of_another_kind() -> None:
