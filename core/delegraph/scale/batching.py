@@ -178,7 +178,7 @@ class BatchedModel:
         if all(_all_alike(values) for values in one_by_one.values()):
             return one_by_one
         try:
-            with self._unheard():
+            with self._quietly():
                 together = self._piece([v[: self.max_batch] for v in given], "resize")
         except (DelegraphError, MemoryError):
             self._batching = "rows"
@@ -200,7 +200,7 @@ class BatchedModel:
             self._past_incidents += len(oldest.interpreter.incidents)
             oldest.interpreter.close()
         ready.interpreter.reset_all_variables()  # the answer of a row does not depend on the order
-        with self._one_error_tree():
+        with self._prediction_errors():
             ready.call.fill(values)
             ready.call.invoke()
             found = zip(self.outputs, ready.call.outputs(), strict=True)
@@ -210,7 +210,7 @@ class BatchedModel:
         interpreter, self._spare = self._spare or self._setup.interpreter(), None
         call = model_call(interpreter, self._signature)
         try:
-            with self._one_error_tree():
+            with self._prediction_errors():
                 call.allocate(values)
         except DelegraphError:
             interpreter.close()
@@ -218,7 +218,7 @@ class BatchedModel:
         return _Ready(interpreter, call)
 
     @contextmanager
-    def _one_error_tree(self) -> Iterator[None]:
+    def _prediction_errors(self) -> Iterator[None]:
         """Raise errors of an official runtime, which are RuntimeErrors, as PredictionErrors."""
         try:
             yield
@@ -230,7 +230,7 @@ class BatchedModel:
             text = " ".join(str(error).split())
             raise PredictionError(f"the official runtime fails: {text}") from error
 
-    def _unheard(self) -> AbstractContextManager[None]:
+    def _quietly(self) -> AbstractContextManager[None]:
         """Return a context without the lines that an official runtime prints when it fails."""
         if self._setup.runtime == "delegraph":
             return nullcontext()
