@@ -53,7 +53,10 @@ def test_the_best_classes_are_those_of_an_interpreter(rows: Path, tmp_path: Path
             best = np.argsort(-scores.astype(int), kind="stable")[:2]
             assert [found[row]["class_1"], found[row]["class_2"]] == [WORDS[each] for each in best]
             real = scale * (scores[best].astype(float) - zero)
-            assert [found[row]["score_1"], found[row]["score_2"]] == pytest.approx(real, rel=1e-6)
+            assert [
+                found[row]["score_1"],
+                found[row]["score_2"],
+            ] == real.tolist()  # multiples of 2^-8
 
 
 def test_a_bad_row_has_no_class(rows: Path, tmp_path: Path) -> None:
@@ -65,6 +68,14 @@ def test_a_bad_row_has_no_class(rows: Path, tmp_path: Path) -> None:
 def test_without_labels_classes_are_numbers(rows: Path, tmp_path: Path) -> None:
     found = written(rows, tmp_path / "out.jsonl", top=1)
     assert [type(row["class"]) for row in found] == [int, type(None), int, int]
+
+
+def test_npz_has_scores_of_the_outputs_type(rows: Path, tmp_path: Path) -> None:
+    with Predictor(DIGITS, on_error="column") as predictor:
+        source = open_source(str(rows), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.npz", processes=1, top=1)
+    with np.load(tmp_path / "out.npz") as found:
+        assert found["score"].dtype == np.float32
 
 
 def test_scores_that_are_asked_for_stay(rows: Path, tmp_path: Path) -> None:

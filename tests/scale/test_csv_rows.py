@@ -114,3 +114,26 @@ def test_another_encoding_is_told(tmp_path: Path) -> None:
 def test_a_span_of_the_wrong_size_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"'a:b' are 2 columns of .*, expected 3, one for each"):
         rows_of(tmp_path, "a,b,c\n1,2,3\n", columns("a:b", inputs()))
+
+
+def test_a_number_out_of_range_is_a_bad_row(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "x\n1e40\n-inf\n1e400\n", inputs(shape=(1, 1)))
+    assert rows.given["x"].tolist() == [[-np.inf]]
+    assert "line 2: input 'x'" in rows.unread[0]
+    assert "1e+40, which is out of" in rows.unread[0]
+    assert rows.unread[2] == "line 4: the cell of 'x' is '1e400', which is out of range"
+    rows = rows_of(tmp_path, "x\n3000000000\n1e300\n7\n", inputs(np.int32, (1, 1)))
+    assert rows.given["x"].tolist() == [[7]]
+    assert "holds 3000000000, which is out of the range of int32" in rows.unread[0]
+    assert "which is out of the range of int32" in rows.unread[1]
+
+
+def test_bytes_are_taken_by_a_quantized_input(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "a,b,c\n1,2,255\n1,2,256\n", inputs(np.uint8, scale=0.5))
+    assert rows.given["x"].tolist() == [[1, 2, 255]]
+    assert "'c' holds 256, which is out of the range of uint8: 0 to 255" in rows.unread[1]
+
+
+def test_single_texts_are_rows(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "x\na b\nc\n", inputs(np.bytes_, (1,)))
+    assert rows.given["x"].reshape(-1).tolist() == ["a b", "c"]

@@ -203,8 +203,8 @@ def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
     (folder / "c.npy").unlink()
     with Predictor(DIGITS, on_error="column") as predictor:
         source = open_source(str(folder), predictor.input_columns())
-        predict(predictor, source, tmp_path / "out.jsonl", processes=1)
-    [row] = lines(tmp_path / "out.jsonl")
+        predict(predictor, source, tmp_path / "bad.jsonl", processes=1)
+    [row] = lines(tmp_path / "bad.jsonl")
     assert row["digit"] is None
 
 
@@ -258,6 +258,18 @@ def test_csv_has_one_line_of_names_and_arrays_as_json(moody: Setup, tmp_path: Pa
         ["1", "10", ""],
         ["2", "20", "[-3.0, -1.0]"],
     ]
+
+
+def test_a_file_is_not_replaced_by_bad_rows_alone(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("x\na\nb\n")
+    output = tmp_path / "out.csv"
+    predictor = Predictor(MODELS / "sines.tflite", on_error="column")
+    source = open_source(str(tmp_path / "data.csv"), predictor.input_columns())
+    assert predict(predictor, source, output, processes=1).written == 2
+    output.write_text("good")
+    result = predict(predictor, source, output, processes=1)
+    assert (result.written, len(result.bad), output.read_text()) == (0, 2, "good")
+    assert not (tmp_path / "out.csv.job").exists()
 
 
 def test_bad_rows_are_counted_by_cause(moody: Setup, tmp_path: Path) -> None:

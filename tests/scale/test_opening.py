@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from delegraph.scale.outputs import FORMATS, output_format
 from delegraph.scale.sources import Rows, Source
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing
+from delegraph.tools.pictures import PictureOptions
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 INPUTS = Predictor(DIGITS).input_columns()
@@ -105,7 +107,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         "nonsense",
         "[1]",
         json.dumps({**good, "id": 8, "image": [1, 2]}),
-        json.dumps({"image": good["image"]}),
+        json.dumps({"id": 9}),
         json.dumps({**good, "image": [[1], [2, 3]]}),
         json.dumps({**good, "image": None}),
     ]
@@ -113,12 +115,12 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     path.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n")
     rows = open_source(str(path), INPUTS).read(0, 100)
     assert len(rows.given["image"]) == 2
-    assert rows.passed["id"].tolist() == [7, None, None, 8, None, 7, 7, 7]
+    assert rows.passed["id"].tolist() == [7, None, None, 8, 9, 7, 7, 7]
     reasons = [rows.unread[place] for place in range(1, 7)]
     assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
     for text, reason in zip(
         ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
-         "has the keys ['image'], expected ['id', 'image']", "inhomogeneous", "holds object"],
+         "has no 'image'; its keys are id", "inhomogeneous", "'image' is null"],
         reasons,
         strict=True,
     ):  # fmt: skip
@@ -239,6 +241,78 @@ def test_rows_of_other_shapes_are_no_npz(tmp_path: Path) -> None:
     assert (tmp_path / "0.jsonl").read_text().splitlines()[1] == '{"y": [0.0, 0.0, 0.0]}'
 
 
+def test_times_are_texts_in_json(tmp_path: Path) -> None:
+    times = np.array([datetime(2020, 1, 2), None], object)
+    FORMATS[".jsonl"].write(str(tmp_path / "a.jsonl"), {"t": times})
+    assert (tmp_path / "a.jsonl").read_text() == '{"t": "2020-01-02 00:00:00"}\n{"t": null}\n'
+
+
+def test_values_that_npz_cannot_hold_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"column .n. has values that \.npz cannot hold"):
+        FORMATS[".npz"].write(str(tmp_path / "a.npz"), {"n": np.array([1, "a", None], object)})
+
+
 def test_an_output_of_another_kind() -> None:
     with pytest.raises(ArgumentError, match=r"'out.txt': expected a file ending in .jsonl, .csv"):
         output_format("out.txt")
+
+
+def test_a_value_out_of_range_is_a_bad_row_of_a_table(tmp_path: Path) -> None:
+    images = IMAGES.astype(np.int64)
+    images[3, 0, 0, 0] = 300
+    np.savez(tmp_path / "data.npz", image=images)
+    rows = open_source(str(tmp_path / "data.npz"), INPUTS).read(0, 5)
+    np.testing.assert_array_equal(rows.given["image"], IMAGES[[0, 1, 2, 4]])
+    assert list(rows.unread) == [3]
+    assert "300, which is out of the range" in rows.unread[3]
+
+
+def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
+    details = {"name": "t", "dtype": np.bytes_, "quantization": (0.0, 0), "index": 0}
+    shape = np.array([1], np.int32)
+    (tmp_path / "t.jsonl").write_text('{"t": "a b"}\n{"t": null}\n{"t": ["c"]}\n')
+    inputs = {"t": details | {"shape": shape, "shape_signature": shape}}
+    rows = open_source(str(tmp_path / "t.jsonl"), inputs).read(0, 3)
+    assert [text for row in rows.given["t"] for text in np.ravel(row)] == ["a b", "c"]
+    assert rows.unread == {1: "line 2: 't' is null"}
+
+
+def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path) -> None:
+    image = IMAGES[0].tolist()
+    rows = [{"image": image}, {"image": image, "n": 1}, {"n": "a", "image": image, "k": [2]}]
+    texts = [json.dumps(row) for row in rows]
+    (tmp_path / "data.jsonl").write_text(f"\n{texts[0]}\n \n{texts[1]}\n\n{texts[2]}\n{{")
+    source = open_source(str(tmp_path / "data.jsonl"), INPUTS)
+    found = source.read(0, 4)
+    assert len(source) == 4
+    assert {name: values.tolist() for name, values in found.passed.items()} == {
+        "n": [None, 1, "a", None],
+        "k": [None, None, [2], None],
+    }
+    assert found.unread == {
+        3: "line 7: Expecting property name enclosed in double quotes at character 2"
+    }
+    assert source.read(1, 3).passed["n"].tolist() == [1, "a"]
+
+
+def test_options_that_fit_no_picture_are_an_error(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("L", (8, 8)).save(tmp_path / "a.png")
+    with pytest.raises(ArgumentError, match=r"shape \[-?1, 8, 8, 1\] and takes no picture.*nchw"):
+        open_source(str(tmp_path), INPUTS, picture=PictureOptions(layout="nchw"))
+    with pytest.raises(ArgumentError, match="of 2 channels, the input has 1"):
+        open_source(str(tmp_path), INPUTS, picture=PictureOptions(mean=(1, 2)))
+
+
+def test_missing_numbers_of_parquet_are_bad_rows_and_leave_integers_whole(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"x": [0.5, None, 2.0], "k": [1, 2, None]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    rows = open_source(str(tmp_path / "data.parquet"), inputs).read(0, 3)
+    assert rows.given["x"].tolist() == [0.5, 2.0]
+    assert rows.unread == {
+        1: "input 'x' (float32 [1]): 'x' holds a missing value, expected float32"
+    }
+    assert [str(each) for each in rows.passed["k"]] == ["1", "2", "None"]

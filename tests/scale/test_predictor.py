@@ -93,6 +93,30 @@ def test_a_model_that_mixes_rows_gets_them_answers_one_by_one(model: Any, tmp_pa
     assert predictor.batching == "rows"
 
 
+@pytest.mark.parametrize("runtime", ["litert", "litert2"])
+@pytest.mark.parametrize("delegates", [None, ["none"]])
+def test_an_official_runtime_that_resizes_nothing_gets_one_row_a_call(
+    runtime: Any, delegates: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    x = np.arange(20, dtype=np.float32).reshape(5, 2, 2)
+    setup = Setup(str(flat(tmp_path)), runtime=runtime, delegates=delegates)
+    with Predictor(setup) as predictor:
+        for _ in range(2):
+            np.testing.assert_array_equal(predictor({"x": x})["y"], x.reshape(5, -1))
+        assert predictor.batching == "rows"
+    assert capfd.readouterr().err == ""
+
+
+def test_a_row_on_which_an_official_runtime_fails_is_bad(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    setup = Setup(str(lookup(tmp_path)), runtime="litert")
+    with Predictor(setup, on_error="column") as predictor:
+        found = predictor({"x": np.array([[1], [99], [2]], np.int32)})
+    assert found["y"][[0, 2]].reshape(2, 2).tolist() == [[2, 3], [4, 5]]
+    assert found["error"][1].startswith("the official runtime fails: gather index out of bounds")
+
+
 def test_rows_that_are_alike_decide_nothing(tmp_path: Path) -> None:
     axis = constant(np.zeros((), np.int32))
     tensors = {"x": tensor((1, 3)), "axis": axis, "y": tensor((1, 3))}
@@ -156,6 +180,19 @@ def test_rows_may_differ_in_shape(tmp_path: Path) -> None:
         with Predictor(saved(tmp_path, model), isolation=isolation) as predictor:  # type: ignore[arg-type]
             for row, y in zip(x, predictor({"x": x})["y"], strict=True):
                 np.testing.assert_array_equal(y, -row)
+
+
+def test_lists_of_another_length_in_each_row_stay_lists(tmp_path: Path) -> None:
+    tensors = {"x": tensor((1,), "INT32"), "y": tensor((1,), "INT32", shape_signature=(-1,))}
+    tensors |= {"begin": constant(np.int32(0)), "step": constant(np.int32(1))}
+    tensors |= {"none": constant(np.zeros(0, np.int32)), "end": tensor((), "INT32")}
+    nodes = [
+        ("RESHAPE", "x none", "end", o.ReshapeOptions(new_shape=[])),
+        ("RANGE", "begin end step", "y", o.RangeOptions()),
+    ]
+    model = saved(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    found = Predictor(model)({"x": np.array([3, 1, 2], np.int32)})
+    assert [row.tolist() for row in found["y"]] == [[0, 1, 2], [0], [0, 1]]
 
 
 def test_interpreters_of_many_sizes_are_let_go(tmp_path: Path) -> None:

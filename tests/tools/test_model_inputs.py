@@ -79,6 +79,11 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),
         ("nan", details("i1", [1]), r"'nan' does not fit int8"),
         (
+            "1e40",
+            details("f4", [1]),
+            r"holds 1e.40, which is out of the range of float32; inf means",
+        ),
+        (
             "nano",
             details("f4", [1]),
             r"takes numbers, not 'nano': give 'random', 'zeros', a number, nan",
@@ -112,6 +117,8 @@ def test_numbers_that_do_not_fit_are_refused(
         (np.ones((4,), "f8"), details("f4", [1, 4]), (1, 4)),
         (np.ones((3, 4), "f4"), details("f4", [1, 4], [-1, 4]), (3, 4)),
         (np.ones((4,), "i8"), details("i4", [4]), (4,)),
+        (np.array([0, 255]), details("u1", [2], scale=0.5), (2,)),
+        (np.float64([np.inf, np.nan]), details("f4", [2]), (2,)),
         (np.array([b"ab", b"c"]), details(np.bytes_, [2]), (2,)),
     ],
 )
@@ -147,7 +154,21 @@ def test_real_numbers_for_a_quantized_input_are_quantized(tmp_path: Path) -> Non
             details("u1", [4], scale=0.5),
             "float32 from nan to nan, expected uint8",
         ),
-        (np.full(4, 300), details("i1", [4]), "holds int64, expected int8"),
+        (
+            np.full(4, 300),
+            details("i1", [4]),
+            "holds 300, .* out of the range of int8: -128 to 127",
+        ),
+        (
+            np.array([0, 1, 2, -1]),
+            details("u1", [4]),
+            "holds -1, which is out of the range of uint8",
+        ),
+        (
+            np.float64([1, np.inf, 1e40, 2]),
+            details("f4", [4]),
+            "holds 1e.40, which is out of the ra",
+        ),
         (np.array([{}]), details("f4", [1]), "cannot be read"),
     ],
 )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.errors import ArgumentError, DelegraphError, PredictionError
 from delegraph.scale.rows import Columns, has_batch_axis, is_ragged, joined
 from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
 from delegraph.tools.setup import Setup
@@ -150,9 +152,18 @@ class BatchedModel:
         along = all(map(has_batch_axis, self.inputs, given))
         outputs = self._called(values)
         return {
-            name: output if along and output.ndim and len(output) == 1 else output[np.newaxis]
+            name: output
+            if along and output.ndim and len(output) == 1 and name not in self._lists
+            else output[np.newaxis]
             for name, output in outputs.items()
         }
+
+    @cached_property
+    def _lists(self) -> frozenset[str]:
+        """Names of outputs that are lists of unknown length, while inputs have a fixed batch."""
+        if any((declared_shape(entry) or [-1])[0] < 0 for entry in self.inputs):
+            return frozenset()
+        return frozenset(e["name"] for e in self.outputs if declared_shape(e) == [-1])
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
         """Compute rows one by one and together; if the results agree, keep the faster method.
@@ -161,11 +172,15 @@ class BatchedModel:
         all rows have the same result, mixing cannot be detected.
         """
         one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
+        if any(map(is_ragged, one_by_one.values())):
+            self._batching = "rows"
+            return one_by_one
         if all(_all_alike(values) for values in one_by_one.values()):
             return one_by_one
         try:
-            together = self._piece([v[: self.max_batch] for v in given], "resize")
-        except DelegraphError:
+            with self._quietly():
+                together = self._piece([v[: self.max_batch] for v in given], "resize")
+        except (DelegraphError, MemoryError):
             self._batching = "rows"
             return one_by_one
         expected = {name: values[: self.max_batch] for name, values in one_by_one.items()}
@@ -185,16 +200,43 @@ class BatchedModel:
             self._past_incidents += len(oldest.interpreter.incidents)
             oldest.interpreter.close()
         ready.interpreter.reset_all_variables()  # the answer of a row does not depend on the order
-        ready.call.fill(values)
-        ready.call.invoke()
-        found = zip(self.outputs, ready.call.outputs(), strict=True)
-        return {entry["name"]: output for entry, (_, output) in found}
+        with self._prediction_errors():
+            ready.call.fill(values)
+            ready.call.invoke()
+            found = zip(self.outputs, ready.call.outputs(), strict=True)
+            return {entry["name"]: output for entry, (_, output) in found}
 
     def _made_ready(self, values: Sequence[NDArray[Any]]) -> _Ready:
         interpreter, self._spare = self._spare or self._setup.interpreter(), None
         call = model_call(interpreter, self._signature)
-        call.allocate(values)
+        try:
+            with self._prediction_errors():
+                call.allocate(values)
+        except DelegraphError:
+            interpreter.close()
+            raise
         return _Ready(interpreter, call)
+
+    @contextmanager
+    def _prediction_errors(self) -> Iterator[None]:
+        """Raise errors of an official runtime, which are RuntimeErrors, as PredictionErrors."""
+        try:
+            yield
+        except DelegraphError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            if self._setup.runtime == "delegraph":
+                raise
+            text = " ".join(str(error).split())
+            raise PredictionError(f"the official runtime fails: {text}") from error
+
+    def _quietly(self) -> AbstractContextManager[None]:
+        """Return a context without the lines that an official runtime prints when it fails."""
+        if self._setup.runtime == "delegraph":
+            return nullcontext()
+        from delegraph.native.litert.quiet import stderr_discarded
+
+        return stderr_discarded()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class ClassColumns:
         A row whose text in *errors* is not empty gets None as class and NaN as score.
         """
         classes = np.full((len(self.names), len(values)), None, object)
-        scores = np.full((len(self.names), len(values)), np.nan)
+        scores = np.full((len(self.names), len(values)), np.nan, self._score_dtype())
         for row, error in enumerate(errors):
             if error:
                 continue
@@ -48,11 +48,18 @@ class ClassColumns:
             for place, found in enumerate(best):
                 number = str(found.index) if self.labels else found.index
                 classes[place, row] = found.label or number
-                scores[place, row] = float(f"{found.score:.7g}")  # the precision of float32
+                scores[place, row] = found.score
         columns: Columns = {}
         for place, (name, score) in enumerate(self.names):
             columns |= {name: classes[place], score: scores[place]}
         return columns
+
+    def _score_dtype(self) -> type[np.floating[Any]]:
+        """Type of scores: float32, also for quantized ones, unless that would round the output."""
+        dtype: np.dtype[Any] = np.dtype(self.details["dtype"])
+        is_wide = dtype.itemsize > (4 if dtype.kind == "f" else 2)
+        is_quantized = dtype.kind in "iu" and self.details["quantization"][0]
+        return np.float64 if is_wide and not is_quantized else np.float32
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import math
 import re
 from array import array
 from collections import Counter
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.quantities import plural
-from delegraph.scale.rows import Columns, fitted_column, stacked
+from delegraph.scale.rows import Columns, fitted_row, stacked
 from delegraph.scale.sources import Inputs, Rows, Table
 from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
 
@@ -221,13 +223,22 @@ class CsvRows(Table):
             values = self._as_numbers_of(values, name, dtype)
         if values.ndim == 1 and shape.count(-1) < 2 and values.size == abs(np.prod(shape)):
             values = values.reshape(shape)
-        fitted: NDArray[Any] = fitted_column(values[np.newaxis], details, name)[0]
-        return fitted
+        try:
+            return fitted_row(values, details, name)
+        except ArgumentError:
+            for column, value in zip(row, values.reshape(-1), strict=False):
+                as_dtype_of(details, np.array([value]), column)  # an error about one cell
+            raise
 
     def _number(self, name: str, column: str, cell: str) -> float:
         """Return the number in a cell: real if any cell of the input is, else an integer."""
         try:
-            return int(cell) if name in self._integers else float(cell)
+            number = int(cell) if name in self._integers else float(cell)
+            if math.isinf(number) and "inf" not in cell.lower():
+                raise OverflowError(f"the cell of {column!r} is {cell!r}, which is out of range")
+            return number
+        except OverflowError as error:
+            raise ValueError(str(error)) from error
         except ValueError:
             truth = _TRUTH.get(cell.strip().lower())
             if truth is not None:
@@ -244,9 +255,21 @@ class CsvRows(Table):
         is_quantized = self.inputs[name]["quantization"][0]
         if dtype.kind == "b" and np.isin(values, (0, 1)).all():
             return values.astype(bool)
-        if dtype.kind in "iu" and not is_quantized and np.array_equal(values, np.rint(values)):
-            return values.astype(np.int64)
+        if dtype.kind in "iu" and not is_quantized and _are_whole(values):
+            return _whole_numbers(values)
         return values
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Whether all *values* are finite numbers without a fraction."""
+    return bool(np.isfinite(values).all() and np.array_equal(values, np.rint(values)))
+
+
+def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return finite whole numbers as integers, which are objects beyond 64 bits."""
+    if (np.abs(values) < 2**63).all():
+        return values.astype(np.int64)
+    return np.array([int(each) for each in values.flat], object).reshape(values.shape)
 
 
 def _listed(column: str, cell: str) -> NDArray[Any]:

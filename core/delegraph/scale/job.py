@@ -69,7 +69,7 @@ class JobResult(JsonRecord):
     Attributes:
         output: path of the output file.
         rows: number of rows in the source.
-        written: number of rows in the output file.
+        written: number of rows in the output file; 0 if an earlier file stays, as all rows are bad.
         bad: mapping from the number of a bad row to the reason why it is bad.
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
@@ -79,11 +79,12 @@ class JobResult(JsonRecord):
         lost_processes: number of child processes that rows have killed, in all runs.
         fingerprint: digest of everything that determines the results; see
             ``Predictor.fingerprint``.
+        placement: summary of which delegates take the nodes of the model.
         stored_integers: mapping from the column of each output that holds stored integers to their
             quantization.
     """
 
-    json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes"}
+    json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes", "good": "good"}
 
     output: str
     rows: int
@@ -96,12 +97,18 @@ class JobResult(JsonRecord):
     incidents: int
     lost_processes: int
     fingerprint: str
+    placement: str
     stored_integers: Mapping[str, Stored] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
         """Number of rows per second in this run."""
         return (self.rows - self.resumed) / self.seconds
+
+    @property
+    def good(self) -> int:
+        """Number of rows that are not bad."""
+        return self.rows - len(self.bad)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -132,7 +139,8 @@ def predict(
     inputs, the outputs, and the errors if ``predictor.on_error`` is ``"column"``. The file is
     written whole at the end; until then, finished rows are in the folder ``OUTPUT.job``. Rows
     become calls in the same way in every process and after every interruption. So the file depends
-    neither on the number of processes nor on interruptions.
+    neither on the number of processes nor on interruptions. If all rows are bad, an existing file
+    stays.
 
     Each process is a new Python process. It imports the main module if the source's class is
     defined there. Then the main module must call this function under ``if __name__ ==
@@ -198,17 +206,19 @@ def predict(
             folder.add(number, record)
             records[number] = record
             told.add(record.rows)
-        with whole_file(path) as partial:
-            output_format(path).join([folder.piece(number) for number in numbers], partial)
+        ordered = [records[number] for number in numbers]
+        is_kept = os.path.exists(path) and all(len(r.bad) == r.rows for r in ordered)
+        if not is_kept:
+            with whole_file(path) as partial:
+                output_format(path).join([folder.piece(number) for number in numbers], partial)
     except BaseException:
         folder.leave()
         raise
     folder.remove()
-    ordered = [records[number] for number in numbers]
     return JobResult(
         output=os.fspath(output),
         rows=len(source),
-        written=sum(record.written for record in ordered),
+        written=0 if is_kept else sum(record.written for record in ordered),
         bad={int(row): reason for record in ordered for row, reason in record.bad.items()},
         resumed=resumed,
         seconds=time.perf_counter() - start,
@@ -217,6 +227,7 @@ def predict(
         incidents=sum(record.incidents for record in ordered),
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
+        placement=identity["placement"]["summary"],
         stored_integers={} if real else stored,
     )
 

@@ -11,38 +11,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_column, stacked
+from delegraph.scale.rows import Columns, fitted_row, stacked
 from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
 
 
 class JsonRows(Table):
-    """The lines of a file as rows; all lines have the keys of the first line.
+    """The lines of a file as rows; other keys than those of inputs may be missing in a line.
+
+    Blank lines are no rows.
 
     Args:
         path: path of the file.
         inputs: inputs of the model.
 
     Raises:
-        ArgumentError: the first line is no JSON object, or lacks an input.
+        ArgumentError: no line is a JSON object, or none has the key of an input.
     """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
-        self._starts = array("q", [0])  # offsets at which lines begin, and the end of the last line
-        with open(path, "rb") as file:
-            for line in file:
-                self._starts.append(self._starts[-1] + len(line))
-            file.seek(0)
-            try:
-                first = _object(file.readline())
-            except ValueError as error:
-                raise ArgumentError(f"{path!r}, line 1: {error}") from error
-        self._keys = list(first)
-        require_columns(path, self._keys, inputs)
+        self._starts = array("q")  # offsets at which rows begin
+        self._lines = array("q")  # numbers of their lines
+        self._keys = self._found_keys()
+        if self._starts:
+            require_columns(path, self._keys, inputs)
+
+    def _found_keys(self) -> list[str]:
+        """Find the rows, and return the keys of all, in the order of their first use.
+
+        Raises:
+            ArgumentError: no line is a JSON object.
+        """
+        keys: dict[str, None] = {}
+        reason = ""
+        is_found = False
+        offset = 0
+        with open(self.path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    self._starts.append(offset)
+                    self._lines.append(number)
+                    try:
+                        keys |= dict.fromkeys(_object(line))
+                        is_found = True
+                    except ValueError as error:
+                        reason = reason or f"{self.path!r}, line {number}: {error}"
+                offset += len(line)
+        if reason and not is_found:
+            raise ArgumentError(reason)
+        return list(keys)
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._starts)
 
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*."""
@@ -50,14 +71,14 @@ class JsonRows(Table):
         given: list[Columns] = []
         unread: dict[int, str] = {}
         with open(self.path, "rb") as file:
-            file.seek(self._starts[start])
-            for place in range(min(stop, len(self)) - start):
+            for place, offset in enumerate(self._starts[start:stop]):
                 row: Mapping[str, Any] = {}
+                file.seek(offset)
                 try:
                     row = _object(file.readline())
                     given.append(self._given(row))
                 except ValueError as error:
-                    unread[place] = f"line {start + place + 1}: {error}"
+                    unread[place] = f"line {self._lines[start + place]}: {error}"
                 passed.append(row)
         names = [name for name in self._keys if name not in self.inputs]
         return Rows(
@@ -70,10 +91,11 @@ class JsonRows(Table):
         """Return the model's inputs from *row*, the object of a line, by input name.
 
         Raises:
-            ValueError: the keys differ from the first line's, or a value does not fit its input.
+            ValueError: an input has no key, or a value does not fit its input.
         """
-        if row.keys() != set(self._keys):
-            raise ValueError(f"has the keys {sorted(row)}, expected {sorted(self._keys)}")
+        for name in self.inputs:
+            if name not in row:
+                raise ValueError(f"has no {name!r}; its keys are {', '.join(row) or 'none'}")
         return {name: _value(row[name], entry, name) for name, entry in self.inputs.items()}
 
 
@@ -83,7 +105,10 @@ def _object(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: the line is no JSON object.
     """
-    row = json.loads(line)
+    try:
+        row = json.loads(line.rstrip())
+    except json.JSONDecodeError as error:  # which would count the line as the first of its text
+        raise ValueError(f"{error.msg} at character {error.colno}") from error
     if not isinstance(row, dict):
         raise ValueError(f"is {type(row).__name__}, expected an object")
     return row
@@ -91,20 +116,23 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
     """Return *value* as a row of the input *name*; float inputs accept integers."""
+    if value is None:
+        raise ValueError(f"{name!r} is null")
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)
-    column: NDArray[Any] = fitted_column(values[np.newaxis], details, name)
-    row: NDArray[Any] = column[0]
-    return row
+    return fitted_row(values, details, name)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return values as a column; its dtype is object unless all are numbers or all are texts."""
+    """Return values as a column, whose dtype is object unless all are numbers or all are texts."""
+    kinds = {float if type(value) is int else type(value) for value in values}
     column: NDArray[Any]
     try:
-        column = np.asarray(values)
+        if len(kinds) == 1:
+            return np.asarray(values)
     except ValueError:  # lists of different lengths
-        column = np.empty(len(values), object)
-        column[:] = values
+        pass
+    column = np.empty(len(values), object)
+    column[:] = values
     return column

@@ -63,7 +63,12 @@ def write_json_lines(path: str, columns: Columns) -> None:
     values = [_json_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         for row in zip(*values, strict=True):
-            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+            file.write(_json(dict(zip(names, row, strict=True))) + "\n")
+
+
+def _json(value: Any) -> str:
+    """Return a value in JSON; times and decimal numbers, which JSON lacks, are texts."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _json_values(values: NDArray[Any]) -> list[Any]:
@@ -116,7 +121,7 @@ def write_csv(path: str, columns: Columns) -> None:
 
 def _csv_values(column: NDArray[Any]) -> list[Any]:
     return [
-        json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else value
+        _json(value) if isinstance(value, bool | list | dict) else value
         for value in _json_values(one_value_a_row(column))
     ]
 
@@ -150,9 +155,15 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
             f"column {name!r} has another shape in each row, which .npz has not: write .parquet or "
             ".jsonl"
         )
-    if all(value is None or isinstance(value, str | bytes) for value in values):
-        return np.array([_json_object("" if value is None else value) for value in values], str)
-    return np.array([np.nan if value is None else value for value in values], np.float64)
+    if all(value is None or isinstance(value, str | bytes) for value in values.flat):
+        texts = [_json_object("" if value is None else value) for value in values.flat]
+        return np.array(texts, str).reshape(values.shape)
+    try:
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"column {name!r} has values that .npz cannot hold: write .jsonl"
+        ) from error
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:

@@ -69,7 +69,11 @@ class ParquetTable:
 
 
 def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+    """Return the values of a column; one with missing numbers is an array of objects."""
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if column.null_count and values.dtype.kind == "f":  # they would be NaN, and integers floats
+        values = np.empty(len(column), object)
+        values[:] = column.to_pylist()
     if values.dtype == object and any(isinstance(row, np.ndarray) for row in values):
         return stacked([_nested(row) for row in values])
     return values
@@ -89,11 +93,15 @@ def write_parquet(path: str, columns: Columns) -> None:
         ArgumentError: PyArrow is missing, or has no type for a column.
     """
     arrow = require_pyarrow()
-    try:
-        table = arrow.table({name: _written(arrow, values) for name, values in columns.items()})
-    except arrow.ArrowException as error:
-        raise ArgumentError(f"a column cannot be written to Parquet: {error}") from error
-    arrow.parquet.write_table(table, path)
+    written = {}
+    for name, values in columns.items():
+        try:
+            written[name] = _written(arrow, values)
+        except arrow.ArrowException as error:
+            raise ArgumentError(
+                f"column {name!r} cannot be written to Parquet: {error}; write .jsonl"
+            ) from error
+    arrow.parquet.write_table(arrow.table(written), path)
 
 
 def _written(arrow: Any, values: NDArray[Any]) -> Any:

@@ -79,7 +79,7 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
         ArgumentError: the rows have a dtype or shape that the input does not take.
     """
     if is_ragged(column):
-        return stacked([fitted_column(row[np.newaxis], details, name)[0] for row in column])
+        return stacked([fitted_row(row, details, name) for row in column])
     values = as_dtype_of(details, column, name)
     declared, row = declared_shape(details), list(values.shape[1:])
     wanted = declared[1:] if has_batch_axis(details, values) else declared
@@ -94,9 +94,25 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
     return values
 
 
+def fitted_row(values: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
+    """Return the values of one row, converted as a column of :func:`fitted_column` is.
+
+    Args:
+        values: values of the row.
+        details: details of the input.
+        name: name of the column, for the message.
+
+    Raises:
+        ArgumentError: the row has a dtype or shape that the input does not take.
+    """
+    row: NDArray[Any] = fitted_column(values[np.newaxis], details, name)[0, ...]  # a text, too
+    return row
+
+
 def is_ragged(column: NDArray[Any]) -> bool:
     """Whether a column holds an array object for each row, because shapes differ."""
-    return column.dtype == object and any(isinstance(row, np.ndarray) for row in column)
+    is_of_objects = column.dtype == object and column.ndim == 1
+    return is_of_objects and any(isinstance(row, np.ndarray) for row in column)
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -21,13 +21,23 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.parquet import ParquetTable
-from delegraph.scale.rows import Columns, columns_of, fitted_column, is_ragged, row_count, stacked
+from delegraph.scale.rows import (
+    Columns,
+    columns_of,
+    fitted_column,
+    fitted_row,
+    is_ragged,
+    row_count,
+    stacked,
+)
 from delegraph.tools.array_files import read_npy, read_npz
+from delegraph.tools.decoded_pictures import blank_picture
 from delegraph.tools.model_call import Details
 from delegraph.tools.model_inputs import fitted
 from delegraph.tools.pictures import (
     AS_DESCRIBED,
     PictureOptions,
+    image_as_input,
     is_picture,
     picture_as_input,
     preparation,
@@ -104,27 +114,48 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; the rows of ragged columns are checked one by one.
+        """Return columns as rows; a row with a value that its input cannot hold is unreadable.
 
         Raises:
-            ArgumentError: an input has no column.
+            ArgumentError: an input has no column, or it cannot take any row of the column.
         """
         require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
         for name, values in given.items():
-            if not is_ragged(values):
-                continue
-            for place, row in enumerate(values):
-                try:
-                    fitted_column(np.asarray(row)[np.newaxis], self.inputs[name], name)
-                except ArgumentError as error:
-                    unread.setdefault(place, str(error))
+            for place, reason in _misfits(values, self.inputs[name], name).items():
+                unread.setdefault(place, reason)
         if unread:
             good = [place for place in range(row_count(columns)) if place not in unread]
-            given = {name: regular(values[good]) for name, values in given.items()}
+            given = {
+                name: stacked([fitted_row(np.asarray(v), self.inputs[name], name) for v in values])
+                for name, values in ((name, values[good]) for name, values in given.items())
+                if good
+            }
         return Rows(passed, given, unread)
+
+
+def _misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
+    """Return the reasons of the rows of a column that an input cannot take, by place.
+
+    Raises:
+        ArgumentError: the dtype or shape that all rows have does not fit.
+    """
+    if not is_ragged(values):
+        try:
+            fitted_column(values, details, name)
+            return {}
+        except ArgumentError:
+            if values.dtype != object:
+                fitted_column(values[:0], details, name)  # dtype and shape, without the values
+    found: dict[int, str] = {}
+    for place, row in enumerate(values):
+        try:
+            fitted_row(np.asarray(row), details, name)
+        except ArgumentError as error:
+            found[place] = str(error)
+    return found
 
 
 def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
@@ -140,15 +171,6 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
                 f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
                 "inputs={INPUT: COLUMN} names others"
             )
-
-
-def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of arrays as one array, if all rows have the same shape.
-
-    Args:
-        values: the column, an array of objects.
-    """
-    return stacked(list(values)) if is_ragged(values) else values
 
 
 class NpzRows(Table):
@@ -197,6 +219,10 @@ class FileRows(Source):
         inputs: the input of the model, which must be the only one, by column.
         described: metadata of the input.
         picture: options for converting pictures to the input.
+
+    Raises:
+        ArgumentError: the folder has no rows, or all are pictures and the input takes none so
+            prepared.
     """
 
     def __init__(
@@ -226,6 +252,8 @@ class FileRows(Source):
         if any(map(is_picture, self._names)):
             [details] = inputs.values()
             self.preparation = preparation(details, described, picture)
+            if all(map(is_picture, self._names)):
+                image_as_input(blank_picture(), details, described, options=picture)  # or an error
 
     def __len__(self) -> int:
         return len(self._names)
@@ -256,7 +284,7 @@ class FileRows(Source):
             values = picture_as_input(path, details, self._described, options=self._picture)
         else:
             values = fitted(read_npy(path), details, path)
-        return values[0] if values.ndim and len(values) == 1 else values
+        return values[0, ...] if values.ndim and len(values) == 1 else values
 
     def identity(self) -> str:
         """Return the digest of the files' names, sizes and times."""

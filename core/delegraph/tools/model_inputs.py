@@ -243,20 +243,63 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
         return values
     if values.dtype.kind == "f" and dtype.kind in "iu" and details["quantization"][0]:
         return _quantized(values, details, source)
-    if values.dtype.kind != dtype.kind or (
-        dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
-    ):
+    if dtype.kind in "iu" and _are_integers(values):
+        return _integers_of(dtype, values, details, source)
+    if values.dtype.kind != dtype.kind or dtype.kind != "f":
+        names = {"O": "values that are no numbers", "S": "texts", "U": "texts"}
+        found = names.get(values.dtype.kind, values.dtype.name)
+        if values.dtype == object and any(each is None for each in values.flat):
+            found = "a missing value"
         raise ArgumentError(
-            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected {dtype.name}"
+            f"{input_name(details)}: {source!r} holds {found}, expected {dtype.name}"
         )
+    return _floats_of(dtype, values, details, source)
+
+
+def _are_integers(values: NDArray[Any]) -> bool:
+    """Whether all *values* are integers, also those that exceed 64 bits and so are objects."""
+    if values.dtype == object:
+        return all(isinstance(each, int | np.integer) for each in values.flat)
+    return values.dtype.kind in "iu"
+
+
+def _integers_of(
+    dtype: np.dtype[Any], values: NDArray[Any], details: Details, source: str
+) -> NDArray[Any]:
+    """Return integers as *dtype*, which must hold each of them."""
+    limits = np.iinfo(dtype.type)
+    if values.size:
+        for each in (int(values.min()), int(values.max())):
+            if not limits.min <= each <= limits.max:
+                raise ArgumentError(
+                    f"{input_name(details)}: {source!r} holds {each}, which is out of the range of "
+                    f"{dtype.name}: {limits.min} to {limits.max}"
+                )
     return values.astype(dtype)
 
 
-def _as_strings(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
-    if values.dtype.kind not in "SUO":
+def _floats_of(
+    dtype: np.dtype[Any], values: NDArray[Any], details: Details, source: str
+) -> NDArray[Any]:
+    """Return floats as *dtype*, in which only infinities may become infinite."""
+    with np.errstate(over="ignore"):
+        typed = values.astype(dtype)
+    lost = values[np.isinf(typed) & np.isfinite(values)]
+    if lost.size:
         raise ArgumentError(
-            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected texts"
+            f"{input_name(details)}: {source!r} holds {lost[0]:.6g}, which is out of the range of "
+            f"{dtype.name}; inf means infinity"
         )
+    return typed
+
+
+def _as_strings(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
+    others = [] if values.dtype.kind in "SU" else [values.dtype.name]
+    if values.dtype == object:
+        others = [type(each).__name__ for each in values.flat if not isinstance(each, str | bytes)]
+    if others:
+        found = "a missing value" if others[0] == "NoneType" else others[0]
+        raise ArgumentError(f"{input_name(details)}: {source!r} holds {found}, expected texts")
     return values.astype(object)
 
 
@@ -288,7 +331,11 @@ def _numbers(text: str, details: Details) -> NDArray[Any]:
         values = np.array([float(part) for part in text.split(",")])
         if dtype.kind in "iub" and not np.isfinite(values).all():
             raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
-        typed = values.astype(dtype)
+        typed = (
+            _floats_of(dtype, values, details, text) if dtype.kind == "f" else values.astype(dtype)
+        )
+    except ArgumentError:
+        raise
     except (ValueError, OverflowError) as error:
         raise ArgumentError(f"{input_name(details)}: {text!r} holds no numbers: {error}") from error
     if dtype.kind in "iub" and not np.array_equal(typed, values):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.tools.decoded_pictures import PIXEL_BYTES, open_picture
 from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.quantizing import quantized
 
@@ -25,13 +22,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tiff", ".webp"})
-_PIXEL_BYTES = 4
-"""Number of bytes that Pillow needs for a pixel."""
 
 _MUCH = 1.25
 """Factor of change of a picture's proportions from which on its objects look wrong."""
-
-_LOCK = threading.Lock()
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels to Pillow's colour modes
 
@@ -125,7 +118,17 @@ def picture_as_input(
         For uint8 inputs, for which the metadata's normalization is ignored: ``ImagePreprocessor``,
         tensorflow_lite_support/cc/task/processor/image_preprocessor.cc.
     """
-    whole = open_picture(path)
+    return image_as_input(open_picture(path), details, described, note, options)
+
+
+def image_as_input(
+    whole: Image,
+    details: Details,
+    described: TensorMetadata = NOTHING_SAID,
+    note: Callable[[str], object] = str,
+    options: PictureOptions = AS_DESCRIBED,
+) -> NDArray[Any]:
+    """Return an opened picture as the input's values; see :func:`picture_as_input`."""
     image = options.cut(whole)
     if image.size != whole.size:
         note(f"cut to the middle {image.width} x {image.height} of {whole.width} x {whole.height}")
@@ -225,82 +228,6 @@ def is_picture(path: str) -> bool:
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
-def open_picture(path: str, *, upright: bool = True) -> Image:
-    """Open the picture file *path* and return its decoded image.
-
-    Args:
-        path: path of a file that Pillow can read.
-        upright: whether to rotate the picture by its EXIF data.
-
-    Raises:
-        ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
-    """
-    if not os.path.exists(path):
-        raise ArgumentError(f"picture {path!r} cannot be read: {os.strerror(errno.ENOENT)}")
-    require_pillow(f"reading {path!r}")
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    try:
-        with open(path, "rb") as file:
-            with _own_limit(Image):
-                image = Image.open(file)  # reads the header only
-            _require_reasonable(image, path)
-            return ImageOps.exif_transpose(image) if upright else image.copy()
-    except ArgumentError:
-        raise
-    except UnidentifiedImageError as error:
-        raise ArgumentError(
-            f"picture {path!r} cannot be read: it is of no kind that Pillow knows"
-        ) from error
-    except Exception as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise ArgumentError(f"picture {path!r} cannot be read: {reason}") from error
-
-
-def require_pillow(what: str) -> None:
-    """Check that Pillow is installed; *what* names the feature that needs it.
-
-    Raises:
-        ArgumentError: Pillow is not installed.
-    """
-    try:
-        import PIL.Image  # noqa: F401 - to see whether it can be
-    except ImportError as error:
-        raise ArgumentError(
-            f"{what} needs Pillow; install it with: pip install 'delegraph[images]'"
-        ) from error
-
-
-@contextmanager
-def _own_limit(pillow: Any) -> Iterator[None]:
-    """Context in which Pillow's own limit on the number of pixels is off."""
-    with _LOCK:
-        before, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
-        try:
-            yield
-        finally:
-            pillow.MAX_IMAGE_PIXELS = before
-
-
-def _require_reasonable(image: Image, path: str) -> None:
-    """Check that a picture's size in its header is plausible for the size of its file *path*.
-
-    Args:
-        image: the picture.
-        path: path of the file.
-
-    Raises:
-        ArgumentError: the decoded picture exceeds the limit.
-    """
-    limit = MemoryLimit.of(None, os.path.getsize(path)).bytes
-    wanted = image.width * image.height * _PIXEL_BYTES
-    if wanted > limit:
-        raise ArgumentError(
-            f"picture {path!r} is {image.width} x {image.height}, which takes {wanted} bytes; a "
-            f"file of its size may take {limit}: scale it down first"
-        )
-
-
 def _require_room(details: Details, width: int, height: int) -> None:
     """Check that a picture of *width* and *height* is not empty and fits the memory limit.
 
@@ -312,7 +239,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
     Raises:
         ArgumentError: the size is zero, or exceeds the limit for a small file.
     """
-    limit, wanted = MemoryLimit.of(None, 0).bytes, width * height * _PIXEL_BYTES
+    limit, wanted = MemoryLimit.of(None, 0).bytes, width * height * PIXEL_BYTES
     if not 0 < wanted <= limit:
         raise ArgumentError(
             f"{input_name(details)} takes a picture of {width} x {height}, which is {wanted} bytes "
@@ -328,13 +255,14 @@ def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[i
         size: width and height of the picture, in pixels.
         is_planar: whether channels come before rows.
     """
-    shape = declared_shape(details)
+    shape = declared = declared_shape(details)
     if is_planar and len(shape) >= 3:
         shape = [*shape[:-3], *shape[-2:], shape[-3]]
     if len(shape) not in (3, 4) or shape[-1] not in (*_MODES, -1):
+        layout = "[1, c, h, w] (nchw)" if is_planar else "[1, h, w, c] or [1, c, h, w]"
         raise ArgumentError(
-            f"input {details['name']!r} has shape {shape} and takes no picture, which needs "
-            "[1, h, w, c] or [1, c, h, w] with 1, 3 or 4 channels"
+            f"input {details['name']!r} has shape {declared} and takes no picture, which needs "
+            f"{layout} with 1, 3 or 4 channels"
         )
     if len(shape) == 4 and shape[0] not in (1, -1):
         raise ArgumentError(f"input {details['name']!r} takes {shape[0]} pictures at once")

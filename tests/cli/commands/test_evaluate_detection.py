@@ -61,6 +61,18 @@ def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[
         assert text in done.out
 
 
+def test_a_wrong_class_offset_is_told(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    words = ["evaluate", "detection", *data, "--resamples", 2, "--csv", tmp_path / "found.csv"]
+    assert "note: " not in (done := delegraph(*words)).out, done.err
+    assert (tmp_path / "found.csv").read_text().startswith("picture,set-up,class,name,score,top,")
+    done = delegraph(*words, "--class-offset", 0)
+    assert "note: " in done.out
+    better = delegraph(*words, "--class-offset", 0, "--json").json["better_offset"]
+    assert (better["class_offset"], better["right"]) == (1, 0)
+
+
 def test_one_picture_has_no_interval(delegraph: Command, data: list[object]) -> None:
     done = delegraph("evaluate", "detection", *data, "--num-images", 1, "--against", "--threads 2")
     assert done.code == 0, done.err

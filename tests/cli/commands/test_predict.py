@@ -75,6 +75,14 @@ def test_skipped_files_and_a_replaced_output_are_told(delegraph: Command, tmp_pa
     output.unlink()
     ran = delegraph(*words, "--json")
     assert (ran.json["skipped"], ran.err) == ({"": 1, ".md": 1, ".txt": 2}, "")
+    assert (ran.json["setup"]["model"], ran.json["good"]) == (str(model), 1)
+    assert ran.json["placement"].startswith("1 node: ")
+    output.write_text("earlier")
+    (folder / "a.npy").write_bytes(b"no array")
+    ran = delegraph(*words)
+    assert (ran.code, output.read_text()) == (1, "earlier")
+    assert f"1 row: 0 good, 1 bad; {output} stays as it was\n" in ran.out
+    assert "\n1 bad row\n" in ran.out
 
 
 def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from delegraph.schema import read_model, tables, write_model
 from delegraph.testing import graph_model, one_op_model, tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 from delegraph.tools import Setup, evaluate_metric
+from support.described_models import of_tensor, with_metadata
 from support.faulty_delegate import Faulty, off_by
 from support.signatures import two_signatures
 
@@ -117,6 +118,25 @@ def test_inputs_and_outputs_go_by_the_names_of_a_signature_or_by_position(tmp_pa
             model, lambda outputs, labels: seen.append(set(outputs)) or 1, [f"{tmp_path}/rows.npz"]
         )
     assert all(found == set(signatures[key]["outputs"]) for found in seen)
+
+
+def test_names_of_metadata_and_of_tensors_are_taken(tmp_path: Path) -> None:
+    content = one_op_model("NEG", [tensor((1, 2), name="x")], [tensor((1, 2), name="y")])
+    described = with_metadata(content, (of_tensor("image"),), (of_tensor("score"),), {})
+    (tmp_path / "m.tflite").write_bytes(described)
+    seen: list[Any] = []
+
+    def metric(outputs: Any, labels: Any) -> float:
+        seen.append(list(outputs))
+        return float(outputs["score"][0, 0] + outputs["y"][0, 1])
+
+    for name in ("image", "x", "0"):
+        np.savez(tmp_path / "rows.npz", **{name: np.float32([[1, 2]])})
+        result = evaluate_metric(
+            Setup(str(tmp_path / "m.tflite")), metric, [f"{tmp_path}/rows.npz"]
+        )
+        assert result.figures == ({"metric": -3},)
+    assert seen == [["score"]] * 3
 
 
 def test_outputs_whose_names_repeat_go_by_position(tmp_path: Path) -> None:

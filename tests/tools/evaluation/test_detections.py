@@ -51,9 +51,18 @@ def test_two_outputs_that_may_be_either_are_refused() -> None:
 
 
 def test_the_user_says_which_is_which() -> None:
-    entries = [details(np.float32, *SHAPES["scores"])] * 4
     named = ["scores", "boxes", "count", "classes"]
-    assert order_of(entries, named=named) == (1, 3, 0, 2)
+    for shapes in ([SHAPES[part] for part in named], [[]] * 4, [[1, -1], [1, -1, 4], [1], [-1, 9]]):
+        entries = [details(np.float32, *shape) for shape in shapes]
+        assert order_of(entries, named=named) == (1, 3, 0, 2)
+
+
+def test_what_shapes_contradict_is_refused() -> None:
+    entries = [details(np.float32, *SHAPES[part], name=part) for part in PARTS]
+    with pytest.raises(ArgumentError, match=r"'classes' \[1, 10\] cannot be 'count': boxes are"):
+        order_of(entries, named=["boxes", "count", "scores", "classes"])
+    with pytest.raises(ArgumentError, match=r"'boxes' \[1, 10, 4\] cannot be 'scores'"):
+        order_of(entries, named=["scores", "boxes", "classes", "count"])
 
 
 @pytest.mark.parametrize(
@@ -88,6 +97,9 @@ def test_the_operator_that_ends_detectors_tells_its_outputs() -> None:
         entries = interpreter.get_output_details()
     made = made_by_postprocess(graph)
     assert order_of(entries, made) == (0, 1, 2, 3)
+    assert order_of(entries, made, PARTS) == (0, 1, 2, 3)
+    with pytest.raises(ArgumentError, match="PostProcess computes boxes,classes,scores,count"):
+        order_of(entries, made, ["boxes", "scores", "classes", "count"])
     turned = [entries[i] for i in (2, 0, 3, 1)]
     assert order_of(turned, made) == (1, 3, 0, 2)
 
@@ -156,3 +168,11 @@ def test_rows_of_a_journal_give_the_same_numbers() -> None:
         detections(outputs(BOXES, [0] * 3, [0] * 3, 0), range(4), 1).to_json()
     )
     assert none.boxes.shape == (0, 4)
+
+
+def test_values_of_another_shape_are_no_boxes_and_no_count() -> None:
+    given = outputs([[0, 0, 1, 1]], [3], [0.5], 1)
+    with pytest.raises(ArgumentError, match=r"cannot be the boxes: it has the shape \[1, 1\]"):
+        detections(given, (1, 0, 2, 3), 1)
+    with pytest.raises(ArgumentError, match=r"cannot be the count: it has the shape \[1, 1, 4\]"):
+        detections([*given[:3], given[0]], (0, 1, 2, 3), 1)

@@ -12,6 +12,13 @@ from delegraph.errors import printable
 LEVELS = ("debug", "info", "warning", "error")
 """Values of ``--log-level``."""
 
+_OF_MODELS = {
+    "delegraph.graph.loader",
+    "delegraph.runtime.delegates.delegate_stack",
+    "delegraph.runtime.subgraph",
+}
+"""Loggers of a loaded model; INFO lines that repeat, as it is loaded again, are shown once."""
+
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
@@ -45,6 +52,7 @@ class _Echo(logging.Handler):
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.undo = contextlib.ExitStack()
+        self._shown: set[str] = set()
 
     def listen_to(self, name: str) -> None:
         """Show the records of logger *name* and its children, down to this handler's level."""
@@ -60,4 +68,8 @@ class _Echo(logging.Handler):
         """Print a record on one line; below WARNING, its logger's name comes first."""
         source = f"{record.name}: " if record.levelno < logging.WARNING else ""
         text = printable(record.getMessage())
+        if record.levelno == logging.INFO and record.name in _OF_MODELS:
+            if text in self._shown:
+                return
+            self._shown.add(text)
         print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)

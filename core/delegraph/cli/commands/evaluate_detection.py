@@ -17,6 +17,7 @@ from delegraph.cli.commands.evaluation import (
     print_preprocessing,
     setup_headings,
 )
+from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import whole_picture_options
 from delegraph.quantities import plural
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.detection import Detection
     from delegraph.tools.evaluation.preprocessing import Preprocessing
+    from delegraph.tools.progress import Progress
 
 _FILE = click.Path(exists=True, dir_okay=False)
 
@@ -79,6 +81,13 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     help="Keep detections that the official script drops.",
 )
 @click.option(
+    "--csv",
+    "csv_path",
+    type=OutputFile(),
+    metavar="FILE.csv",
+    help="Write each set-up's detections in each picture.",
+)
+@click.option(
     "--resamples",
     type=click.IntRange(1),
     default=1000,
@@ -95,6 +104,7 @@ def command(
     num_images: int,
     labels: str | None,
     keep_all: bool,
+    csv_path: str | None,
     preprocessing: Preprocessing,
     **options: Any,
 ) -> None:
@@ -112,8 +122,9 @@ def command(
         known = known.of(read_picture_ids(ids))
     known = known.first(num_images)
     words = [] if labels is None else read_words(labels)
-    evaluation.finish(
-        lambda progress: evaluate_detection(
+
+    def evaluate(progress: Progress) -> Detection:
+        result = evaluate_detection(
             evaluation.setups,
             images,
             known,
@@ -124,14 +135,18 @@ def command(
             warmup_runs=evaluation.warmup_runs,
             progress=progress,
             **options,
-        ),
-        print_detection,
-    )
+        )
+        if csv_path is not None:
+            result.save_csv(csv_path)
+        return result
+
+    evaluation.finish(evaluate, print_detection)
 
 
 def print_detection(out: Console, result: Detection) -> None:
     """Print precisions, drops, and the worst classes."""
     print_preprocessing(out, result.task.preprocessing)
+    _print_better_offset(out, result)
     _print_precisions(out, result)
     if len(result.judgement.precisions) > 1:
         _print_drops(out, result)
@@ -175,6 +190,17 @@ def _print_precisions(out: Console, result: Detection) -> None:
     columns = ("figure", *setup_headings(figures))
     rows = [(name, *(_figure(each.get(name)) for each in figures)) for name in FIGURES]
     print_table(out, columns, rows, right=columns[1:], names=())
+
+
+def _print_better_offset(out: Console, result: Detection) -> None:
+    better = result.better_offset
+    if better is not None:
+        print_paragraph(
+            out,
+            f"note: {better.detections:,} detections of set-up 1 overlap an object, and "
+            f"{better.right:,} of them have its class; with --class-offset {better.class_offset} "
+            f"it would be {better.right_then:,}",
+        )
 
 
 def _print_drops(out: Console, result: Detection) -> None:

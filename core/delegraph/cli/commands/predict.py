@@ -209,7 +209,7 @@ def command(as_json: bool, **options: Any) -> None:
         click.echo("finished rows are kept: --resume continues the job", err=True)
         raise
     if as_json:
-        print_json(result.to_json() | _about(source))
+        print_json(result.to_json() | _about(request.setup, source))
     else:
         _print(console(), request, result, source)
     if len(result.bad) == result.rows:
@@ -250,7 +250,10 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
 def _note_replaced(output: str) -> None:
     """Print a note, before long work, if the output replaces a file."""
     if os.path.isfile(output):
-        click.echo(f"note: {printable(output)} exists; it is replaced at the end", err=True)
+        click.echo(
+            f"note: {printable(output)} exists; it is replaced at the end if any row is good",
+            err=True,
+        )
 
 
 def with_time_left(progress: Progress) -> Progress:
@@ -333,9 +336,10 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     resumed = f", {result.resumed:,} of them in an earlier run" if result.resumed else ""
     bad = len(result.bad)
     good = f"{result.rows - bad:,} good, {bad:,} bad" if bad else "all good"
-    out.print(
-        f"{_rows(result.rows)}{resumed}: {good}; {result.written:,} written to {result.output}"
-    )
+    written = f"{result.written:,} written to {result.output}"
+    if bad == result.rows and not result.written and os.path.exists(result.output):
+        written = f"{result.output} stays as it was"
+    out.print(f"{_rows(result.rows)}{resumed}: {good}; {written}")
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
         f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
@@ -357,7 +361,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     if not bad:
         return
     where = "left out" if request.on_error == "drop" else "reasons in the column 'error'"
-    heading(out, f"{_rows(bad, 'bad row')}, {where}")
+    heading(out, _rows(bad, "bad row") + (f", {where}" if result.written else ""))
     for cause in result.causes[:CAUSES_SHOWN]:
         count = f"{_rows(cause.rows)}, such as " if cause.rows > 1 else ""
         name = source.name(cause.first)
@@ -367,9 +371,13 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         out.print(f"  and {len(result.causes) - CAUSES_SHOWN} more causes, which --json has")
 
 
-def _about(source: Source) -> dict[str, Any]:
-    """Return the part of the JSON answer that describes the source."""
-    return {"skipped": dict(source.skipped), "preprocessing": source.preparation}
+def _about(setup: Setup, source: Source) -> dict[str, Any]:
+    """Return the parts of the set-up and of the source in the answer in JSON."""
+    return {
+        "setup": setup.to_json(),
+        "skipped": dict(source.skipped),
+        "preprocessing": source.preparation,
+    }
 
 
 def _rows(count: int, noun: str = "row") -> str:

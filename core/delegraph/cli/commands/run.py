@@ -249,7 +249,8 @@ def _inputs(
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> Image | None:
     """Return the part of the first picture among the inputs that the model gets, or None."""
-    from delegraph.tools.pictures import is_picture, open_picture
+    from delegraph.tools.decoded_pictures import open_picture
+    from delegraph.tools.pictures import is_picture
 
     of_numbers = [given for given in inputs if given.values.dtype.kind != "O"]  # others are texts
     path = next((given.source for given in of_numbers if is_picture(given.source)), None)

@@ -60,7 +60,7 @@ def keep_xnnpack_quiet() -> None:
 
     with contextlib.suppress(UnsupportedRuntimeError):
         module, content = interpreter_module(), check_model()
-        with _stderr_discarded():
+        with stderr_discarded():
             module.Interpreter(model_content=content, num_threads=1).allocate_tensors()
 
 
@@ -76,7 +76,7 @@ def quiet_environment(module: Any) -> Any:
     runtime = compiled_model_runtime(module)
     if _is_quiet or runtime.version not in VERSIONS or not is_known(runtime):
         return module.Environment.create()
-    with _stderr_discarded():  # LiteRT's first environment prints before its logger can be set
+    with stderr_discarded():  # LiteRT's first environment prints before its logger can be set
         environment = module.Environment.create()
         holder = c_void_p.from_address(capsule_address(environment) + _PROXY).value or 0
         table = c_void_p.from_address(holder).value or 0
@@ -91,7 +91,7 @@ def quiet_environment(module: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _stderr_discarded() -> Iterator[None]:
+def stderr_discarded() -> Iterator[None]:
     """Point the descriptor of standard error to the null device."""
     if sys.stderr is not None:
         sys.stderr.flush()

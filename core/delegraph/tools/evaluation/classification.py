@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.loader import load_model
 from delegraph.graph.metadata import read_metadata
+from delegraph.tools.decoded_pictures import require_pillow
 from delegraph.tools.evaluation.classification_result import RANKS, Classification
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing, picture_size
@@ -25,7 +26,6 @@ from delegraph.tools.evaluation.presets import preset
 from delegraph.tools.evaluation.runner import run_task
 from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details, declared_shape
-from delegraph.tools.pictures import require_pillow
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.quantizing import real_values
 from delegraph.tools.setup import Setup

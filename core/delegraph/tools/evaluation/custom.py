@@ -13,6 +13,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
+from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.metric import (
     Figures,
@@ -29,6 +30,7 @@ from delegraph.tools.model_inputs import fitted
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.quantizing import quantized, real_values
 from delegraph.tools.setup import Setup
+from delegraph.tools.tensor_names import input_names, output_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,11 @@ class MetricTask:
 
     Attributes:
         metric: the metric.
-        signature_names: mapping from a tensor's name to its name in a signature, for all models.
+        called: mapping from a tensor's name to the name by which commands call it, for all models.
     """
 
     metric: NamedMetric
-    signature_names: Mapping[str, str]
+    called: Mapping[str, str]
 
     def identity(self) -> Mapping[str, Any]:
         """Return the metric's name and a description of its source."""
@@ -87,19 +89,33 @@ class MetricTask:
         Raises:
             ArgumentError: the metric failed.
         """
-        names = [self._names(position, entry)[0] for position, (entry, _) in enumerate(outputs)]
-        if len(set(names)) < len(names):  # so that no name hides another
-            names = [str(position) for position in range(len(names))]
-        real = {
-            name: real_values(array, entry)
-            for name, (entry, array) in zip(names, outputs, strict=True)
-        }
+        each = [self._names(position, entry) for position, (entry, _) in enumerate(outputs)]
+        if len({names[0] for names in each}) < len(each):  # so that no name hides another
+            each = [[str(position)] for position in range(len(each))]
+        real = _Outputs(
+            (names[0], real_values(array, entry))
+            for names, (entry, array) in zip(each, outputs, strict=True)
+        )
+        real.others = {other: names[0] for names in each for other in names[1:]}
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
     def _names(self, position: int, entry: Details) -> list[str]:
-        """Return the names of a tensor in order of preference: signature, tensor, position."""
-        names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
+        """Return the names of a tensor: the one of commands, the tensor's own, its position."""
+        names = [self.called.get(entry["name"]), entry["name"], str(position)]
         return list(dict.fromkeys(name for name in names if name))
+
+
+class _Outputs(dict[str, NDArray[Any]]):
+    """Outputs by name, which further names find as well.
+
+    Attributes:
+        others: mapping from a further name to the name.
+    """
+
+    others: Mapping[str, str]
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        return self[self.others[name]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +180,10 @@ def evaluate_metric(
 ) -> CustomEvaluation:
     """Return the figures of a metric over the rows of ``.npz`` files, for every set-up.
 
-    The first axis of a file's arrays counts the rows. An array named like an input (by signature,
-    tensor name or position) has its values: stored values, or real numbers, which are then
-    quantized. The metric gets the other arrays as labels. It gets the outputs as real numbers,
-    named in the same ways.
+    The first axis of a file's arrays counts the rows. An array named like an input has its
+    values: stored values, or real numbers, which are then quantized. Its name is the one that all
+    commands show, the tensor's own, or its position. The metric gets the other arrays as labels. It
+    gets the outputs as real numbers, named in the same ways.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -185,7 +201,7 @@ def evaluate_metric(
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
     judge = load_metric(metric) if isinstance(metric, str) else named_metric(metric)
-    task = MetricTask(judge, _signature_names(known))
+    task = MetricTask(judge, _called_names(known))
     answers = run_task(
         known, npz_rows(data), task, journal=journal, warmup_runs=warmup_runs, progress=progress
     )
@@ -217,8 +233,8 @@ def _drops(
     }
 
 
-def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return a mapping from each tensor's name to its signature name, for the first subgraphs.
+def _called_names(setups: Sequence[Setup]) -> dict[str, str]:
+    """Return a mapping from each tensor's name to the name by which commands call it.
 
     If several models have a tensor, the first model's name is used, so that a metric sees the same
     name for all models.
@@ -226,10 +242,10 @@ def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
     found: dict[str, str] = {}
     for setup in {setup.model: setup for setup in setups}.values():
         model = setup.loaded_model()
-        for signature in model.signatures:
-            if signature.subgraph_index == 0:
-                tensors = model.subgraphs[0].tensors
-                for name, index in (*signature.inputs.items(), *signature.outputs.items()):
-                    if tensors[index].name:
-                        found.setdefault(tensors[index].name, name)
+        said, graph = called_metadata(model, None), model.subgraphs[0]
+        for indices, names_of in ((graph.inputs, input_names), (graph.outputs, output_names)):
+            details = [{"index": index, "name": graph.tensors[index].name} for index in indices]
+            for entry, name in zip(details, names_of(model, said, details), strict=True):
+                if entry["name"]:
+                    found.setdefault(str(entry["name"]), name)
     return found

@@ -19,7 +19,9 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import RESAMPLES
 from delegraph.tools.evaluation.answers import Answers
+from delegraph.tools.evaluation.class_offsets import OtherOffset, better_offset
 from delegraph.tools.evaluation.detection_precision import DEFINITIONS, Judgement, judged
+from delegraph.tools.evaluation.detection_table import write_detections
 from delegraph.tools.evaluation.detection_task import FIRST_LABEL, DetectionTask, made_by_models
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
@@ -40,17 +42,30 @@ class Detection:
         truth: ground truth of the used pictures.
         answers: detections of every set-up, with times.
         judgement: detection precision of every set-up.
+        better_offset: a class offset that explains the truth better; None if none does.
     """
 
     task: DetectionTask
     truth: GroundTruth
     answers: Answers
     judgement: Judgement
+    better_offset: OtherOffset | None = None
 
     def class_name(self, kind: int) -> str:
         """Name of class *kind*, from the ground truth or else the labels; may be empty."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
+
+    def save_csv(self, path: str) -> None:
+        """Write a CSV line to *path* for each detection of every set-up: class, score, box, match.
+
+        Raises:
+            ArgumentError: the file cannot be written.
+        """
+        pictures = self.truth.pictures
+        if self.judgement.prepared:
+            pictures = tuple(picture.as_prepared() for picture in pictures)
+        write_detections(path, pictures, _found(self.answers), self.class_name)
 
     def _repr_html_(self) -> str:
         """Return a table of the mean average precisions, which notebooks display."""
@@ -83,6 +98,7 @@ class Detection:
             "seed": judgement.seed,
             "definitions": DEFINITIONS,
             "without_coco": judgement.without_coco,
+            "better_offset": self.better_offset and self.better_offset.to_json(),
             "class_names": {str(kind): self.class_name(kind) for kind in sorted(kinds)},
             **shown,
         }
@@ -143,15 +159,22 @@ def evaluate_detection(
         known, samples, task, journal=journal, warmup_runs=warmup_runs, progress=progress
     )
     seen = replace(truth, pictures=_with(answers.keys, samples, truth.pictures))
+    found = _found(answers)
     judgement = judged(
         seen,
-        [[Detections.from_json(row) for row in rows] for rows in answers.rows],
+        found,
         prepared=prepared,
         resamples=resamples,
         seed=seed,
         progress=progress,
     )
-    return Detection(task, seen, answers, judgement)
+    better = better_offset(seen.pictures, found[0], class_offset)
+    return Detection(task, seen, answers, judgement, better)
+
+
+def _found(answers: Answers) -> list[list[Detections]]:
+    """Return for each set-up the detections in each picture."""
+    return [[Detections.from_json(row) for row in rows] for rows in answers.rows]
 
 
 def _uncut(how: Preprocessing) -> Preprocessing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +52,12 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
         order: positions of boxes, classes, scores and count among the outputs.
         class_offset: number that is added to the model's classes, after their fractions are cut
             off.
+
+    Raises:
+        ArgumentError: the values of the boxes are no boxes.
     """
     parts = [outputs[position] for position in order]
+    _require_values(parts[0], parts[3])
     boxes, classes, scores, count = (dequantized(values, entry) for entry, values in parts)
     boxes, classes, scores = boxes.reshape(-1, 4), classes.reshape(-1), scores.reshape(-1)
     n = min(len(boxes), len(classes), len(scores), stated_count(count))
@@ -64,6 +69,21 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
         sound[:, 4].astype(np.float32),
         n - len(sound),
     )
+
+
+def _require_values(
+    boxes: tuple[Details, NDArray[Any]], count: tuple[Details, NDArray[Any]]
+) -> None:
+    """Check that there are four numbers for each box, and one count."""
+    for what, (entry, values), fits, expected in (
+        ("boxes", boxes, boxes[1].shape[-1:] == (4,), "[1, n, 4]"),
+        ("count", count, count[1].size == 1, "[1]"),
+    ):
+        if not fits:
+            raise ArgumentError(
+                f"output {entry['name']!r} cannot be the {what}: it has the shape "
+                f"{list(values.shape)}, expected {expected}"
+            )
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
@@ -80,9 +100,9 @@ def order_of(
 ) -> tuple[int, ...]:
     """Return the positions of boxes, classes, scores and count among the outputs.
 
-    The user's choice comes first, then the order of the postprocessing operator. Otherwise names
-    and shapes decide if they fit a single order. If they fit several, the official tool's order
-    must be one of these.
+    The user's choice is used first; it must contradict neither shapes nor the postprocessing
+    operator, whose order is used next. Otherwise names and shapes decide if they allow a single
+    order; or else the official tool's order is used if they allow it.
 
     Args:
         outputs: details of all outputs.
@@ -97,12 +117,18 @@ def order_of(
             f"expected 4 outputs of a detector: boxes [1, n, 4], classes [1, n], scores [1, n] and "
             f"their count [1]; the model has {len(outputs)}"
         )
-    if named:
-        return _as_named(named)
+    order = _as_named(named) if named else ()
+    _require_shapes(outputs, named)
     at = {int(entry["index"]): position for position, entry in enumerate(outputs)}
     if set(made) == at.keys():
-        return tuple(at[index] for index in made)
-    return _by_names_and_shapes(outputs)
+        computed = tuple(at[index] for index in made)
+        if order not in ((), computed):
+            raise ArgumentError(
+                f"the outputs cannot be {','.join(named)}: the model's operator {POSTPROCESS} "
+                f"computes {','.join(PARTS[computed.index(i)] for i in range(len(PARTS)))}"
+            )
+        return computed
+    return order or _by_names_and_shapes(outputs)
 
 
 def _as_named(named: Sequence[str]) -> tuple[int, ...]:
@@ -118,6 +144,24 @@ def _as_named(named: Sequence[str]) -> tuple[int, ...]:
             f"{', '.join(named)}"
         )
     return tuple(named.index(part) for part in PARTS)
+
+
+def _require_shapes(outputs: Sequence[Details], named: Sequence[str]) -> None:
+    """Check that each output has a shape that fits the user's meaning of it.
+
+    Raises:
+        ArgumentError: a shape does not fit; the message has those of all outputs.
+    """
+    for part, entry in zip(named, outputs, strict=False):
+        shape = declared_shape(entry)
+        text = "".join(f"{size}," for size in shape)
+        if shape and re.fullmatch(_NAMED_SIZES.get(part, _NAMED_LINE), text) is None:
+            shown = ", ".join(f"{each['name']!r} {declared_shape(each)}" for each in outputs)
+            raise ArgumentError(
+                f"output {entry['name']!r} {shape} cannot be {part!r}: boxes are [1, n, 4], "
+                "classes and scores [1, n], and the count is [1]; the outputs are, in their order: "
+                f"{shown}"
+            )
 
 
 def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
@@ -151,6 +195,10 @@ def _permutations() -> list[tuple[int, ...]]:
 
 _SIZES = {"boxes": r"(1,)?-?\d+,4,", "count": r"(1,)*"}
 _LINE = r"(1,)*-?\d+,"
+
+_NAMED_SIZES = {"boxes": r"(-?1,)?-?\d+,(4|-1),", "count": r"(-?1,)*"}
+_NAMED_LINE = r"(-?1,)*-?\d+,"
+"""As above, of outputs that the user names: unknown sizes fit."""
 
 
 def _may_be(part: str, entry: Details) -> bool:

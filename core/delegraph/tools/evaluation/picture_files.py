@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.quantities import plural
+from delegraph.tools.decoded_pictures import open_picture
 from delegraph.tools.evaluation.task import content_digest
-from delegraph.tools.pictures import is_picture, open_picture
+from delegraph.tools.pictures import is_picture
 
 RAW_SUFFIX = ".rgb8"
 
