@@ -66,9 +66,9 @@ DESCRIPTIONS = {
 }
 """Descriptions of keys, by command, where a key's name does not say what the value is of."""
 
-NULLABLE = {"crossing_bytes"}
+NULLABLE = {"crossing_bytes": "crossing_bytes", "threads": "invoke"}
 """Keys that are null in some answers, of models for example whose shapes are known only while
-invoking, but in no example."""
+invoking, but in no example; each with a key that is in the same object."""
 
 Schema = dict[str, Any]
 
@@ -227,7 +227,8 @@ def value_schema(
             items = [value_schema(item, made, classes) for item in value.values()]
             return {"type": "object", **_if_any("additionalProperties", items)}
         properties = {k: value_schema(v, made, classes, k) for k, v in value.items()}
-        properties |= {k: merged(properties[k], SIMPLE[None]) for k in NULLABLE & value.keys()}
+        nullable = [k for k, beside in NULLABLE.items() if {k, beside} <= value.keys()]
+        properties |= {k: merged(properties[k], SIMPLE[None]) for k in nullable}
         for part in spread(value, made):
             declared = class_schema(part.cls, classes)["properties"]
             properties |= {k: known for k, known in declared.items() if known}

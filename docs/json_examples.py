@@ -65,7 +65,10 @@ EXAMPLES: dict[str, list[list[object]]] = {
     "cache-clear": [["cache", "clear"]],
     "doctor": [["doctor"]],
     "new": [["new", "my_delegate"]],
-    "test-operators": [["test-operators", "add_sub", "--cases", "20", "--jobs", "1"]],
+    "test-operators": [
+        ["test-operators", "add_sub", "--cases", "20", "--jobs", "1", *operators]
+        for operators in ((), ("--operator", "ADD", "--operator", "MEAN"))  # a caution of MEAN
+    ],
     "edgetpu-compile": [["edgetpu", "compile", INT8, "-o", "."]],
     "flex-flexify": [["flex", "flexify", SINES, "-o", "flex.tflite"]],
     "numba-info": [["numba", "info"]],

@@ -54,7 +54,7 @@ MISTAKES = {
     "diff FLOAT --against SINES": r"'--against' \(did you mean '--reference'\?\)",
     "diff FLOAT --reference -x": "--reference '-x': No such option '-x'",
     "diff FLOAT --reference none": "does not exist; a delegate needs -d: --reference .-d none",
-    "memory FLOAT --draw a.gif": r"^error: --draw a.gif: expected a file ending in .svg, .png",
+    "memory FLOAT --draw a.gif": "'--plot': 'a.gif': expected a file ending in .svg or .png",
     "memory FLOAT --draw no/a.svg": "'--plot': 'no/a.svg': there is no folder 'no'",
     "diff FLOAT --reference SINES": "cannot take the same values: give the reference",
     "diff FLOAT SINES": r"extra argument \(.*\); --reference FILE compares with another model",

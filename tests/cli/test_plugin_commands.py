@@ -74,6 +74,23 @@ def test_help_lists_commands_of_plugins_without_loading_them(
     assert any(line.split() == ["hello", "a", "fake", "command"] for line in ran.lines)
 
 
+GROUP = """import click
+    @click.group("hello")
+    def hello():
+        pass
+    @hello.command()
+    def greet():
+        "Greet each of the people whose names are in the file in its order, and say why that is so."
+    return hello"""
+
+
+def test_a_plugins_group_shows_whole_summaries(site: Path, fresh_delegraph: Command) -> None:
+    write_plugin(site, "greeter", command_plugin("hello", GROUP))
+    shown = " ".join(fresh_delegraph("hello", "--help").out.split())
+    assert "greet Greet each of the people" in shown
+    assert "and say why that is so." in shown
+
+
 def test_a_command_that_cannot_be_loaded_is_plugin_trouble(
     site: Path, fresh_delegraph: Command
 ) -> None:

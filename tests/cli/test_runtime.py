@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delegraph.plugins.sources import pip_install
 from support.command import Command
 from support.pictured import colour_model, write_pictures
 
@@ -185,3 +186,14 @@ def test_what_the_official_runtime_refuses_is_expected(
         "(--traceback shows all); --runtime delegraph may run it, or say more\n"
     )
     assert len(ran.err) < 500
+
+
+def test_an_operator_that_the_official_runtime_lacks_names_what_has_it(
+    delegraph: Command, custom: Path
+) -> None:
+    ran = delegraph("run", custom, "--runtime", "litert")
+    lacking = "error: the official runtime has no kernel of FlexErf, and no delegate takes it: "
+    assert (ran.code, ran.err.startswith(lacking)) == (1, True)
+    assert pip_install("delegraph-flex") in ran.err
+    ran = delegraph("explain", custom, "--runtime", "litert")
+    assert any(line.startswith("FlexErf: pip install") for line in ran.lines)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def test_rows_that_end_their_process_are_marked_and_told(moody: Setup, tmp_path:
     first, second, third, fourth = lines(tmp_path / "out.jsonl")
     assert first == {"row": 0, "id": 0, "y": [-1, -1], "error": ""}
     assert third == {"row": 2, "id": 20, "y": [-3, -1], "error": ""}
-    assert second["y"] == [None, None]
+    assert second["y"] is None
     assert "SIGSEGV" in second["error"]
     assert "88 is too much" in fourth["error"]
     assert result.bad == {1: second["error"], 3: fourth["error"]}
@@ -204,7 +205,30 @@ def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
         source = open_source(str(folder), predictor.input_columns())
         predict(predictor, source, tmp_path / "out.jsonl", processes=1)
     [row] = lines(tmp_path / "out.jsonl")
-    assert row["digit"] == [0] * 10
+    assert row["digit"] is None
+
+
+def test_integers_of_a_bad_row_are_missing_where_the_format_can_say_so(tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    np.save(folder / "a.npy", np.zeros((8, 8, 1), np.int8))
+    (folder / "b.npy").write_bytes(b"no array")
+    endings = ["jsonl", "npz", *(["parquet"] if find_spec("pyarrow") else [])]
+    for ending in endings:
+        with Predictor(DIGITS, max_batch=1, on_error="column") as predictor:
+            source = open_source(str(folder), predictor.input_columns())
+            predict(predictor, source, tmp_path / f"out.{ending}", processes=1)
+    good, bad = lines(tmp_path / "out.jsonl")
+    assert (len(good["digit"]), bad["digit"]) == (10, None)
+    with np.load(tmp_path / "out.npz") as found:
+        assert (found["digit"].dtype, found["digit"].shape) == (np.int8, (2, 10))
+        assert [bool(error) for error in found["error"]] == [False, True]
+    if "parquet" in endings:
+        from pyarrow import int8, list_
+        from pyarrow.parquet import read_table
+
+        digits = read_table(tmp_path / "out.parquet").column("digit")
+        assert (digits.type, digits.null_count) == (list_(int8()), 1)
 
 
 @posix

@@ -48,6 +48,13 @@ def hints(delegate: SimpleDelegateInterface, model: bytes = MODEL) -> tuple[Hint
         return hints_for(interpreter, explanation.placement, explanation.costs)
 
 
+@pytest.fixture
+def all_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hints that win nothing of the arithmetic are kept."""
+    monkeypatch.setattr("delegraph.tools.hints.LEAST_SHARE", 0.0)
+
+
+@pytest.mark.usefixtures("all_shares")
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
@@ -58,7 +65,7 @@ def hints(delegate: SimpleDelegateInterface, model: bytes = MODEL) -> tuple[Hint
         (
             Claim(["ADD", "FULLY_CONNECTED", "ABS"], "FLOAT32", "activation"),
             [
-                "answering could claim features broadcast: 1 more node",
+                "answering could claim features broadcast: 1 more node, 1 partition fewer",
                 "answering could claim types INT32: 1 more node",
             ],
         ),
@@ -77,6 +84,19 @@ def test_one_constraint_of_the_claims_is_lifted(claim: Claim, expected: list[str
     assert [str(hint) for hint in hints(Claiming(Capabilities([claim])))] == expected
 
 
+def test_a_change_without_arithmetic_is_a_hint_only_if_it_joins_partitions() -> None:
+    claim = Claim(["ADD", "FULLY_CONNECTED", "ABS"], "FLOAT32", "activation")
+    assert [str(hint) for hint in hints(Claiming(Capabilities([claim])))] == [
+        "answering could claim features broadcast: 1 more node, 1 partition fewer"
+    ]
+
+
+def test_in_a_model_without_arithmetic_every_change_is_a_hint() -> None:
+    model = graph_model([("ABS", "x", "y")], inputs="x", outputs="y")
+    found = hints(Claiming(Capabilities([Claim("ABS", "INT32")])), model)
+    assert [str(hint) for hint in found] == ["answering could claim types FLOAT32: 1 more node"]
+
+
 INTEGERS = graph_model(
     [
         ("ABS", "i", "j"),
@@ -92,6 +112,7 @@ INTEGERS = graph_model(
 )
 
 
+@pytest.mark.usefixtures("all_shares")
 def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
     """INT32, for the bias, does not help: the delegate does not name what else it lacks."""
     claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
@@ -99,6 +120,7 @@ def test_of_changes_with_the_same_effect_the_shortest_is_shown() -> None:
     assert [str(hint) for hint in found] == ["answering could claim types INT8: 1 more node"]
 
 
+@pytest.mark.usefixtures("all_shares")
 def test_two_constraints_of_a_node_give_one_hint_and_most_arithmetic_comes_first() -> None:
     claim = Claim(["ABS", "FULLY_CONNECTED"], "FLOAT32")
     assert [str(hint) for hint in hints(Claiming(Capabilities([claim])), INTEGERS)] == [

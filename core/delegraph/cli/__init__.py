@@ -22,7 +22,7 @@ from delegraph.cli.exit_codes import CHECK_FAILED, CODES, NOBODY_READS, OK, USAG
 from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.options.official_flags import own_words
-from delegraph.cli.options.sections import SummarizedGroup
+from delegraph.cli.options.sections import SummarizedGroup, summarized
 from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
@@ -86,6 +86,7 @@ class CommandGroup(SummarizedGroup):
             from delegraph.plugins import installed
 
             found = installed().load_command(cmd_name)
+            found = None if found is None else summarized(found)
         if found is None or not ctx.resilient_parsing:
             return found
         from delegraph.cli.options.completion import with_completion

@@ -71,10 +71,7 @@ class Failure(JsonRecord):
             is_named = place is None or f", line {place.line}" in text
             return cls(kind, text, code, place="" if is_named else str(place))
         if _is_of_official_runtime(error):
-            is_reference = str(error).startswith("the reference: ")
-            advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
-            text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
-            return cls(kind, f"{text}{advice}", CHECK_FAILED)
+            return cls(kind, _on_one_line(_of_official_runtime(str(error))), CHECK_FAILED)
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
             return cls(kind, f"the output cannot be written: {error.strerror}", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
@@ -91,6 +88,11 @@ _OUTSIDE = re.compile(r"is not in the range (?:([\d.]+)<=)?x([<>]=?)([\d.]+)$")
 
 _OFFICIAL = {"ai_edge_litert", "tensorflow", "tflite_runtime"}
 """Packages of the official runtimes."""
+
+UNRESOLVED_IN_LITERT = re.compile(
+    r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
+)
+"""Pattern of the official runtime's message about a custom operator without a kernel."""
 
 _LONGEST = 300
 """Number of characters of an official runtime's error that are shown; it may list all tensors."""
@@ -113,6 +115,7 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
 _OTHER_NAMES = {
     "--against": "--reference",
     "--arena": "--budget",
+    "--html": "--output",
     "--num-runs": "--runs",
     "--reference": "--against",
 }
@@ -143,6 +146,27 @@ def _advice(error: BaseException) -> str:
     if isinstance(error, MalformedModelError) and _DAMAGED.search(text) and "no TFLite" not in text:
         return "; check that it is a .tflite file, and copy or download it again"
     return ""
+
+
+def _of_official_runtime(text: str) -> str:
+    """Return the text of an error of the official runtime, with advice."""
+    is_reference = text.startswith("the reference: ")
+    found = None if is_reference else UNRESOLVED_IN_LITERT.search(text)
+    if found is not None:
+        advice = remedy_in_options(found[1]).replace(" and was not applied:", ",")
+        return (
+            f"the official runtime has no kernel of {found[1]}, and no delegate takes it: "
+            f"{advice}; 'delegraph explain' says why a delegate leaves it"
+        )
+    advice = "" if is_reference else "; --runtime delegraph may run it, or say more"
+    return f"the official runtime fails: {_start(text)}{advice}"
+
+
+def remedy_in_options(custom_op: str) -> str:
+    """Return advice how to get a custom operator, with options in place of arguments."""
+    from delegraph.runtime.unresolved_ops import remedy
+
+    return re.sub(_DELEGATE, _DELEGATE_OPTION, remedy(custom_op))
 
 
 def _is_of_official_runtime(error: BaseException) -> bool:
@@ -242,13 +266,16 @@ def _similar_file(path: Path) -> str:
 
 _PAIR = r"\{'?([^'{}]+?)'?: ([^{}]+)\}"
 
+_DELEGATE, _DELEGATE_OPTION = r"\bdelegates=\['([^']+)'\]", r"-d \1"
+
 _ARGUMENTS = {
     rf"\binputs={_PAIR}": r"--input-column \1=\2",
     rf"\boutputs={_PAIR}": r"--output-column \1=\2",
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
+    _DELEGATE: _DELEGATE_OPTION,
 }
-"""Patterns of arguments of ``Predictor`` and its jobs, with the options that mean the same."""
+"""Patterns of arguments in Python, with the options that mean the same."""
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:

@@ -90,7 +90,8 @@ def remedy(custom_op: str) -> str:
     """Advice how to get the custom operator *custom_op*: a delegate, a package or a function."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
-        return f"delegate {offers[0].spec.name!r} is there for it and was not applied"
+        name = offers[0].spec.name
+        return f"delegate {name!r} is there for it and was not applied: delegates=[{name!r}]"
     command = install_command(custom_op)
     if command is not None:
         return command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,7 @@ def classes_of(
         prefix = f"{column}_" if len(scored) > 1 else ""
         if not prefix and ("class" in taken or "score" in taken):
             prefix = "predicted_"
-        count = min(top, declared_shape(details)[-1])
+        count = min(top, math.prod(map(abs, declared_shape(details)[1:])))
         ends = [""] if top == 1 else [f"_{place + 1}" for place in range(count)]
         names = [(f"{prefix}class{end}", f"{prefix}score{end}") for end in ends]
         outputs[column] = ClassColumns(details, known, names)

@@ -103,7 +103,7 @@ class Work:
             bad.update(errors)
         columns = joined(parts)
         form = output_format(self.output)
-        if form.has_cells and bad and self.on_error == "column":
+        if form.has_nulls and bad and self.on_error == "column":
             places = [row - start for row in bad]
             columns |= {name: emptied(columns[name], places) for name in made}
         with whole_file(path) as partial:

@@ -29,14 +29,15 @@ class OutputFormat:
         join: function that writes the rows of several files, in order, to one file.
         require: function that raises ArgumentError if a package that the format needs is not
             installed.
-        has_cells: whether values are texts in cells: outputs of bad rows are empty cells, and the
-            data's own texts stay as they are.
+        has_cells: whether values are texts in cells, so that the data's own texts stay as they are.
+        has_nulls: whether a value may be missing, as the outputs of bad rows are.
     """
 
     write: Callable[[str, Columns], object]
     join: Callable[[Sequence[str], str], object]
     require: Callable[[], object] = lambda: None
     has_cells: bool = False
+    has_nulls: bool = True
 
 
 def output_format(path: str) -> OutputFormat:
@@ -207,6 +208,6 @@ def _column(piece: str, name: str) -> NDArray[Any]:
 FORMATS: Mapping[str, OutputFormat] = {
     ".jsonl": OutputFormat(write_json_lines, join_lines),
     ".csv": OutputFormat(write_csv, join_csv, has_cells=True),
-    ".npz": OutputFormat(write_npz_columns, join_npz),
+    ".npz": OutputFormat(write_npz_columns, join_npz, has_nulls=False),
     ".parquet": OutputFormat(write_parquet, join_parquet, require_pyarrow),
 }

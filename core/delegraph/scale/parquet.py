@@ -98,7 +98,7 @@ def write_parquet(path: str, columns: Columns) -> None:
 
 def _written(arrow: Any, values: NDArray[Any]) -> Any:
     if values.dtype == object:
-        return arrow.array([_plain(value) for value in values])
+        return arrow.array([_plain(value) for value in values], _row_type(arrow, values))
     inner = arrow.array(values.reshape(-1))
     for axis in range(values.ndim - 1, 0, -1):
         count = int(np.prod(values.shape[:axis]))
@@ -107,8 +107,19 @@ def _written(arrow: Any, values: NDArray[Any]) -> Any:
     return inner
 
 
+def _row_type(arrow: Any, rows: NDArray[Any]) -> Any:
+    """Return Arrow's type of rows of numbers, some of them None; of other rows None."""
+    first = next((row for row in rows if isinstance(row, np.ndarray | np.generic)), None)
+    if first is None or first.dtype.kind not in "biuf":
+        return None
+    kind = arrow.from_numpy_dtype(first.dtype)
+    for _ in range(first.ndim):
+        kind = arrow.list_(kind)
+    return kind
+
+
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def join_parquet(pieces: Sequence[str], path: str) -> None:

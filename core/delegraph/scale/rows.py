@@ -102,7 +102,14 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column without the axes after the rows, if each row has a single value."""
+    """Return a column without the axes after the rows, if each row has a single value or None."""
+    if values.dtype == object and values.ndim == 1:
+        if any(isinstance(row, np.ndarray) and row.size != 1 for row in values):
+            return values
+        column = np.empty(len(values), object)
+        for index, row in enumerate(values):
+            column[index] = row.reshape(-1)[0] if isinstance(row, np.ndarray) else row
+        return column
     return values.reshape(len(values)) if values.size == len(values) else values
 
 
@@ -110,10 +117,10 @@ def emptied(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
     """Return a column of objects, which are the rows of *values*, or None at *places*.
 
     >>> [str(value) for value in emptied(np.array([[1], [0], [3]]), [1])]
-    ['1', 'None', '3']
+    ['[1]', 'None', '[3]']
     """
     column = np.empty(len(values), object)
-    for index, row in enumerate(one_value_a_row(values)):
+    for index, row in enumerate(values):
         column[index] = row
     column[[*places]] = None
     return column

@@ -217,7 +217,7 @@ def compilable_offer(address: DelegateAddress) -> Offer:
         PluginError: the delegate is missing, or has nothing to put into the file.
     """
     offer = installed().find(address)
-    if offer.compiler is None and offer.spec.load_compiling is None:
+    if not is_compilable(offer):
         raise PluginError(
             f"delegate {address.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
             f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
@@ -230,11 +230,12 @@ def compilable_offer(address: DelegateAddress) -> Offer:
 
 def compilable() -> list[str]:
     """Addresses of the installed delegates that compile ahead of time."""
-    return [
-        offer.address
-        for offer in installed().offers()
-        if offer.compiler is not None or offer.spec.load_compiling is not None
-    ]
+    return [offer.address for offer in installed().offers() if is_compilable(offer)]
+
+
+def is_compilable(offer: Offer) -> bool:
+    """Whether a delegate has something to put into a model's file."""
+    return offer.compiler is not None or offer.spec.load_compiling is not None
 
 
 def _claiming(chosen: Sequence[CompilingDelegate | Keeper]) -> Iterator[Delegate]:

@@ -3,6 +3,7 @@
 A delegate that uses its ``Capabilities`` is asked again with more claims. For a rejected rank, the
 delegate sees the node with shapes padded by dimensions of 1. If it then names another constraint,
 this one is removed as well, and the hint names both. Limits on partitions are not considered.
+Changes that win little arithmetic are left out, unless they join partitions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.delegation.node_features import node_features
 from delegraph.delegation.node_traits import NodeTraits
+from delegraph.delegation.partitioner import (
+    GraphInfo,
+    NodeInfo,
+    partition_graph_into_independent_node_subsets,
+)
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.delegation.widening import Widening, widened
@@ -29,8 +35,12 @@ from delegraph.tools.refusals import Costs
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import DelegateContext
     from delegraph.delegation.placement import Placement
+    from delegraph.graph.model import SubgraphSpec
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.interpreter import Interpreter
+
+LEAST_SHARE = 0.01
+"""Share of the arithmetic from which a change is worth a hint."""
 
 MOST_TRIED = 16
 """Largest number of changes that are tried for a delegate, those of most nodes first."""
@@ -53,6 +63,8 @@ class Hint:
         macs: multiply-accumulates of these nodes.
         share: their share of all multiply-accumulates of the explained nodes; None if there are
             none.
+        fewer_partitions: number by which the delegate's partitions would be fewer, as these nodes
+            join them; at least 0.
     """
 
     delegate: str
@@ -60,10 +72,19 @@ class Hint:
     nodes: int
     macs: int
     share: float | None
+    fewer_partitions: int = 0
 
     def __str__(self) -> str:
         work = f", {percent(self.share)} of the arithmetic" if self.share else ""
-        return f"{self.delegate} could {self.change}: {plural(self.nodes, 'more node')}{work}"
+        count = self.fewer_partitions
+        joined = f", {plural(count, 'partition')} fewer" if count else ""
+        nodes = plural(self.nodes, "more node")
+        return f"{self.delegate} could {self.change}: {nodes}{work}{joined}"
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether the change wins much of the arithmetic, if any is known, or joins partitions."""
+        return self.share is None or self.share >= LEAST_SHARE or self.fewer_partitions > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +105,8 @@ class _Question:
 def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> tuple[Hint, ...]:
     """Return hints for each requested delegate; the hint with the most arithmetic comes first.
 
+    A change that wins less than :data:`LEAST_SHARE` of it is left out, unless it joins partitions.
+
     Args:
         interpreter: the interpreter to which the delegates are applied.
         placement: the explained part of its placement.
@@ -100,9 +123,38 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
         for change, accepted in _changes(delegate.simple, questions):
             work = sum(costs[q.subgraph, q.node.index].macs for q in accepted)
             share = work / total if total else None
-            hints.append(Hint(name, str(change), len(accepted), work, share))
-        found += sorted(hints, key=lambda hint: (-hint.macs, -hint.nodes, hint.change))
+            fewer = _fewer_partitions(interpreter, placement, name, accepted)
+            hint = Hint(name, str(change), len(accepted), work, share, fewer)
+            if hint.is_worthwhile:
+                hints.append(hint)
+        found += sorted(
+            hints,
+            key=lambda hint: (-hint.macs, -hint.fewer_partitions, -hint.nodes, hint.change),
+        )
     return tuple(found)
+
+
+def _fewer_partitions(
+    interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
+) -> int:
+    """Return by how many the partitions of a delegate would be fewer with further nodes."""
+    fewer = 0
+    for spec in interpreter.session.model.subgraphs:
+        nodes = placement.nodes
+        own = [n.index for n in nodes if n.subgraph == spec.index and n.delegate == name]
+        further = [q.node.index for q in more if q.subgraph == spec.index]
+        if own and further:
+            fewer += _partition_count(spec, own) - _partition_count(spec, [*own, *further])
+    return max(fewer, 0)
+
+
+def _partition_count(spec: SubgraphSpec, nodes: Sequence[int]) -> int:
+    """Return the number of partitions if a delegate claims *nodes* of a subgraph."""
+    count = len(spec.operators)
+    infos = [NodeInfo(each.inputs, each.outputs) for each in spec.operators]
+    graph = GraphInfo(infos, range(count), count, spec.inputs, spec.outputs)
+    subsets = partition_graph_into_independent_node_subsets(graph, nodes, greedily=True)
+    return sum(subset.type == "kTfPartition" for subset in subsets)
 
 
 def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Iterator[_Question]:

@@ -39,14 +39,15 @@ def draw_plan(
     target = require_drawable(path)
     figure = _figure(report, result, title)
     try:
-        if target.suffix == ".png":
+        suffix = target.suffix.lower()
+        if suffix == ".png":
             figure.savefig(target, dpi=110)
             return
         svg = _with_tooltips(figure, report, result)
         head = "<!doctype html>\n<meta charset='utf-8'>\n<title>memory plan</title>\n"
-        target.write_text(head + svg if target.suffix == ".html" else svg, encoding="utf-8")
+        target.write_text(head + svg if suffix == ".html" else svg, encoding="utf-8")
     except OSError as error:
-        raise ArgumentError(f"--draw {target}: {error.strerror or error}") from error
+        raise ArgumentError(f"{str(target)!r}: {error.strerror or error}") from error
 
 
 def require_drawable(path: str | os.PathLike[str]) -> Path:
@@ -56,12 +57,12 @@ def require_drawable(path: str | os.PathLike[str]) -> Path:
         ArgumentError: the file has another suffix, or its folder or matplotlib is missing.
     """
     target = Path(path)
-    if target.suffix not in FORMATS:
-        raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
+    if target.suffix.lower() not in FORMATS:
+        raise ArgumentError(f"{str(target)!r}: expected a file ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
-        raise ArgumentError(f"--draw {target}: there is no folder {str(target.parent)!r}")
+        raise ArgumentError(f"{str(target)!r}: there is no folder {str(target.parent)!r}")
     if find_spec("matplotlib") is None:
-        raise ArgumentError('--draw needs matplotlib: pip install "delegraph[plot]"')
+        raise ArgumentError('drawing a plan needs matplotlib: pip install "delegraph[plot]"')
     return target
 
 

@@ -100,14 +100,18 @@ def summarize(
 def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
     """Whether the output *values* look like the scores of classes.
 
-    They do if all dimensions but the last are 1, and the last one fits the number of classes.
-    Without labels, there must be at least :data:`MIN_CLASSES` classes. With labels, there must be
-    as many classes as labels, or one more for the background.
+    With labels, they do if there are as many values as labels. Otherwise all dimensions but the
+    last must be 1, and the last one must fit the number of classes: one more than labels, for the
+    background, or without labels at least :data:`MIN_CLASSES`.
     """
-    if values.ndim == 0 or values.shape[-1] != values.size or values.dtype.kind not in "fiu":
+    if values.dtype.kind not in "fiu":
+        return False
+    if labels and values.size == len(labels):
+        return True
+    if values.ndim == 0 or values.shape[-1] != values.size:
         return False
     if labels:
-        return values.size in (len(labels), len(labels) + 1)
+        return values.size == len(labels) + 1
     return values.size >= MIN_CLASSES and (values.dtype.kind == "f" or values.dtype.itemsize <= 2)
 
 

@@ -15,7 +15,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +23,7 @@ from delegraph.delegation.placement import Placement, reason_in_words
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
+from delegraph.runtime.delegates.failure_memory import origin_of
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -60,6 +61,8 @@ class PlacementLock:
         delegate_files: Python files of delegates that are applied after these, as the command line
             takes them.
         subgraphs: the subgraphs in the model's order.
+        by_default: distribution and version of each delegate that has nodes without being named;
+            empty where delegates are named.
     """
 
     model: str
@@ -67,6 +70,7 @@ class PlacementLock:
     delegates: tuple[str, ...]
     delegate_files: tuple[str, ...]
     subgraphs: tuple[LockedSubgraph, ...]
+    by_default: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def guards_a_delegate(self) -> bool:
@@ -122,8 +126,8 @@ class PlacementDifference(JsonRecord):
         joined = Counter(change.after for change in self.nodes if change.after is not None)
         phrases = [
             *self.causes,
-            *(f"{_nodes(count)} left {name}" for name, count in left.items()),
-            *(f"{_nodes(count)} joined {name}" for name, count in joined.items()),
+            *(f"{plural(count, 'node')} left {name}" for name, count in left.items()),
+            *(f"{plural(count, 'node')} joined {name}" for name, count in joined.items()),
             *self.partitions,
         ]
         return "; ".join(phrases) or "no difference"
@@ -134,26 +138,30 @@ def lock_of(
     model: str | os.PathLike[str],
     delegates: Sequence[str],
     delegate_files: Sequence[str] = (),
+    *,
+    counts_default: bool = False,
 ) -> PlacementLock:
     """Return an interpreter's placement as a lock.
 
-    Nodes of the default delegate count as nodes without a delegate, because its presence says
-    nothing about the requested delegates.
+    Beside named delegates, nodes of the default delegate count as nodes without a delegate, because
+    its presence says nothing about the named ones.
 
     Args:
         interpreter: an interpreter with its delegates applied; it need not be allocated.
         model: path of the interpreter's model; only the file name is kept.
         delegates: the requested delegates, as the user named them.
         delegate_files: Python files of further delegates.
+        counts_default: whether nodes of the default delegate count as its own.
     """
     placement = interpreter.placement
     specs = interpreter.session.model.subgraphs
     owners: list[list[str | None]] = [[] for _ in specs]
     for node in placement.nodes:
-        owners[node.subgraph].append(None if node.is_by_default else node.delegate)
+        is_left = node.is_by_default and not counts_default
+        owners[node.subgraph].append(None if is_left else node.delegate)
     partitions: list[Counter[str]] = [Counter() for _ in specs]
     for partition in placement.partitions:
-        if not partition.is_by_default:
+        if counts_default or not partition.is_by_default:
             partitions[partition.subgraph][partition.delegate] += 1
     return PlacementLock(
         Path(model).name,
@@ -169,6 +177,9 @@ def lock_of(
             )
             for spec in specs
         ),
+        {name: origin_of(name) for name in sorted(set[str]().union(*partitions))}
+        if counts_default
+        else {},
     )
 
 
@@ -187,6 +198,7 @@ def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
         "model": {"file": lock.model, "sha256": lock.sha256},
         "delegates": list(lock.delegates),
         "delegate_files": list(lock.delegate_files),
+        **({"by_default": dict(lock.by_default)} if lock.by_default else {}),
         "subgraphs": [
             {
                 "name": subgraph.name,
@@ -246,6 +258,7 @@ def _lock(content: dict[str, Any]) -> PlacementLock:
         _texts(content, "delegates"),
         _texts(content, "delegate_files"),
         tuple(_subgraph(subgraph, i) for i, subgraph in enumerate(subgraphs)),
+        _field({"by_default": {}, **content}, "by_default", dict),
     )
 
 
@@ -313,9 +326,18 @@ def compare(
         return PlacementDifference(tuple(causes))
     nodes = tuple(_node_changes(locked, present, placement))
     touched = {name for change in nodes for name in (change.before, change.after)}
-    return PlacementDifference(
-        tuple(causes), nodes, tuple(_partition_changes(locked, present, touched))
-    )
+    partitions = tuple(_partition_changes(locked, present, touched))
+    if nodes or partitions:
+        causes += _package_changes(locked, present)
+    return PlacementDifference(tuple(causes), nodes, partitions)
+
+
+def _package_changes(locked: PlacementLock, present: PlacementLock) -> Iterator[str]:
+    """Yield a sentence for each default delegate that another distribution or version provides."""
+    for name, before in locked.by_default.items():
+        after = present.by_default.get(name, before)
+        if after != before:
+            yield f"{name} is of {after}, not {before}"
 
 
 def _same_nodes(locked: PlacementLock, present: PlacementLock) -> bool:
@@ -325,7 +347,7 @@ def _same_nodes(locked: PlacementLock, present: PlacementLock) -> bool:
 def _model_change(locked: PlacementLock, present: PlacementLock) -> str:
     if not _same_nodes(locked, present):
         counts = [sum(len(s.operators) for s in lock.subgraphs) for lock in (locked, present)]
-        what = f"{_nodes(counts[0])} became {counts[1]}"
+        what = f"{plural(counts[0], 'node')} became {counts[1]}"
         if counts[0] == counts[1]:
             what = "it has other operators"
     else:
@@ -370,10 +392,6 @@ def _partition_counts(lock: PlacementLock) -> Counter[str]:
     for subgraph in lock.subgraphs:
         counts.update(subgraph.partitions)
     return counts
-
-
-def _nodes(count: int) -> str:
-    return plural(count, "node")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -36,3 +36,13 @@ def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
     scale, zero_point = details["quantization"]
     real = values.astype(np.float64)
     return real if scale == 0.0 else (real - zero_point) * scale
+
+
+def real_values(values: NDArray[Any], details: Details) -> NDArray[Any]:
+    """Return stored *values* of a quantized tensor as real numbers; others unchanged.
+
+    Args:
+        values: the stored values.
+        details: details of the tensor.
+    """
+    return dequantized(values, details) if details["quantization"][0] else values

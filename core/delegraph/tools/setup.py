@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from delegraph.quantities import plural
 from delegraph.runtime.arguments import OpResolverType
 from delegraph.runtime.delegates.requested_delegates import (
     AnyDelegate,
+    as_delegates,
     delegate_of_file,
     is_installed_name,
 )
@@ -199,6 +200,17 @@ class Setup:
         return requested + [
             delegate_of_file(path, options, self.isolation) for path, options in written
         ]
+
+    def with_objects(self) -> Setup:
+        """Return the set-up with its delegates as objects, which later interpreters share.
+
+        Raises:
+            ArgumentError: a file of a delegate does not exist, or has no delegate.
+            PluginError: a delegate is missing or broken.
+        """
+        requested = self.requested_delegates()
+        objects = None if requested is None else as_delegates(requested, self.isolation)
+        return replace(self, delegates=objects, delegate_files=())
 
     def require_installed_delegates(self) -> None:
         """Check that an installed plugin provides each delegate that is given by its name.

@@ -148,6 +148,19 @@ def test_a_delegate_that_cannot_says_what_else_there_is(
     assert "Those that compile into the file: " in ran.err
 
 
+def test_help_lists_delegates_that_compile_and_names_the_others(
+    model: Path, delegraph: Command
+) -> None:
+    ran = delegraph("compile", "-d", "help")
+    assert ran.code == 0
+    named = [line.split()[1] for line in ran.lines if line.startswith("Delegate ")]
+    assert "engine" in named
+    assert "sin" not in named
+    others = " ".join(ran.lines).partition("applied when a model is loaded: ")[2].split(", ")
+    assert "sin" in others
+    assert "sin' cannot be compiled" in delegraph("compile", "-d", "sin:help").err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -88,7 +88,7 @@ def test_classification_shows_accuracy_and_times(delegraph: Command, classificat
     assert (ran.code, ran.err) == (0, "")
     assert ran.lines[0] == "10 samples"
     assert "1 100.00 % 100.00 % 100.00 % 100.00 % 100.00 %" in ran.lines
-    assert any(re.match(r"1 colours\.tflite \d+\.\d", line) for line in ran.lines)
+    assert any(re.match(r"1 colours\.tflite \d \d+\.\d", line) for line in ran.lines)
     assert not any("Drop" in line for line in ran.lines)
 
 
@@ -110,6 +110,24 @@ def test_a_wrong_delegate_shows_its_drop_and_what_changed(
         f"{number:02}.png" for number in range(10)
     ]
     assert shown["setups"][1]["delegate_files"] == [str(dying)]
+
+
+def test_each_set_up_shows_its_threads(delegraph: Command, classification: Words) -> None:
+    two = "--threads 2 --delegate none"
+    ran = delegraph(*classification("--delegate", "none", "--against", two))
+    assert "set-up threads mean std median p95" in ran.lines
+    assert any(line.startswith("2 none, 2 threads 2 ") for line in ran.lines)
+    shown = delegraph(*classification("--delegate", "none", "--against", two, "--json")).json
+    assert [setup["threads"] for setup in shown["setups"]] == [1, 2]
+
+
+def test_files_that_are_no_pictures_are_told_of_once(
+    delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    (tmp_path / "pictures" / ".DS_Store").touch()
+    ran = delegraph(*classification())
+    assert (ran.code, ran.lines[0]) == (0, "10 samples")
+    assert ran.err.count("1 file left out, hidden or no picture by name: '.DS_Store'") == 1
 
 
 def untimed(result: Any) -> Any:
@@ -155,7 +173,7 @@ def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
     assert "--restart needs --output" in vain.err
     output = tmp_path / "result.json"
     words = ("-o", output)
-    (tmp_path / "result.json.journal").write_text('{"format": 1, "task": "t"}\n')
+    (tmp_path / "result.json.journal").write_text('{"format": 2, "task": "t"}\n')
     ran = delegraph(*classification(*words, "--preset", "slim"))
     assert ran.code == 2
     assert "result.json.journal' is of another evaluation: not the same samples, set-up" in ran.err
@@ -210,7 +228,9 @@ def test_another_count_of_lines(delegraph: Command, classification: Words, tmp_p
     ran = delegraph(*classification(truth=tmp_path / "labels.txt"))
     assert ran.code == 2
     assert "labels.txt' has 3 lines, and" in ran.err
-    assert "10 files (the first is '00.png', the last '09.png'); expected one line for" in ran.err
+    assert (
+        "10 pictures (the first is '00.png', the last '09.png'); expected one line for" in ran.err
+    )
 
 
 def test_a_result_file_of_another_kind(

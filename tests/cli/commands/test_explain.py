@@ -41,7 +41,7 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
         "1 4 B MUL takes only ADD or SUB 2 Delegraph",
         "",
         "What would help",
-        "sin could claim MUL: 1 more node",
+        "sin could claim MUL: 1 more node, 1 partition fewer",
         "add_sub could claim MUL: 1 more node",
     ]
 
@@ -116,10 +116,11 @@ def test_hints_are_in_the_json(delegraph: Command, sines: Path) -> None:
     shown = delegraph("explain", sines, "-d", "sin", "--json").json
     assert shown["hints"][0] == {
         "delegate": "sin",
-        "change": "claim ADD",
-        "nodes": 2,
+        "change": "claim MUL",
+        "nodes": 1,
         "macs": 0,
         "share": None,
+        "fewer_partitions": 1,
     }
     assert shown["refusals"][0]["nodes"] == [1, 2, 4]
 
@@ -304,13 +305,28 @@ def test_a_lock_is_written_and_checked(delegraph: Command, sines: Path, tmp_path
 
 
 @pytest.mark.usefixtures("resting")
-@pytest.mark.parametrize("words", [[], ["-d", "none"]])
-def test_a_lock_of_no_named_delegate_warns(
-    delegraph: Command, sines: Path, tmp_path: Path, words: list[str]
-) -> None:
-    ran = delegraph("explain", sines, *words, "--lock", tmp_path / "sines.lock.json")
+def test_a_lock_of_no_delegate_warns(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "none", "--lock", tmp_path / "sines.lock.json")
     assert ran.code == 0
-    assert "\nwarning: no delegate is named: the lock guards only the model's contents" in ran.err
+    assert "takes a node by default: the lock guards only the model's contents" in ran.err
+
+
+@pytest.mark.usefixtures("resting")
+def test_a_lock_of_no_named_delegate_is_of_the_default_one(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    ran = delegraph("explain", sines, "--lock", lock)
+    assert (ran.code, ran.err) == (0, f"placement written to {lock}\n")
+    content = json.loads(lock.read_text())
+    [(name, package)] = content["by_default"].items()
+    assert name in content["subgraphs"][0]["nodes"].values()
+    assert delegraph("explain", sines, "--check", lock).code == 0
+    lock.write_text(lock.read_text().replace(package, "other 0.1"))
+    assert delegraph("explain", sines, "--check", lock).code == 0
+    ran = delegraph("explain", sines, "--check", lock, "-d", "none")
+    assert ran.code == 1
+    assert f"nodes left {name}" in ran.err
 
 
 def test_a_difference_from_the_lock_exits_with_1(

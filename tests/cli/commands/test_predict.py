@@ -45,7 +45,7 @@ def test_a_summary_tells_of_bad_rows(delegraph: Command, lookup: Path, tmp_path:
         "1 process, rows together\n\n1 bad row, reasons in the column 'error'\n  row 1: " in ran.out
     )
     rows = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [row["pair"] for row in rows] == [[2, 3], [None, None], [6, 7]]
+    assert [row["pair"] for row in rows] == [[2, 3], None, [6, 7]]
     ran = delegraph(*words, "--input-column", "x=place", "--on-error", "raise")
     assert ran.code == 1
     assert "\nerror: row 1: " in ran.err

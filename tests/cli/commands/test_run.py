@@ -24,7 +24,7 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
-from support.fake_distributions import write_plugin
+from support.fake_distributions import GOOD, write_plugin
 from support.signatures import two_signatures
 
 
@@ -460,6 +460,17 @@ def test_an_unresolved_operator_exits_with_1_and_names_the_package(
     assert len(ran.err.splitlines()) == 1
 
 
+def test_an_operator_of_a_delegate_that_is_not_named_says_what_to_type(
+    fresh_delegraph: Command, custom: Path, tmp_path: Path
+) -> None:
+    source = GOOD.format(module="fake_erf", delegate="good")
+    spec = '"a fake", _load, custom_ops=("FlexErf",))'
+    write_plugin(tmp_path / "site", "erf", source.replace('"a fake", _load)', spec))
+    ran = fresh_delegraph("run", custom, "-d", "none", DELEGRAPH_PLUGINS="erf")
+    assert ran.code == 1
+    assert "delegate 'good' is there for it and was not applied: -d good\n" in ran.err
+
+
 def test_a_picture_without_pillow_says_what_to_install(
     delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,6 +492,17 @@ def test_labels_that_fit_no_output_are_noted(delegraph: Command, add: Path, tmp_
     ran = delegraph("run", add, "--labels", tmp_path / "labels.txt")
     assert ran.code == 0
     assert "labels.txt has 4 names, no output has as many classes" in ran.err
+
+
+def test_two_classes_have_their_labels(delegraph: Command, add: Path, tmp_path: Path) -> None:
+    ran = delegraph("run", add, "--top", "2")
+    assert ran.err.startswith("note: --top has no effect, as no output is known to be a class")
+    (tmp_path / "labels.txt").write_text("no\nyes\n")
+    ran = delegraph("run", add, "--labels", tmp_path / "labels.txt")
+    assert {line.split()[-1] for line in ran.lines if line.split()[1:2] in (["0"], ["1"])} == {
+        "no",
+        "yes",
+    }
 
 
 def test_a_time_limit_ends_a_loop_without_end(delegraph: Command, tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def test_it_is_not_added_when_it_is_asked_for(twice: bytes) -> None:
 def test_an_empty_list_of_delegates_switches_it_off(twice: bytes) -> None:
     interpreter = Interpreter(model_content=twice, delegates=[])
     assert interpreter.placement.delegates == ()
-    with pytest.raises(UnresolvedOpError, match="'twice' is there for it and was not applied"):
+    advice = r"'twice' is there for it and was not applied: delegates=\['twice'\]"
+    with pytest.raises(UnresolvedOpError, match=advice):
         interpreter.allocate_tensors()
 
 

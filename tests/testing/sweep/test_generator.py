@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from delegraph.delegation.capabilities import Claim
 from delegraph.errors import DelegraphError
 from delegraph.schema import read_model, write_model
 from delegraph.testing import constant, fed, operator_case, tensor
@@ -45,6 +46,22 @@ def test_a_number_is_one_case(drawn):
 def test_another_seed_is_another_case(drawn):
     others = [sweep_case(6, number, OPERATORS).content for number in range(20)]
     assert others != [case.content for case in drawn[:20]]
+
+
+def test_most_cases_have_a_form_that_is_claimed():
+    claims = (Claim("MUL", "INT16"),)
+    numbers = range(100)
+    free, bound = (
+        sum("INT16" in types_of(sweep_case(5, number, ["MUL"], given)) for number in numbers)
+        for given in ((), claims)
+    )
+    assert free < 40
+    assert bound > 60
+
+
+def types_of(case: SweepCase) -> set[str]:
+    (graph, *_) = read_model(np.frombuffer(case.content, np.uint8)).subgraphs
+    return {tensor.type.name for tensor in graph.tensors}
 
 
 def test_each_oddity_occurs(drawn):

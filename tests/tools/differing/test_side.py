@@ -26,8 +26,8 @@ def test_no_values_are_kept_that_were_given_for_one_computation(chain: str) -> N
     ("text", "advice"),
     [
         (
-            "X (1 node): delegate 'flex' is there for it and was not applied",
-            '-d flex --reference "-d flex --no-default-delegates"',
+            "X (1 node): delegate 'flex' is there for it and was not applied: delegates=['flex']",
+            'applied; for both sides: -d flex --reference "-d flex --no-default-delegates"',
         ),
         (
             "Select TensorFlow op(s), included in the given model, is(are) not supported",

@@ -54,9 +54,10 @@ def test_a_score_that_is_no_number_is_no_answer() -> None:
     assert best_classes(np.float32([np.nan] * 3), 10) == []
 
 
-def judged(scores: Any, truth: str, labels: tuple[str, ...]) -> Any:
+def judged(scores: Any, truth: str, labels: tuple[str, ...], scale: float = 0.0) -> Any:
     task = ClassificationTask(labels, preset("tflite"))
-    return task.judge(PictureFile("x", truth), [({}, np.asarray(scores)[None])])
+    details = {"quantization": (scale, 0)}
+    return task.judge(PictureFile("x", truth), [(details, np.asarray(scores)[None])])
 
 
 def test_rank_is_the_place_of_the_truth_and_words_may_repeat() -> None:
@@ -77,6 +78,11 @@ def test_scores_are_read_as_what_the_output_is_not_the_input() -> None:
     """The official tool takes bytes for floats, or floats for bytes, where the types differ."""
     row = judged(np.uint8([3, 250, 7]), "b", ("a", "b", "c"))
     assert (row["best"], row["scores"], row["rank"]) == ([1, 2, 0], [250, 7, 3], 1)
+
+
+def test_scores_stored_as_integers_are_real_numbers() -> None:
+    row = judged(np.uint8([3, 250, 7]), "b", ("a", "b", "c"), float(np.float32(0.1)))
+    assert row["scores"] == [25.0, 0.7, 0.3]
 
 
 def test_accuracy_is_the_share_of_pictures_up_to_a_rank(

@@ -50,14 +50,14 @@ def test_a_last_line_cut_anywhere_is_dropped_and_the_rest_goes_on(
     assert path.read_bytes() == whole + json.dumps(entry("b")).encode() + b"\n"
 
 
-@pytest.mark.parametrize("rest", [b"", b'{"format": 1'])
+@pytest.mark.parametrize("rest", [b"", b'{"format": 2'])
 def test_a_file_without_a_whole_first_line_begins_anew(tmp_path: Path, rest: bytes) -> None:
     path = tmp_path / "journal"
     path.write_bytes(rest)
     opened = journal(path)
     opened.close()
     assert opened.entries == {}
-    assert json.loads(path.read_bytes()) == {"format": 1, **IDENTITY}
+    assert json.loads(path.read_bytes()) == {"format": 2, **IDENTITY}
 
 
 def test_another_evaluation_is_refused_and_what_differs_is_named(tmp_path: Path) -> None:

@@ -39,8 +39,21 @@ def test_denied_pictures_keep_their_lines_and_go_before_the_limit(folder: Path) 
 
 def test_another_count_of_lines_says_both(folder: Path) -> None:
     truth = lines(folder, "truth.txt", *WORDS[1:])
-    message = r"truth\.txt' has 4 lines, and .*pictures' 5 files \(the first is '00\.png', the last"
+    message = r"truth\.txt' has 4 lines, and .*pictures' 5 pictures \(the first is '00\.png', the "
     with pytest.raises(ArgumentError, match=message):
+        labelled_pictures(str(folder), truth)
+
+
+def test_files_that_are_no_pictures_are_left_out_with_a_warning(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in (".DS_Store", "README"):
+        (folder / name).touch()
+    truth = lines(folder, "truth.txt", *WORDS)
+    assert len(labelled_pictures(str(folder), truth)) == len(WORDS)
+    assert "2 files left out, hidden or no picture by name: '.DS_Store', 'README'" in caplog.text
+    truth = lines(folder, "truth.txt", *WORDS[1:])
+    with pytest.raises(ArgumentError, match="besides 2 other files; expected one line for each"):
         labelled_pictures(str(folder), truth)
 
 

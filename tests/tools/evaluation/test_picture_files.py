@@ -8,30 +8,41 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.tools import PictureFile
-from delegraph.tools.evaluation.picture_files import chosen, file_names
+from delegraph.tools.evaluation.picture_files import chosen, picture_names
 from support.pictured import coloured
 
 
 def test_files_come_in_the_order_of_their_bytes_without_folders(tmp_path: Path) -> None:
-    for name in ("b.jpg", "B.jpg", "a10.jpg", "a9.jpg", "é.jpg", ".hidden"):
+    for name in ("b.jpg", "B.JPG", "a10.jpg", "a9.png", "é.jpg", "a.rgb8"):
         (tmp_path / name).touch()
     (tmp_path / "a_folder").mkdir()
-    assert file_names(str(tmp_path)) == [".hidden", "B.jpg", "a10.jpg", "a9.jpg", "b.jpg", "é.jpg"]
+    names = ["B.JPG", "a.rgb8", "a10.jpg", "a9.png", "b.jpg", "é.jpg"]
+    assert picture_names(str(tmp_path)) == (names, [])
+
+
+def test_hidden_files_and_other_names_are_no_pictures(tmp_path: Path) -> None:
+    others = [".DS_Store", "._a.jpg", "README", "Thumbs.db", "labels.txt"]
+    for name in ("a.jpg", "b.TIF", *others):
+        (tmp_path / name).touch()
+    assert picture_names(str(tmp_path)) == (["a.jpg", "b.TIF"], others)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text are Linux's")
 def test_names_that_are_no_text_have_their_place(tmp_path: Path) -> None:
     for name in (b"a\xff.jpg", b"a\xef\xbf\xbd.jpg"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
-    names = [os.fsencode(name) for name in file_names(str(tmp_path))]
+    names = [os.fsencode(name) for name in picture_names(str(tmp_path))[0]]
     assert names == [b"a\xef\xbf\xbd.jpg", b"a\xff.jpg"]
 
 
 def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="holds no file"):
-        file_names(str(tmp_path))
+    with pytest.raises(ArgumentError, match=r"holds no picture; a picture's name has an ending"):
+        picture_names(str(tmp_path))
+    (tmp_path / "README").touch()
+    with pytest.raises(ArgumentError, match="holds no picture: its 1 file 'README'; a picture"):
+        picture_names(str(tmp_path))
     with pytest.raises(ArgumentError, match=r"folder '.*missing': No such file or directory"):
-        file_names(str(tmp_path / "missing"))
+        picture_names(str(tmp_path / "missing"))
 
 
 def test_the_limit_counts_what_the_denylist_leaves() -> None:

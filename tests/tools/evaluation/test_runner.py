@@ -65,7 +65,8 @@ def negative(tmp_path: Path) -> Setup:
 
 def told(answers: Any) -> dict[str, Any]:
     """Return all of the answers but times and what an earlier run had done."""
-    return {"keys": answers.keys, "rows": answers.rows, "bad": answers.bad}
+    names = ("keys", "rows", "threads", "bad")
+    return {name: getattr(answers, name) for name in names}
 
 
 def test_every_set_up_answers_every_sample_in_its_order(negative: Setup) -> None:

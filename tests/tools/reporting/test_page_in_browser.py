@@ -18,6 +18,7 @@ from delegraph.testing import graph_model, subgraphs_model
 from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, op_profile, report
 from delegraph.tools.reporting.page import page as html_page
 from support.faulty_delegate import Faulty, off_by
+from support.half_weights import half_weights
 from support.hostile_model import TEXTS, hostile_model
 
 Open = Callable[..., Any]
@@ -418,6 +419,33 @@ def test_a_long_name_in_a_table_loses_its_middle(opened: Open, tmp_path: Path) -
     shown = page.locator("#differences td [title]")
     assert shown.inner_text() == "first/middle/middle/…/middle/middle/last"
     assert shown.get_attribute("title") == name
+
+
+def test_shortened_names_that_differ_in_the_middle_stay_different(
+    opened: Open, tmp_path: Path
+) -> None:
+    path, middles = tmp_path / "long.tflite", ("one", "two")
+    first, second = (f"{'a' * 40}{middle}{'z' * 10}" for middle in middles)
+    nodes = [("NEG", "x", first), ("NEG", first, second)]
+    path.write_bytes(graph_model(nodes, inputs="x", outputs=f"{first} {second}"))
+    page = opened(report(Setup(str(path)), layers=diff_layers(Setup(str(path)), runs=1)))
+    assert len(set(page.locator("#differences td [title]").all_inner_texts())) == 2
+    ends = page.locator(".vertex.output .op").all_text_contents()
+    assert len(set(ends)) == 2
+    assert max(map(len, ends)) <= 24
+
+
+def test_nodes_that_widen_constants_are_folded_into_their_readers(
+    opened: Open, tmp_path: Path
+) -> None:
+    path = tmp_path / "half.tflite"
+    path.write_bytes(half_weights())
+    page = opened(report(Setup(str(path), delegates=("none",))))
+    assert page.locator(".node .op").all_text_contents() == ["MUL", "MUL", "SIN"]
+    assert "Delegraph 3 nodes" in page.locator("#graph .legend").inner_text()
+    page.evaluate("location.hash = '#node-2'")
+    wait_until(page, "document.querySelector('.panel h3').textContent === 'MUL'")
+    assert "made once by node 2, DEQUANTIZE, of " in page.locator(".panel").inner_text()
 
 
 def test_every_column_of_the_differences_is_in_sight(opened: Open, sines: Path) -> None:

@@ -55,12 +55,20 @@ def bisect_and_print(
     """
     from delegraph.native.litert.placement import RUNTIME_DELEGATE
     from delegraph.tools.differing.difference import diff
-    from delegraph.tools.differing.faulty_nodes import bisect
+    from delegraph.tools.differing.faulty_nodes import Bisection, bisect
 
+    def compared() -> Difference:
+        words = {name: given[name] for name in ("inputs", "runs", "signature")}
+        return diff(setup, reference, tolerance=tolerances, progress=progress, **words)
+
+    is_official = setup.runtime != "delegraph"
+    whole = compared() if is_official and not setup.requested_delegates() else None
+    if whole is not None and whole.test_placement.delegates == (RUNTIME_DELEGATE,):
+        _judge_xnnpack(whole, Bisection(whole.test, whole.reference), as_json=as_json)
+        return
     found = bisect(setup, reference, tolerance=tolerances, progress=progress, **given)
-    if not found.candidates and setup.runtime != "delegraph":
-        compared = {name: given[name] for name in ("inputs", "runs", "signature")}
-        whole = diff(setup, reference, tolerance=tolerances, progress=progress, **compared)
+    if not found.candidates and is_official:
+        whole = whole or compared()
         if RUNTIME_DELEGATE in whole.test_placement.delegates:
             _judge_xnnpack(whole, found, as_json=as_json)
             return

@@ -27,6 +27,7 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
 from delegraph.quantities import duration, plural
+from delegraph.tools.benchmarking.threads import threads_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -201,12 +202,15 @@ def _print_setups(out: Console, answers: Answers) -> None:
     is_one_model = len(names) > 1 and len({name.partition(", ")[0] for name in names}) == 1
     heading(out, f"Set-ups of {names[0].partition(', ')[0]}" if is_one_model else "Set-ups")
     shown = short_names(names) if is_one_model else names
+    times = map(_times, answers.invoke)
     rows: list[tuple[object, ...]] = [
-        (number, name, *_times(latency))
-        for number, (name, latency) in enumerate(zip(shown, answers.invoke, strict=True), 1)
+        (number, name, threads_text(threads), *latency)
+        for number, (name, threads, latency) in enumerate(
+            zip(shown, answers.threads, times, strict=True), 1
+        )
     ]
-    rows.append(("", "preparing a sample", *_times(answers.prepare)))
-    columns = ("", "set-up", "mean", "std", "median", "p95")
+    rows.append(("", "preparing a sample", "", *_times(answers.prepare)))
+    columns = ("", "set-up", "threads", "mean", "std", "median", "p95")
     less_important = (("std",), ("p95",))
     print_table(out, columns, rows, right=columns[2:], names=("set-up",), optional=less_important)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,12 @@ from delegraph.cli.answers.printing import (
     progress,
 )
 from delegraph.cli.exit_codes import OK
-from delegraph.cli.failure import CheckFailed
+from delegraph.cli.failure import (
+    UNRESOLVED_IN_LITERT,
+    CheckFailed,
+    remedy_in_options,
+    with_options,
+)
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
@@ -25,11 +29,8 @@ from delegraph.cli.options.setup import placed_setup_options
 
 REST = "the rest"  # runs the nodes that no requested delegate takes
 _GUARDS_NOTHING = (
-    "no delegate is named: the lock guards only the model's contents, not what the default "
-    "delegate takes; name a delegate with -d"
-)
-_UNRESOLVED_IN_LITERT = re.compile(
-    r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
+    "no delegate is named, and none takes a node by default: the lock guards only the model's "
+    "contents; name a delegate with -d"
 )
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
     The text is the error of the allocation; empty if there is none, or an operator is unresolved.
     """
     from delegraph import DelegraphError, Interpreter
-    from delegraph.cli.failure import with_options
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import TimeLimitError, UnresolvedOpError
     from delegraph.tools.model_call import allocate, require_signature
@@ -121,7 +121,7 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
         has_incidents = bool(interpreter.incidents)
-        is_named = setup.delegates is not None or setup.delegate_files
+        is_named = setup.delegates is not None or setup.delegate_files or request.check is not None
         if not (is_named or session.delegates or has_incidents or session.unresolved_custom_ops()):
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
@@ -157,7 +157,8 @@ def _explain(request: ExplainRequest) -> int:
     with interpreter:
         explanation = explain(interpreter, request.signature)
         hints = hints_for(interpreter, explanation.placement, explanation.costs)
-        lock = lock_of(interpreter, request.setup.model, *_typed(request.setup))
+        names = _typed(request.setup)
+        lock = lock_of(interpreter, request.setup.model, *names, counts_default=not any(names))
         try:
             check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
         except UnresolvedOpError as error:
@@ -182,7 +183,9 @@ def _explain(request: ExplainRequest) -> int:
 
 def _remedies(error: UnresolvedOpError | None) -> list[str]:
     """Return advice about custom operators without a kernel, one line for each operator."""
-    return [] if error is None else [line.strip() for line in str(error).splitlines()[1:]]
+    command = click.get_current_context().command
+    lines = [] if error is None else str(error).splitlines()[1:]
+    return [with_options(line.strip(), command) for line in lines]
 
 
 def _check(request: ExplainRequest, file: str) -> int:
@@ -193,7 +196,12 @@ def _check(request: ExplainRequest, file: str) -> int:
     interpreter, _ = _interpreter(request)
     with interpreter:
         placement = interpreter.placement
-        present = lock_of(interpreter, request.setup.model, *_typed(request.setup))
+        present = lock_of(
+            interpreter,
+            request.setup.model,
+            *_typed(request.setup),
+            counts_default=bool(locked.by_default),
+        )
         difference = compare(locked, present, placement)
         if request.as_json:
             answer = {"model": request.setup.model, "lock": file, "ok": not difference}
@@ -234,12 +242,13 @@ def _explain_litert(request: ExplainRequest) -> int:
         except UnresolvedOpError as error:
             unknown, advice = error.op, _remedies(error)
         except RuntimeError as error:  # otherwise the runtime's own delegates would not show
-            found = _UNRESOLVED_IN_LITERT.search(str(error))
+            found = UNRESOLVED_IN_LITERT.search(str(error))
             unknown, fault = (None, str(error)) if found is None else (found[1], "")
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
-            advice = advice or [f"{unknown}: LiteRT does not know it, and no delegate has it"]
+            if not advice and not _is_refused(placement, unknown):
+                advice = [f"{unknown}: {remedy_in_options(unknown)}"]
         model = request.setup.loaded_model()
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
@@ -258,6 +267,14 @@ def _explain_litert(request: ExplainRequest) -> int:
             )
     _require(request, explanation.placement)
     return OK
+
+
+def _is_refused(placement: Placement, custom_op: str) -> bool:
+    """Whether a delegate that is there for a custom operator is applied, and leaves it."""
+    from delegraph.plugins import installed
+
+    names = {offer.spec.name for offer in installed().for_custom_ops([custom_op])}
+    return not names.isdisjoint(placement.delegates)
 
 
 def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -88,7 +88,7 @@ def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int) -
     "--draw",
     "--plot",
     "draw",
-    type=OutputFile(),
+    type=OutputFile(".svg", ".png", ".html"),
     metavar="FILE",
     help="Draw the arena over time: .svg, .png or .html.",
 )

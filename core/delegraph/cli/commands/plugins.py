@@ -234,7 +234,7 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
     Another process imports every delegate's own module, so it may take a while; no delegate is
     created. --isolated imports each plugin in its own process with limited memory, and shows the
     outcome: ok, failed, timed out, or died with an exit code or a signal. The effects of the
-    configuration file are shown. The exit code is 3 if something cannot be used.
+    configuration file come last. The exit code is 3 if something cannot be used.
     """
     from delegraph.cli import COMMANDS
     from delegraph.operators.memory_limit import physical_memory
@@ -258,8 +258,9 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
     if as_json:
         _print_diagnosis_json(not failed, report, surveyed, findings)
     else:
-        _print_configuration(console(), report)
-        _print_diagnosis(surveyed, isolated, findings)
+        out = console()
+        _print_diagnosis(out, surveyed, isolated, findings)
+        _print_configuration(out, report)
     return PLUGIN_TROUBLE if failed else OK
 
 
@@ -300,40 +301,50 @@ def _print_diagnosis_json(
 
 def _print_configuration(out: Console, report: ConfigurationReport) -> None:
     """Print the path of the configuration file, and the effect of each setting."""
+    heading(out, "Configuration")
     if report.file is None:
-        out.print(f"no configuration file: {report.why_not}")
+        print_paragraph(out, f"no file: {report.why_not}")
         return
-    out.print(f"configuration file {report.file}")
+    print_paragraph(out, f"file {report.file}")
     rows = [(setting.key, setting.value, setting.effect) for setting in report.settings]
     if rows:
         print_table(out, ("setting", "value", "effect"), rows)
 
 
 def _print_diagnosis(
-    surveyed: Sequence[SurveyedPlugin], shows_outcomes: bool, findings: Sequence[Finding]
+    out: Console,
+    surveyed: Sequence[SurveyedPlugin],
+    shows_outcomes: bool,
+    findings: Sequence[Finding],
 ) -> None:
-    """Print findings, after a table of the plugins' outcomes if requested."""
+    """Print the verdict and the findings, then the plugins' outcomes if requested."""
     from delegraph.tools.plugin_check import Level
 
-    out = console()
-    if shows_outcomes and surveyed:
-        columns = ("plugin", "distribution", "version", "outcome")
-        print_table(out, columns, [_outcome(each) for each in surveyed], indent=0)
-        out.print()
-    for plugin in (each.plugin for each in surveyed):
-        for spec in plugin.delegates:
-            if spec.isolate == "process":
-                out.print(f"delegate {spec.name!r} of {plugin}: {isolation_text(spec)}")
-    print_findings(out, findings)
     usable = sum(
         not each.plugin.error and all(found.level is not Level.ERROR for found in each.findings)
         for each in surveyed
     )
     delegates = sum(len(each.plugin.delegates) for each in surveyed)
-    out.print(
+    verdict = (
         f"{plural(len(surveyed), 'plugin')}, {usable} usable, "
         f"{plural(delegates, 'delegate')}, {plural(len(findings), 'finding')}"
     )
+    out.print(f"{verdict}:" if findings else verdict, style="bold")
+    print_findings(out, findings)
+    if shows_outcomes and surveyed:
+        heading(out, "Plugins")
+        columns = ("plugin", "distribution", "version", "outcome")
+        print_table(out, columns, [_outcome(each) for each in surveyed])
+    isolated = [
+        f"delegate {spec.name!r} of {each.plugin}: {isolation_text(spec)}"
+        for each in surveyed
+        for spec in each.plugin.delegates
+        if spec.isolate == "process"
+    ]
+    if isolated:
+        heading(out, "Isolated by default")
+    for text in isolated:
+        print_paragraph(out, text)
 
 
 def print_findings(out: Console, findings: Sequence[Finding]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.answers.run import RunAnswer, print_answer
@@ -142,6 +143,9 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
             f"{sizes} values; give the names of this model's classes",
             err=True,
         )
+    elif click.get_current_context().get_parameter_source("top") is ParameterSource.COMMANDLINE:
+        text = "note: --top has no effect, as no output is known to be a classifier's"
+        click.echo(f"{text}; --labels FILE names its classes", err=True)
     if request.threshold is not None:
         text = "note: --threshold has no effect, as no output has scores; leave it out"
         click.echo(text, err=True)

@@ -73,10 +73,11 @@ def delegate_option(command: Command) -> Command:
 
 def named_delegate_option(command: Command) -> Command:
     """Add ``--delegate`` for installed delegates; the command gets *delegates*."""
-    return _named("Compile for a delegate; repeatable. 'help' lists them.")(command)
+    text = "Compile for a delegate; repeatable. 'help' lists them."
+    return _named(text, compiles=True)(command)
 
 
-def _named(text: str) -> Callable[[Command], Command]:
+def _named(text: str, *, compiles: bool = False) -> Callable[[Command], Command]:
     """Return a decorator that adds the repeatable ``--delegate``, with *text* as its help."""
     return click.option(
         "-d",
@@ -84,7 +85,7 @@ def _named(text: str) -> Callable[[Command], Command]:
         "delegates",
         multiple=True,
         is_eager=True,  # so that help is printed even if other arguments are missing or wrong
-        callback=_print_delegate_help,
+        callback=functools.partial(_print_delegate_help, compiles=compiles),
         shell_complete=complete_delegate,
         metavar="NAME[:K=V,...]",
         help=text,
@@ -277,13 +278,13 @@ def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
 
 
 def _print_delegate_help(
-    ctx: click.Context, parameter: click.Parameter, delegates: tuple[str, ...]
+    ctx: click.Context, parameter: click.Parameter, delegates: tuple[str, ...], *, compiles: bool
 ) -> tuple[str, ...]:
     """Print the options of installed delegates and exit, if a name is ``help``."""
     wanted = [name for name in delegates if name == "help" or name.endswith(":help")]
     if wanted and not ctx.resilient_parsing:
         from delegraph.cli.options.delegate_help import print_delegate_help
 
-        print_delegate_help(wanted)
+        print_delegate_help(wanted, compiles=compiles)
         ctx.exit()
     return delegates

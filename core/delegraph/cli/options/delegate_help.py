@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import console, heading, print_table
+from delegraph.cli.answers.printing import console, heading, print_paragraph, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,24 +17,54 @@ if TYPE_CHECKING:
     from delegraph.plugins.specs import DelegateSpec
 
 
-def print_delegate_help(wanted: Sequence[str]) -> None:
+def print_delegate_help(wanted: Sequence[str], *, compiles: bool = False) -> None:
     """Print the options of delegates, without importing their heavy modules.
 
     Args:
         wanted: ``help`` for all installed delegates, ``NAME:help`` or ``dist:NAME:help`` for one.
+        compiles: whether the delegates shall compile ahead of time; of the others only the names
+            are printed.
 
     Raises:
-        PluginError: no usable plugin offers a requested delegate.
+        PluginError: no usable plugin offers a requested delegate, or it does not compile.
     """
     from delegraph.plugins import installed
 
-    plugins, out = installed(), console()
+    out = console()
     if "help" in wanted:
-        offers = plugins.by_rank()
-        if not offers:
-            out.print("no delegates are installed; 'delegraph plugins list' says what there is")
+        _print_offers(out, installed().by_rank(), compiles=compiles)
+        return
+    names = [name.removesuffix(":help") for name in wanted]
+    if compiles:
+        from delegraph.plugins.address import DelegateAddress
+        from delegraph.tools.compiling import compilable_offer
+
+        offers = [compilable_offer(DelegateAddress.parse(name)) for name in names]
     else:
-        offers = tuple(plugins.find(name.removesuffix(":help")) for name in wanted)
+        offers = [installed().find(name) for name in names]
+    _print_each(out, offers)
+
+
+def _print_offers(out: Console, offers: Sequence[Offer], *, compiles: bool) -> None:
+    """Print the delegates, or those that compile, with a line that names the others."""
+    if not offers:
+        out.print("no delegates are installed; 'delegraph plugins list' says what there is")
+    if not compiles:
+        _print_each(out, offers)
+        return
+    from delegraph.tools.compiling import is_compilable
+
+    able = [offer for offer in offers if is_compilable(offer)]
+    _print_each(out, able)
+    others = ", ".join(offer.spec.name for offer in offers if offer not in able)
+    if others:
+        if able:
+            out.print()
+        text = f"without a compiler for the file, applied when a model is loaded: {others}"
+        print_paragraph(out, text, indent=0)
+
+
+def _print_each(out: Console, offers: Sequence[Offer]) -> None:
     for number, offer in enumerate(offers):
         if number:
             out.print()

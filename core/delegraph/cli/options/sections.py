@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from types import MethodType
 
 import click
 
@@ -87,6 +88,16 @@ class SummarizedGroup(click.Group):
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def summarized(command: click.Command) -> click.Command:
+    """Return a plugin's command; the help of groups in it is that of :class:`SummarizedGroup`."""
+    if type(command) is click.Group:
+        shown = MethodType(SummarizedGroup.format_commands, command)
+        command.format_commands = shown  # type: ignore[method-assign]  # of this object alone
+        for each in command.commands.values():
+            summarized(each)
+    return command
 
 
 def _by_heading(options: list[click.Option]) -> Iterator[tuple[str, list[click.Option]]]:

@@ -97,11 +97,11 @@ class Comparison:
             return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()
 
-    def warm_up(self) -> tuple[str, ...]:
+    def warm_up(self) -> list[dict[str, Any]]:
         """Load the delegate once, so that later processes find its caches filled.
 
         Returns:
-            Names of the operators that it claims, sorted; empty if it declares no claims.
+            Its claims as JSON data; empty if it declares none.
 
         Raises:
             ArgumentError: the delegate is not the default one, or the core has no such comparison.
@@ -111,10 +111,10 @@ class Comparison:
             _require_default(self)
         elif self.is_core and self.runtime == "litert":
             raise ArgumentError("'core' is no delegate that the official interpreter can have")
-        claimed = {op for claim in self.capabilities.claims for op in claim.operators}
+        claims = [claim.to_json() for claim in self.capabilities.claims]
         if self.is_official_right:
             interpreter_module()
-        return tuple(sorted(claimed))
+        return claims
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
         """Run a case in both interpreters, and return how it ended.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
+from delegraph.delegation.capabilities import Claim
 from delegraph.errors import DelegraphError
 from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.operator_models import palette_cases
@@ -18,6 +19,9 @@ from delegraph.testing.sweep.hosts import open_ours
 from delegraph.testing.sweep.oddities import ODDITIES
 from delegraph.testing.sweep.patterns import pattern_case
 from delegraph.testing.sweep.sweep_case import SweepCase
+
+CLAIMED = 0.8
+"""Share of cases whose first operator has types and a version that the delegate claims."""
 
 CHAINS = 0.3
 """Share of cases with several operators."""
@@ -37,21 +41,25 @@ def sweep_operators() -> tuple[str, ...]:
     return tuple(sorted(op for op in REGISTERED_OPERATORS if op in MAKERS))
 
 
-def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
+def sweep_case(
+    seed: int, number: int, operators: Sequence[str], claims: tuple[Claim, ...] = ()
+) -> SweepCase:
     """Return the case with a number, equal for equal arguments in any process.
 
     Args:
         seed: seed of all random choices.
         number: number of the case, from 0.
         operators: names of the operators to choose from.
+        claims: claims of the delegate, whose forms most cases have; empty for all forms.
     """
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
+    wanted = claims if claims and chance.random() < CLAIMED else ()
     if chance.random() < CHAINS and not _is_stateful(op):
-        case, draft, names = _several(chance, operators)
+        case, draft, names = _several(chance, operators, wanted)
         op, label = names[0], " > ".join(names)
     else:
-        case = chance.choice(_cases(op, seed))
+        case = chance.choice(_claimed_cases(op, seed, wanted))
         draft, label = Draft(case.records, case.steps), op
     if len(draft.steps) == 1:
         draft = Draft(draft.records, draft.steps * 2)
@@ -89,27 +97,33 @@ def _is_stateful(op: str) -> bool:
     return op in ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "WHILE", "IF")
 
 
-def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Draft, Sequence[str]]:
+def _several(
+    chance: Random, operators: Sequence[str], claims: tuple[Claim, ...]
+) -> tuple[OperatorCase, Draft, Sequence[str]]:
     """Return a model of several of *operators*: first case, draft, and names of its operators.
 
     Args:
         chance: source of random choices.
         operators: names of operators to choose from.
+        claims: claims whose forms the first operator has, if it can.
     """
     if chance.random() < PATTERNS:
         case, names = pattern_case(chance)
         if set(names) <= set(operators):
             return case, Draft(case.records, case.steps), names
     names = chain_names(chance, operators)
-    return *_chain(chance, names), names
+    return *_chain(chance, names, claims), names
 
 
-def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
+def _chain(
+    chance: Random, names: Sequence[str], claims: tuple[Claim, ...]
+) -> tuple[OperatorCase, Draft]:
     """Join cases of the operators *names* to one model; return the first case and the model.
 
     Args:
         chance: source of random choices.
         names: names of the operators, in order.
+        claims: claims whose forms the first operator has, if it can.
     """
     first, draft = None, None
     for name in names:
@@ -117,7 +131,8 @@ def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
         if not fitting:
             continue
         if first is None or draft is None:
-            first, draft = chance.choice(fitting)
+            claimed = [each for each in fitting if _is_claimed(each[0], claims)]
+            first, draft = chance.choice(claimed or fitting)
         else:
             reading = [added for _, added in fitting if can_read(draft, added)]
             if not reading:
@@ -133,6 +148,18 @@ def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
 @lru_cache(512)
 def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
     return tuple(cases(op, seed=seed, count=20))
+
+
+@lru_cache(512)
+def _claimed_cases(op: str, seed: int, claims: tuple[Claim, ...]) -> tuple[OperatorCase, ...]:
+    """Return the cases of *op* whose form one of *claims* covers, or all if there is none."""
+    found = _cases(op, seed)
+    return tuple(case for case in found if _is_claimed(case, claims)) or found
+
+
+def _is_claimed(case: OperatorCase, claims: tuple[Claim, ...]) -> bool:
+    form = case.input_form()
+    return any(claim.covers(form) for claim in claims)
 
 
 @lru_cache(512)

@@ -6,11 +6,12 @@ import gc
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from delegraph.delegation.capabilities import Claim
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.quantities import plural
 from delegraph.testing.sweep.comparison import Comparison
@@ -40,6 +41,7 @@ class Plan:
         seconds: number of seconds after which no case is begun; None means no limit.
         operators: requested operators; empty means those that the delegate claims.
         drawn: operators that cases are drawn from; empty means all.
+        claims: claims of the delegate, which most cases are within; empty for none.
         jobs: number of processes.
         folder: folder for findings; None means that they are not written.
         case_seconds: seconds of processor time that a case may take.
@@ -53,6 +55,7 @@ class Plan:
     seconds: float | None = 60.0
     operators: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
     jobs: int = 1
     folder: Path | None = None
     case_seconds: int = 15
@@ -60,7 +63,8 @@ class Plan:
 
     def case(self, number: int) -> SweepCase:
         """Return the case with a number, equal in any process."""
-        return sweep_case(self.seed, number, self.drawn or self.operators or sweep_operators())
+        operators = self.drawn or self.operators or sweep_operators()
+        return sweep_case(self.seed, number, operators, self.claims)
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,9 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
 
     # Engines start threads, which a fork does not survive.
-    claimed = run_forked(plan.comparison.warm_up)
-    plan = replace(plan, drawn=_drawn(plan, claimed))
+    claims = tuple(map(_claim, run_forked(plan.comparison.warm_up)))
+    claimed = {op for claim in claims for op in claim.operators}
+    plan = replace(plan, drawn=_drawn(plan, claimed), claims=claims)
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
@@ -224,7 +229,16 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     return SweepResult(plan, tried, tuple(kept), seconds)
 
 
-def _drawn(plan: Plan, claimed: Sequence[str]) -> tuple[str, ...]:
+def _claim(told: Mapping[str, Any]) -> Claim:
+    """Return the claim that *told*, its JSON data, describes; without its tolerance."""
+    versions = None if told["versions"] is None else tuple(told["versions"])
+    named: dict[str, Any] = {"versions": versions, "activations": told["activations"]}
+    return Claim(
+        told["operators"], told["types"] or (), *told["features"], **named, **told["roles"]
+    )
+
+
+def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
     """Return the operators that the cases of a plan are drawn from.
 
     Args:
@@ -235,7 +249,7 @@ def _drawn(plan: Plan, claimed: Sequence[str]) -> tuple[str, ...]:
         ArgumentError: the delegate claims none of the requested operators.
     """
     if plan.operators:
-        if claimed and not set(claimed) & set(plan.operators):
+        if claimed and not {*claimed} & {*plan.operators}:
             raise ArgumentError(
                 f"{plan.comparison.delegate!r} claims none of {', '.join(plan.operators)}; "
                 f"'delegraph plugins info {plan.comparison.delegate} --claims' shows its claims"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.placement import Placement
+    from delegraph.tools.setup import AnyInterpreter, Setup
 
 
 def most_threads(
@@ -39,6 +40,18 @@ def most_threads(
         found.add(requested or 1)
     known = [count for count in found if count is not None]
     return max(known, default=1) if len(known) == len(found) else None
+
+
+def applied_delegates(setup: Setup, interpreter: AnyInterpreter) -> Sequence[Delegate]:
+    """Return the applied delegates that are Python objects.
+
+    Args:
+        setup: set-up of the interpreter, whose delegates are objects.
+        interpreter: interpreter of any runtime.
+    """
+    session: Any = getattr(interpreter, "session", None)  # of Delegraph's own runtime
+    applied: Any = setup.delegates or [] if session is None else session.delegates
+    return list(applied)
 
 
 def threads_text(threads: int | None) -> str:

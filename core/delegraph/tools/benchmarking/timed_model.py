@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model
-from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.handed_on import HandedOn, tokens_of
 from delegraph.tools.benchmarking.stages import Stages
-from delegraph.tools.benchmarking.threads import most_threads
+from delegraph.tools.benchmarking.threads import applied_delegates, most_threads
 from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.model_call import KeptState, ModelCall, model_call
@@ -125,10 +124,8 @@ def timed_model(
     model = setup.loaded_model()
     _import_runtime(setup)
     stages = Stages(clock)
-    requested = setup.requested_delegates()
-    objects = None if requested is None else as_delegates(requested, setup.isolation)
+    made = setup.with_objects()
     stages.end("create delegates")
-    made = replace(setup, delegates=objects, delegate_files=())
     with made.interpreter(on_loaded=lambda: stages.end("load")) as interpreter:
         stages.end("apply delegates")
         call = model_call(interpreter, signature)
@@ -138,8 +135,7 @@ def timed_model(
         call.allocate(values)
         stages.end("allocate")
         kept = call.keep_state(values)
-        session = getattr(interpreter, "session", None)  # of Delegraph's own runtime
-        applied = objects or [] if session is None else session.delegates
+        applied = applied_delegates(made, interpreter)
         yield TimedModel(
             setup, interpreter, call, chosen, values, clock, stages, model.bytes, kept, applied
         )

@@ -89,13 +89,13 @@ class Bisection(JsonRecord):
 
     setup: Setup
     reference: Setup
-    candidates: tuple[NodePlacement, ...] = field(metadata={"json_value": _nodes})
-    culprits: tuple[Culprit, ...]
-    probes: tuple[Probe, ...]
-    run: str
-    baseline: Outcome | None
-    is_complete: bool
-    remarks: tuple[str, ...]
+    candidates: tuple[NodePlacement, ...] = field(default=(), metadata={"json_value": _nodes})
+    culprits: tuple[Culprit, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    run: str = ""
+    baseline: Outcome | None = None
+    is_complete: bool = True
+    remarks: tuple[str, ...] = ()
     rules_file: str = ""
 
     @property

@@ -18,7 +18,7 @@ from delegraph.tools.tensor_names import tensor_names, with_names
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
 """Details and values of each output, in order."""
 
-_NOT_APPLIED = re.compile(r"delegate '([^']+)' is there for it and was not applied")
+_NOT_APPLIED = re.compile(r"(?<= is there for it and was not applied): delegates=\['([^']+)'\]")
 _FLEX = "Select TensorFlow op(s), included in the given model"
 _XNNPACK = "TfLiteXNNPackDelegate"
 
@@ -140,7 +140,7 @@ def explained(text: str) -> str:
     if found := _NOT_APPLIED.search(text):
         name = found[1]
         both = f'-d {name} --reference "-d {name} --no-default-delegates"'
-        return f"{text}; for both sides: {both}"
+        return f"{_NOT_APPLIED.sub('', text)}; for both sides: {both}"
     if _XNNPACK in text:
         return f"{text}; XNNPACK fails, which -d none turns off on that side"
     return text

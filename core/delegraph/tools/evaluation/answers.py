@@ -35,6 +35,8 @@ class Answers:
             of *keys*.
         prepare: statistics of the time to make a sample's inputs: reading, decoding, resizing.
         invoke: statistics of the time of each set-up's ``invoke``, without warm-up.
+        threads: largest number of threads on which each set-up runs; None if a delegate chooses it
+            and does not tell.
         bad: samples that could not be used.
         resumed: number of samples that an earlier, interrupted run had finished.
     """
@@ -44,6 +46,7 @@ class Answers:
     rows: tuple[tuple[Row, ...], ...]
     prepare: Latency
     invoke: tuple[Latency, ...]
+    threads: tuple[int | None, ...]
     bad: tuple[BadSample, ...]
     resumed: int
 
@@ -55,7 +58,9 @@ class Answers:
             "bad": [sample.to_json() for sample in self.bad],
             "prepare": self.prepare.to_json(),
             "setups": [
-                {**setup.to_json(), "invoke": latency.to_json()}
-                for setup, latency in zip(self.setups, self.invoke, strict=True)
+                {**setup.to_json(), "threads": threads, "invoke": latency.to_json()}
+                for setup, latency, threads in zip(
+                    self.setups, self.invoke, self.threads, strict=True
+                )
             ],
         }

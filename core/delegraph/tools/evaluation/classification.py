@@ -27,6 +27,7 @@ from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details, declared_shape
 from delegraph.tools.pictures import require_pillow
 from delegraph.tools.progress import Progress, untold
+from delegraph.tools.quantizing import real_values
 from delegraph.tools.setup import Setup
 
 
@@ -87,14 +88,25 @@ class ClassificationTask:
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
         """Return the best classes in *outputs*, and the rank of the true class of *sample*."""
-        scores = outputs[0][1].reshape(-1)
+        details, values = outputs[0]
+        scores = values.reshape(-1)
         best = best_classes(scores, RANKS)
         words = [self.labels[index] for index in best]
         return {
             "best": best,
-            "scores": [scores[index].item() for index in best],
+            "scores": _shortest(real_values(scores[best], details)),
             "rank": words.index(sample.truth) + 1 if sample.truth in words else None,
         }
+
+
+def _shortest(scores: NDArray[Any]) -> list[float]:
+    """Return scores as numbers with the shortest digits of a float32, as ``predict`` writes them.
+
+    >>> _shortest(np.array([0.1], np.float32)), _shortest(np.array([0.1]) * 3)
+    ([0.1], [0.3])
+    """
+    found: list[float] = scores.astype(np.float32).astype(str).astype(np.float64).tolist()
+    return found
 
 
 def best_classes(scores: NDArray[Any], count: int) -> list[int]:

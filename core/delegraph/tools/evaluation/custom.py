@@ -27,7 +27,7 @@ from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import fitted
 from delegraph.tools.progress import Progress, untold
-from delegraph.tools.quantizing import dequantized, quantized
+from delegraph.tools.quantizing import quantized, real_values
 from delegraph.tools.setup import Setup
 
 
@@ -91,7 +91,8 @@ class MetricTask:
         if len(set(names)) < len(names):  # so that no name hides another
             names = [str(position) for position in range(len(names))]
         real = {
-            name: _real(array, entry) for name, (entry, array) in zip(names, outputs, strict=True)
+            name: real_values(array, entry)
+            for name, (entry, array) in zip(names, outputs, strict=True)
         }
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
@@ -99,10 +100,6 @@ class MetricTask:
         """Return the names of a tensor in order of preference: signature, tensor, position."""
         names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
         return list(dict.fromkeys(name for name in names if name))
-
-
-def _real(values: NDArray[Any], details: Details) -> NDArray[Any]:
-    return dequantized(values, details) if details["quantization"][0] else values
 
 
 @dataclass(frozen=True, slots=True)

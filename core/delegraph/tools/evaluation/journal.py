@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from delegraph.errors import ArgumentError
 
-FORMAT = 1
+FORMAT = 2
 
 Entry = dict[str, Any]
 

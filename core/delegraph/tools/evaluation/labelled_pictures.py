@@ -6,8 +6,16 @@ import os
 from pathlib import Path
 
 from delegraph.errors import ArgumentError
+from delegraph.log import Logger
 from delegraph.quantities import plural
-from delegraph.tools.evaluation.picture_files import PictureFile, chosen, file_names
+from delegraph.tools.evaluation.picture_files import (
+    PictureFile,
+    chosen,
+    named_first,
+    picture_names,
+)
+
+_log = Logger(__name__)
 
 
 def labelled_pictures(
@@ -16,7 +24,8 @@ def labelled_pictures(
     """Return the pictures of a folder, each with its label from the file *truth*.
 
     Args:
-        folder: folder of the pictures; all its files count, sorted by the bytes of their names.
+        folder: folder of the pictures, sorted by the bytes of their names. Other files are left
+            out, with a warning: hidden ones, and those whose names do not end as a picture's do.
         truth: path of a file with one label per line; line i belongs to picture i.
         denylist: path of a file with one number per line, of pictures to leave out; the first
             picture is number 1.
@@ -26,11 +35,20 @@ def labelled_pictures(
         ArgumentError: a file cannot be read, the numbers of lines and pictures differ, no picture
             has a number of the denylist, or no picture remains.
     """
-    names, words = file_names(folder), read_words(truth)
+    (names, others), words = picture_names(folder), read_words(truth)
+    besides = f", besides {plural(len(others), 'other file')}" if others else ""
     if len(names) != len(words):
         raise ArgumentError(
-            f"{truth!r} has {plural(len(words), 'line')}, and {folder!r} {len(names)} files (the "
-            f"first is {names[0]!r}, the last {names[-1]!r}); expected one line for each file"
+            f"{truth!r} has {plural(len(words), 'line')}, and {folder!r} "
+            f"{plural(len(names), 'picture')} (the first is {names[0]!r}, the last {names[-1]!r})"
+            f"{besides}; expected one line for each picture"
+        )
+    if others:
+        _log.warning(
+            "%r: %s left out, hidden or no picture by name: %s",
+            folder,
+            plural(len(others), "file"),
+            named_first(others),
         )
     denied = set() if denylist is None else _read_numbers(denylist, len(names))
     positions = chosen(len(names), denied, num_images)

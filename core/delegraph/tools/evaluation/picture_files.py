@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.quantities import plural
 from delegraph.tools.evaluation.task import content_digest
-from delegraph.tools.pictures import open_picture
+from delegraph.tools.pictures import is_picture, open_picture
 
 RAW_SUFFIX = ".rgb8"
 
@@ -79,23 +81,60 @@ class PictureFile:
             raise ArgumentError(f"{self.path!r} cannot be read: {reason}") from error
 
 
-def file_names(folder: str) -> list[str]:
-    """Return the names of all files in a folder, sorted by bytes.
+def picture_names(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of the pictures in a folder, and of its other files, each sorted by bytes.
+
+    Hidden files are no pictures, and neither are files whose names do not end as a picture's do.
 
     Raises:
-        ArgumentError: the path is no folder, or the folder has no file.
+        ArgumentError: the path is no folder, or the folder has no picture.
 
     Source:
-        GetSortedFileNames, tflite/tools/evaluation/utils.cc.
+        GetSortedFileNames, tflite/tools/evaluation/utils.cc, which takes every file.
     """
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if not entry.is_dir()]
     except OSError as error:
         raise ArgumentError(f"folder {folder!r}: {error.strerror or error}") from error
-    if not names:
-        raise ArgumentError(f"folder {folder!r} holds no file")
-    return sorted(names, key=os.fsencode)
+    names.sort(key=os.fsencode)
+    pictures = [name for name in names if _is_picture_name(name)]
+    others = [name for name in names if not _is_picture_name(name)]
+    if not pictures:
+        found = f": its {plural(len(others), 'file')} {named_first(others)}" if others else ""
+        raise ArgumentError(
+            f"folder {folder!r} holds no picture{found}; a picture's name has an ending such as "
+            ".jpg or .png"
+        )
+    return pictures, others
+
+
+def _is_picture_name(name: str) -> bool:
+    if name.startswith("."):
+        return False
+    is_known = is_picture(name) or name.endswith(RAW_SUFFIX)
+    return is_known or Path(name).suffix.lower() in _endings_of_pillow()
+
+
+@cache
+def _endings_of_pillow() -> frozenset[str]:
+    """Return the endings of the pictures that Pillow reads; none without Pillow."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return frozenset()
+    known = Image.registered_extensions()
+    return frozenset(ending for ending, kind in known.items() if kind in Image.OPEN)
+
+
+def named_first(names: Sequence[str]) -> str:
+    """Text of the first few names.
+
+    >>> named_first(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(map(repr, names[:3]))}{more}"
 
 
 def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence[int]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.tools.benchmarking.threads import applied_delegates, most_threads
 from delegraph.tools.evaluation.answers import Answers, BadSample
 from delegraph.tools.evaluation.identity import identity
 from delegraph.tools.evaluation.journal import Entry, Journal
@@ -79,7 +80,8 @@ class _Host:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._interpreter = setup.interpreter()
+        self._made = setup.with_objects()
+        self._interpreter = self._made.interpreter()
         self._call = model_call(self._interpreter)
         self.inputs: list[Details] = self._call.input_details()
         self.outputs: list[Details] = self._call.output_details()
@@ -90,6 +92,14 @@ class _Host:
 
     def __exit__(self, *error: object) -> None:
         self._interpreter.close()
+
+    def threads(self) -> int | None:
+        """Return the largest number of threads of a run, after the first one.
+
+        None if a delegate chooses it and does not tell.
+        """
+        applied = applied_delegates(self._made, self._interpreter)
+        return most_threads(self.setup.threads, self._interpreter.placement, applied)
 
     def run(self, values: Sequence[NDArray[Any]]) -> tuple[Outputs, float]:
         """Return the outputs for *values*, and the seconds of ``invoke``."""
@@ -152,6 +162,7 @@ class _Run:
             "prepare": prepare,
             "rows": rows,
             "invoke": times,
+            "threads": [host.threads() for host in self._hosts],
         }
 
 
@@ -222,6 +233,7 @@ def _answers(setups: Sequence[Setup], entries: Sequence[Entry], resumed: int) ->
         tuple(rows),
         Latency.of([entry["prepare"] for entry in good]),
         tuple(Latency.of([entry["invoke"][i] for entry in good]) for i in range(len(setups))),
+        tuple(good[-1]["threads"]),
         tuple(bad),
         resumed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.schema.table import Table
@@ -48,11 +49,26 @@ def graph_json(
                 _node(
                     op, placed[spec.index, op.index], placement, facts.get((spec.index, op.index))
                 )
+                | _folded(op, spec, once)
                 for op in spec.operators
             ],
         }
-        for spec in model.subgraphs
+        for spec, once in ((spec, constant_nodes(spec)) for spec in model.subgraphs)
     ]
+
+
+def _folded(operator: OperatorSpec, spec: SubgraphSpec, once: Container[int]) -> dict[str, bool]:
+    """Return ``is_constant`` for a node that only widens a constant for other nodes.
+
+    The page draws no such node.
+
+    Args:
+        operator: the node.
+        spec: its subgraph.
+        once: indices of the nodes that widen constants.
+    """
+    is_read = operator.index in once and not {*spec.outputs} & {*operator.outputs}
+    return {"is_constant": True} if is_read else {}
 
 
 def _tensors(spec: SubgraphSpec, shapes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:

@@ -123,11 +123,12 @@ function plannerTable(memory) {
 
 function peakTable(memory) {
   const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
+  const short = shortNames(rows.map((t) => t.name));
   const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
   const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
-    { title: "name", value: (t) => t.name, cell: (t) => named(t.name), class: "wide" },
+    { title: "name", value: (t) => t.name, cell: (t) => named(t.name, short), class: "wide" },
     { title: "made by", value: (t) => t.made_by },
     { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
     { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
@@ -251,7 +252,7 @@ function ratioChart(width, rows) {
   const low = Math.min(0.9, ...rows.map(({ ratio }) => ratio.low)), high = Math.max(1.1, ...rows.map(({ ratio }) => ratio.high));
   const x = d3.scaleLog([low * 0.95, high * 1.05], [0, 1]);
   const y = d3.scaleLinear([0, rows.length], [0, 1]);
-  const ticks = d3.ticks(low, high, 6);
+  const ticks = d3.ticks(low, high, 6), names = shortNames(rows.map(({ name }) => name), Math.floor(width / 8));
   const { root, plot } = chart(width, MARGIN.top + MARGIN.bottom + rows.length * ROW, x, y, "ratio of times", { x: (v) => figure(v), y: () => "" });
   root.querySelectorAll(".axis").forEach((axis) => axis.remove());
   for (const tick of ticks) {
@@ -263,7 +264,7 @@ function ratioChart(width, rows) {
     const middle = y(rows.length - i - 0.5);
     plot.append(svg("path", { class: `ratio ${word.replace(" ", "-")}`, d: `M${x(ratio.low)},${middle}H${x(ratio.high)}` }),
       svg("circle", { class: `ratio ${word.replace(" ", "-")}`, cx: x(ratio.value), cy: middle, r: 4 }),
-      svg("text", { class: "row", x: MARGIN.left, y: middle - 8 }, shortened(name, Math.floor(width / 8))));
+      svg("text", { class: "row", x: MARGIN.left, y: middle - 8 }, names.get(name)));
   });
   return root;
 }
@@ -314,7 +315,7 @@ function noiseChart(width, layers) {
 }
 
 function differenceTable(layers, view, go) {
-  const note = (l) => l.same_inputs.note || l.drift.note || "";
+  const note = (l) => l.same_inputs.note || l.drift.note || "", short = shortNames(layers.map((l) => l.name));
   const way = (name, title) => [
     { title: `noise, ${title}`, isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => isKnown(l[name]) ? l[name].noise === null ? "∞" : figure(l[name].noise) : "-" },
     { title: `greatest, ${title}`, isNumber: true, value: (l) => l[name].max ?? -1, cell: (l) => figure(l[name].max) },
@@ -322,7 +323,7 @@ function differenceTable(layers, view, go) {
   return table("Layers, those first that add most noise themselves", [
     { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
     { title: "operator", value: (l) => l.op },
-    { title: "tensor", value: (l) => l.name, cell: (l) => named(l.name), class: "wide" },
+    { title: "tensor", value: (l) => l.name, cell: (l) => named(l.name, short), class: "wide" },
     { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
     ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
     layers.some(note) ? { title: "note", value: note, cell: note } : null,

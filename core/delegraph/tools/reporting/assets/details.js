@@ -38,7 +38,7 @@ function tensors(view, indices, direction) {
     const tensor = view.subgraph.tensors[index];
     if (!tensor) return h("li", { class: "muted" }, "absent");
     return h("li", {}, h("bdi", { class: "name" }, tensor.name || "(no name)"),
-      h("span", { class: "muted" }, describe(tensor, index)), ...quantized(tensor), links(view, index, direction));
+      h("span", { class: "muted" }, describe(tensor, index)), ...quantized(tensor), ...widened(view, index), links(view, index, direction));
   });
   return [list.length ? h("ul", { class: "tensors" }, list) : h("p", { class: "muted" }, "none")];
 }
@@ -47,6 +47,12 @@ function describe(tensor, index) {
   const kind = ["constant", "variable", "sparse"].filter((word) => tensor[`is_${word}`]).join(" ");
   const signature = tensor.signature ? `, declared ${tensor.signature.join("×")}` : "";
   return `${index}: ${tensor.type} ${shapeOf(tensor)}${signature}, ${size(tensor.bytes)}${kind ? `, ${kind}` : ""}`;
+}
+
+// What a tensor is made of, once, by a node that is not drawn.
+function widened(view, index) {
+  const { node, index: number } = view.graph.folded.get(index) ?? {};
+  return node ? [h("span", { class: "muted" }, `made once by node ${number}, ${node.op}, of ${node.inputs.map((t) => describe(view.subgraph.tensors[t], t))}`)] : [];
 }
 
 function quantized({ scale, zero_point, scales, axis }) {

@@ -65,8 +65,9 @@ class GraphView {
     this.number = number;
     this.subgraph = this.report.subgraphs[number];
     this.graph = graphOf(this.subgraph);
-    const longest = Math.max(0, ...this.graph.vertices.map((v) => this.label(v).length));
-    this.width = Math.min(224, Math.max(132, 8.4 * Math.min(longest, MOST_LETTERS) + 52));
+    this.labels = shortNames(this.graph.vertices.map((v) => this.label(v)), MOST_LETTERS);
+    const longest = Math.max(0, ...[...this.labels.values()].map((label) => label.length));
+    this.width = Math.min(224, Math.max(132, 8.4 * longest + 52));
     const seen = this.seen();
     this.box = layOut(this.graph, seen.width / seen.height, this.width);
     this.areJoined = this.graph.edges.length > MANY_EDGES;
@@ -109,7 +110,7 @@ class GraphView {
     vertex.element.setAttribute("transform", `translate(${point(vertex.x - width / 2, vertex.y - NODE_HEIGHT / 2)})`);
     vertex.element.setAttribute("aria-label", isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`);
     vertex.lettering = () => {
-      const texts = [["op", 12, 16, shortened(label, MOST_LETTERS)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
+      const texts = [["op", 12, 16, this.labels.get(label)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
       if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
       const part = isNode ? partitionName(this.report, node) : "-";
       if (part !== "-") texts.push(["part", width - 8, 30, part]);
@@ -274,8 +275,11 @@ class GraphView {
     this.focusable(vertex).focus({ preventScroll: true });
   }
 
+  // Opens a node; one that is folded has no vertex, so what reads it is opened.
   openNode(index) {
-    this.open(this.graph.vertices.find((v) => v.kind === "node" && v.index === index));
+    const nodes = this.graph.vertices.filter((v) => v.kind === "node"), made = this.subgraph.nodes[index].outputs;
+    const vertex = nodes.find((v) => v.index === index) ?? nodes.find(({ node }) => node.inputs.some((t) => made.includes(t)));
+    if (vertex) this.open(vertex);
   }
 
   // Marks nodes, and brings the first unless all is to be seen.
@@ -343,7 +347,8 @@ class GraphView {
   words({ kind, node, index, tensor }) {
     const { tensors } = this.subgraph;
     if (kind !== "node") return `${kind} ${tensors[tensor].name}`.toLowerCase();
-    const names = [...node.inputs, ...node.outputs].map((t) => tensors[t]?.name ?? "");
+    const widened = node.inputs.flatMap((t) => this.graph.folded.get(t)?.node.inputs ?? []);
+    const names = [...node.inputs, ...widened, ...node.outputs].map((t) => tensors[t]?.name ?? "");
     const reasons = Object.values(node.reasons ?? {});
     return [node.op, index, runner(this.report, node), ...names, ...reasons].join("\n").toLowerCase();
   }
@@ -441,7 +446,8 @@ const MOST_PARTITIONS = 30; // letters of the legend
 
 // Who has which colour, with the number of nodes and of their partitions, which prints without colours show.
 function legend(report) {
-  const taken = new Map(), parts = new Map(), nodes = report.subgraphs.flatMap((s) => s.nodes);
+  const taken = new Map(), parts = new Map();
+  const nodes = report.subgraphs.flatMap((s) => s.nodes).filter((node) => !node.is_constant);
   for (const node of nodes) {
     const who = holder(report, node);
     taken.set(who, (taken.get(who) ?? 0) + 1);

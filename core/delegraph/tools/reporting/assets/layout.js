@@ -13,9 +13,10 @@ const MOST_IN_COLUMN = 200; // nodes
 const FEWEST_ROWS = 6;
 const MANY_VERTICES = 1000; // they are placed once, for an estimated size
 
-// Returns vertices (graph inputs, operators, graph outputs) and the edges between them.
+// Returns vertices (graph inputs, operators, graph outputs) and the edges between them. Nodes that
+// only widen a constant have none: they are folded into what reads them, by the tensor they make.
 function graphOf(subgraph) {
-  const vertices = [], edges = [], maker = new Map();
+  const vertices = [], edges = [], maker = new Map(), folded = new Map();
   const add = (vertex) => vertices.push({ ...vertex, id: vertices.length, from: [], to: [] }) - 1;
   const connect = (tensor, target) => {
     const source = maker.get(tensor);
@@ -29,16 +30,16 @@ function graphOf(subgraph) {
   }
   const first = vertices.length;
   subgraph.nodes.forEach((node, index) => {
-    const id = add({ kind: "node", node, index });
-    for (const tensor of node.outputs) maker.set(tensor, id);
+    const id = node.is_constant ? null : add({ kind: "node", node, index });
+    for (const tensor of node.outputs) id === null ? folded.set(tensor, { node, index }) : maker.set(tensor, id);
   });
-  subgraph.nodes.forEach((node, index) => {
-    for (const tensor of node.inputs) connect(tensor, first + index);
-  });
+  for (const { id, node } of vertices.slice(first)) {
+    for (const tensor of node.inputs) connect(tensor, id);
+  }
   for (const tensor of subgraph.outputs) {
     if (tensor >= 0) connect(tensor, add({ kind: "output", tensor }));
   }
-  return { vertices, edges };
+  return { vertices, edges, folded };
 }
 
 // Returns ids such that each comes after what it reads, and soon before what reads it.

@@ -16,12 +16,26 @@ const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s
 
 const LONGEST_NAME = 40;
 
-// A name without its middle if it is long; all of it is shown by the mouse pointer.
-function named(name) {
-  if (name.length <= LONGEST_NAME) return name;
-  const half = (LONGEST_NAME - 1) / 2;
-  return h("span", { title: name }, `${name.slice(0, Math.ceil(half))}…${name.slice(-Math.floor(half))}`);
+// Returns a map from each name to one of so many letters, without a part of a long name. All lack
+// the same part, such that different names stay different; if there is none, some get a number.
+function shortNames(names, most = LONGEST_NAME) {
+  const all = [...new Set(names)], half = Math.ceil((most - 1) / 2), seen = new Map();
+  const cut = (name, head) => name.length <= most ? name : `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
+  let best = half, distinct = 0;
+  for (let i = 0; i < most && distinct < all.length; i++) {
+    const head = half + (i % 2 ? -(i + 1) / 2 : i / 2); // from the middle to both ends
+    const found = head < 0 || head >= most ? 0 : new Set(all.map((name) => cut(name, head))).size;
+    if (found > distinct) [best, distinct] = [head, found];
+  }
+  return new Map(all.map((name) => {
+    const short = cut(name, best), number = (seen.get(short) ?? 0) + 1;
+    seen.set(short, number);
+    return [name, number > 1 ? `${short.slice(0, most - 4)} (${number})` : short];
+  }));
 }
+
+// A name as *short* has it; all of a shortened one is shown by the mouse pointer.
+const named = (name, short) => (short.get(name) === name ? name : h("span", { title: name }, short.get(name)));
 
 // A number of bytes for people; null is a size known only while invoking.
 function size(bytes) {
