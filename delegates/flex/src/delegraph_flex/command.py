@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError, ModelError, printable
+from delegraph.errors import ArgumentError, DelegraphError, ModelError, PluginError, printable
 from delegraph.plugins import printed_to_stderr
 from delegraph_flex.conversion import BUILTINS_FIRST, convert
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
@@ -87,7 +87,7 @@ def convert_command(
     a Keras model or a concrete function that the Python file defines. The file is run.
     """
     if not has_tensorflow():
-        raise DelegateError(
+        raise PluginError(
             f"converting needs TensorFlow, which is not installed: {INSTALL_TENSORFLOW}"
         )
     path = Path(output or _stem(source) + ".tflite")
