@@ -31,6 +31,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from delegraph.delegation.cache_uses import log_use
 from delegraph.lazy_dataclass import dataclass
 from delegraph.log import Logger
 
@@ -116,6 +117,7 @@ class CacheFolder:
                 raise _refusal(path, "is no regular file")
             _require_private(path, status)
             logger.debug("read %s", path)
+            log_use("read", path)
             yield file
 
     def write(self, name: str, content: bytes | Sequence[memoryview]) -> None:
@@ -133,6 +135,7 @@ class CacheFolder:
         folder, _, last = name.rpartition("/")
         path = os.path.join(self.made(folder), last)
         replace_file(path, content)
+        log_use("written", path)
         logger.debug("wrote %s, %d bytes", path, sum(map(len, pieces_of(content))))
 
     def made(self, name: str) -> str:

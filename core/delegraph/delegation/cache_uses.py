@@ -1,0 +1,66 @@
+"""Log of the cache files that a process and its children read and write, while it is wanted.
+
+Another process may fill the same cache meanwhile, so a list of its files does not tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from delegraph.lazy_dataclass import dataclass
+
+_VARIABLE = "_DELEGRAPH_CACHE_USES"
+"""Environment variable with the path of the log, which child processes inherit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUses:
+    """Paths of cache files that were read and written; complete when the block has ended."""
+
+    read: set[str]
+    written: set[str]
+
+
+@contextlib.contextmanager
+def logged_uses() -> Iterator[CacheUses]:
+    """Context that logs the cache files which this process and its children use in the block.
+
+    Raises:
+        OSError: no temporary file can be written.
+    """
+    import tempfile  # lazy import: few processes log
+
+    uses = CacheUses(set(), set())
+    outer = os.environ.get(_VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="delegraph-") as folder:
+        log = os.environ[_VARIABLE] = os.path.join(folder, "uses")
+        try:
+            yield uses
+        finally:
+            os.environ.pop(_VARIABLE)
+            if outer is not None:
+                os.environ[_VARIABLE] = outer
+            _add(uses, log)
+
+
+def log_use(verb: str, path: str) -> None:
+    """Add a line to the log, if one is wanted.
+
+    Args:
+        verb: ``read`` or ``written``.
+        path: path of the file.
+    """
+    log = os.environ.get(_VARIABLE)
+    if log is not None:
+        with contextlib.suppress(OSError), open(log, "ab", buffering=0) as file:
+            file.write(f"{verb} {path}\n".encode("utf-8", "surrogateescape"))
+
+
+def _add(uses: CacheUses, log: str) -> None:
+    """Add the lines of a log to *uses*."""
+    with contextlib.suppress(FileNotFoundError), open(log, "rb") as file:
+        for line in file.read().decode("utf-8", "surrogateescape").splitlines():
+            verb, _, path = line.partition(" ")
+            (uses.written if verb == "written" else uses.read).add(path)
