@@ -52,8 +52,8 @@ def test_list_has_a_row_for_each_cache_and_json_one_for_each_version(
     assert lines[1] == "cache versions files size stale last used"
     assert any(line.startswith("mine 2 3 6.0 kB 20") for line in lines)
     assert any(line.startswith("other 1 1 10 B 20") for line in lines)
-    assert lines[-3].startswith("all 3 4 6.0 kB 20")
-    assert lines[-1].startswith("at most 4.3 GB are kept")
+    assert any(line.startswith("all 3 4 6.0 kB 20") for line in lines)
+    assert any(line.startswith("at most 4.3 GB are kept") for line in lines)
     answer = delegraph("cache", "list", "--json").json
     found = {(e["cache"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
     assert found == {
@@ -267,6 +267,8 @@ def test_a_model_that_cannot_be_warmed_leaves_the_others_result(
     ran = delegraph("cache", "warm", str(MODEL), str(damaged))
     assert ran.code == 1
     assert any(line.split()[0].endswith(MODEL.name) for line in ran.lines[1:])
-    assert f"error: {damaged}: " in ran.err
+    assert "error: damaged.tflite: The model is not a valid Flatbuffer" in ran.err.replace(
+        f"{tmp_path}/", ""
+    )
     answer = delegraph("cache", "warm", str(MODEL), str(damaged), "--json").json
     assert [bool(each["error"]) for each in answer["models"]] == [False, True]

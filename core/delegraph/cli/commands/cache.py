@@ -130,8 +130,8 @@ def clear(
 ) -> None:
     """Remove the cached data of delegates, or of single caches; without a NAME, all of it.
 
-    Models that use the data are compiled again. A process keeps the files that it has open. On a
-    terminal, the command asks before it removes all.
+    Models that use the data are compiled again. Stale data may be in use in another environment. A
+    process keeps the files that it has open. On a terminal, the command asks before it removes all.
     """
     from delegraph.delegation.cache_entries import DAY, belongs, remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
@@ -213,7 +213,11 @@ def warm(
         _print_warmed(found)
     if len(models) == 1 and errors:
         raise errors[0]
-    failed = [f"{each.model}: {each.error}" for each in found if each.error]
+    failed = [
+        each.error if Path(each.model).name in each.error else f"{each.model}: {each.error}"
+        for each in found
+        if each.error
+    ]
     if failed:
         raise CheckFailed("; ".join(failed))
 
