@@ -55,7 +55,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
         *_shared_commands(plugins, builtin),
         *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
         *(_misspelled(text) for text in plugins.misspelled_groups()),
-        *_unmatched(plugins),
+        *unmatched(plugins),
     )
 
 
@@ -209,7 +209,7 @@ def _misspelled(text: str) -> Finding:
     return Finding(Level.WARNING, "entry points", what, remedy)
 
 
-def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
+def unmatched(plugins: PluginSet) -> Iterator[Finding]:
     """Yield names in the allow and disable lists that match no installed plugin."""
     known: frozenset[str] = frozenset()
     for plugin in plugins.plugins:

@@ -416,3 +416,10 @@ def test_nothing_that_a_plugin_prints_spoils_json(
     assert ran.code == 0
     assert "loud" in [plugin["name"] for plugin in ran.json["plugins"]]
     assert sorted(set(ran.err.split())) == ["a", "b", "c"]
+
+
+def test_list_warns_of_allowed_names_that_are_not_installed(
+    fresh_delegraph: Command, site: Path
+) -> None:
+    ran = fresh_delegraph("plugins", "list", DELEGRAPH_PLUGINS="good,gone")
+    assert "warning: DELEGRAPH_PLUGINS names 'gone', which is not installed: " in ran.err

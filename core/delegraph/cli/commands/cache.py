@@ -112,7 +112,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("clear", cls=SectionedCommand)
-@click.argument("delegates", nargs=-1, metavar="[NAME]...")
+@click.argument("caches", nargs=-1, metavar="[NAME]...")
 @click.option("-y", "--yes", is_flag=True, help="Remove all without asking.")
 @click.option(
     "--stale", is_flag=True, help="Only data of versions that no installed delegate uses."
@@ -126,7 +126,7 @@ def list_(as_json: bool) -> None:
 @json_option
 @diagnosis_options
 def clear(
-    delegates: tuple[str, ...], yes: bool, stale: bool, older_than: float | None, as_json: bool
+    caches: tuple[str, ...], yes: bool, stale: bool, older_than: float | None, as_json: bool
 ) -> None:
     """Remove the cached data of delegates, or of single caches; without a NAME, all of it.
 
@@ -138,19 +138,19 @@ def clear(
     from delegraph.tools.cache_versions import current_versions, is_current
 
     kept = {namespace for namespace, _ in _groups(None)}
-    for name in delegates:
+    for name in caches:
         if not any(belongs(namespace, name) for namespace in kept):
             hint = did_you_mean(name, sorted(kept))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
-    entries = [entry for group in _groups(delegates or None).values() for entry in group]
+    entries = [entry for group in _groups(caches or None).values() for entry in group]
     if stale:
         current = current_versions()
         entries = [entry for entry in entries if is_current(entry, current) is False]
     if older_than is not None:
         moment = time.time() - older_than * DAY
         entries = [entry for entry in entries if entry.used < moment]
-    is_all = not (delegates or stale or older_than is not None)
+    is_all = not (caches or stale or older_than is not None)
     if is_all and not yes and entries and sys.stdin.isatty():
         what = f"{plural(len(entries), 'file')}, {size(_bytes(entries))}"
         click.confirm(f"Remove all {what}?", abort=True, err=True)
