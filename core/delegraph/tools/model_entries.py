@@ -151,8 +151,7 @@ def with_kept(
 
 
 def _used_threads(delegate: Delegate, number: int | None) -> int | None:
-    is_simple = isinstance(delegate, SimpleDelegate)
-    return delegate.simple.most_threads(number) if is_simple else None
+    return delegate.simple.most_threads(number) if isinstance(delegate, SimpleDelegate) else None
 
 
 def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> None:

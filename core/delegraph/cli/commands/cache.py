@@ -79,11 +79,11 @@ def list_(as_json: bool) -> None:
     limit = configuration().cache_size or LIMIT
     current = current_versions() if groups else {}
     if as_json:
-        entries = [
+        listed = [
             _json(*item) | {"is_current": is_current(item[1][0], current)}
             for item in groups.items()
         ]
-        print_json({"folder": folder, "limit": limit, "entries": entries})
+        print_json({"folder": folder, "limit": limit, "entries": listed})
         return
     out = console()
     if not groups:
