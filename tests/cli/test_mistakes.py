@@ -84,6 +84,7 @@ MISTAKES = {
     "memory FLOAT --write-offline gone/o.tflite": NO_FOLDER,
     "memory FLOAT --budget much": "'--budget': 'much'",
     "report notes.tflite": NO_MODEL,
+    "report FLOAT --html x.html": r"'--html' \(did you mean '--output'\?\)",
     "report FLOAT -o gone/a.html": NO_FOLDER,
     "report FLOAT --seconds 3": r"--seconds needs --against \(see 'delegraph report --help'\)",
     "report FLOAT --beside SINES": "names another model: make a report of each model, or compare",

@@ -208,14 +208,17 @@ def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
     assert row["digit"] is None
 
 
-def test_integers_of_a_bad_row_are_missing_where_the_format_can_say_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [1, 4], ids=["pieces", "one piece"])
+def test_integers_of_a_bad_row_are_missing_where_the_format_can_say_so(
+    tmp_path: Path, rows: int
+) -> None:
     folder = tmp_path / "arrays"
     folder.mkdir()
     np.save(folder / "a.npy", np.zeros((8, 8, 1), np.int8))
     (folder / "b.npy").write_bytes(b"no array")
     endings = ["jsonl", "npz", *(["parquet"] if find_spec("pyarrow") else [])]
     for ending in endings:
-        with Predictor(DIGITS, max_batch=1, on_error="column") as predictor:
+        with Predictor(DIGITS, max_batch=rows, on_error="column") as predictor:
             source = open_source(str(folder), predictor.input_columns())
             predict(predictor, source, tmp_path / f"out.{ending}", processes=1)
     good, bad = lines(tmp_path / "out.jsonl")

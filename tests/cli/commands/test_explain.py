@@ -329,6 +329,18 @@ def test_a_lock_of_no_named_delegate_is_of_the_default_one(
     assert f"nodes left {name}" in ran.err
 
 
+def test_a_lock_of_a_default_delegate_that_is_not_there_differs(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    delegraph("explain", sines, "-d", "sin", "--lock", lock)
+    content = json.loads(lock.read_text())
+    lock.write_text(json.dumps(content | {"delegates": [], "by_default": {"sin": "package 1.0"}}))
+    ran = delegraph("explain", sines, "--check", lock)
+    assert ran.code == 1
+    assert ran.err == f"error: the placement is not as {lock} says: 2 nodes left sin\n"
+
+
 def test_a_difference_from_the_lock_exits_with_1(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:

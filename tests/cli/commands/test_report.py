@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Command
+from support.fake_distributions import GOOD, write_plugin
 
 
 def test_it_writes_a_page_and_says_where(delegraph: Command, sines: Path, tmp_path: Path) -> None:
@@ -120,3 +121,16 @@ def test_a_signature_is_shown_first_and_measured(delegraph: Command, tmp_path: P
     assert ran.lines[1].strip().startswith("decode: 130 nodes")
     ran = delegraph("report", model, *words, "--diff")
     assert (ran.code, "leave out --signature" in ran.err) == (2, True)
+
+
+def test_a_problem_is_told_with_what_to_type(
+    fresh_delegraph: Command, custom: Path, tmp_path: Path
+) -> None:
+    source = GOOD.format(module="fake_erf", delegate="good")
+    spec = '"a fake", _load, custom_ops=("FlexErf",))'
+    write_plugin(tmp_path / "site", "erf", source.replace('"a fake", _load)', spec))
+    output = tmp_path / "page.html"
+    ran = fresh_delegraph("report", custom, "-d", "none", "-o", output, DELEGRAPH_PLUGINS="erf")
+    advice = "FlexErf (1 node): delegate 'good' is there for it and was not applied: -d good"
+    assert (ran.code, advice in ran.lines) == (0, True)
+    assert advice in output.read_text(encoding="utf-8")

@@ -110,6 +110,27 @@ def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path)
     assert "the delegate declares no claims, so all operators are tried" in result.out
 
 
+CUSTOM_ONLY = """
+from delegraph import Capabilities, Claim, SimpleDelegateInterface
+
+class CustomOnly(SimpleDelegateInterface):
+    def name(self): return "custom_only"
+    def is_node_supported_by_delegate(self, registration, node, context): return False
+    def create_delegate_kernel_interface(self): raise AssertionError
+    def capabilities(self): return Capabilities([Claim("FlexAbs", "FLOAT32")])
+"""
+
+
+def test_a_delegate_of_custom_operators_alone_is_refused(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "custom_only.py"
+    path.write_text(CUSTOM_ONLY)
+    result = delegraph("test-operators", path, "--cases", 1, "--jobs", 1)
+    assert result.code == 2
+    assert result.err.startswith("error: there are no cases of an operator that '")
+
+
 def test_in_litert_models_of_which_the_delegate_takes_nothing_are_not_equal(
     delegraph: Command,
 ) -> None:

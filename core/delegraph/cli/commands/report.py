@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,16 +129,27 @@ def command(
         raise click.UsageError(f"{text}, or compare them by 'delegraph diff'")
     request = ReportRequest(setup=setup, against=others, beside=other, **options)
     _require_use(request)
-    made, output = _report(request), request.output
+    made, output = _in_options(_report(request)), request.output
     made.save(output)
     if as_json:
         print_json({"report": output, **made.to_json()})
     else:
-        lines = [made.data["summary"]]
+        lines = [made.data["summary"], *(f"  {line}" for line in made.data.get("problem", ()))]
         if len(made.data["signatures"]) > 1:
             lines += [f"  {each['name']}: {each['summary']}" for each in made.data["signatures"]]
         lines.append(f"written to {output}, {size(Path(output).stat().st_size)}")
         click.echo("\n".join(map(printable, lines)))
+
+
+def _in_options(made: Report) -> Report:
+    """Return the report, whose problem names options in place of Python arguments."""
+    if "problem" not in made.data:
+        return made
+    from delegraph.cli.failure import with_options
+
+    command = click.get_current_context().command
+    problem = [with_options(line, command) for line in made.data["problem"]]
+    return replace(made, data={**made.data, "problem": problem})
 
 
 def _require_use(request: ReportRequest) -> None:

@@ -185,9 +185,10 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
 
     # Engines start threads, which a fork does not survive.
-    claims = tuple(map(_claim, run_forked(plan.comparison.warm_up)))
-    claimed = {op for claim in claims for op in claim.operators}
-    plan = replace(plan, drawn=_drawn(plan, claimed), claims=claims)
+    told = run_forked(plan.comparison.warm_up)
+    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]})
+    claims = [_claim(claim) for claim in told if not {*drawn}.isdisjoint(claim["operators"])]
+    plan = replace(plan, drawn=drawn, claims=tuple(claims))
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
@@ -246,7 +247,7 @@ def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
         claimed: operators that the delegate claims; empty if it declares nothing.
 
     Raises:
-        ArgumentError: the delegate claims none of the requested operators.
+        ArgumentError: the delegate claims none of the requested operators, or none that has cases.
     """
     if plan.operators:
         if claimed and not {*claimed} & {*plan.operators}:
@@ -256,7 +257,15 @@ def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
             )
         return plan.operators
     known = sweep_operators()
-    return tuple(op for op in known if op in claimed) or known
+    if not claimed:
+        return known
+    if not (drawn := tuple(op for op in known if op in claimed)):
+        delegate = plan.comparison.delegate
+        raise ArgumentError(
+            f"there are no cases of an operator that {delegate!r} claims; "
+            f"'delegraph test {delegate}' tries it on cases of its own"
+        )
+    return drawn
 
 
 def _make_base_cases(plan: Plan, progress: Progress) -> None:

@@ -17,7 +17,7 @@ const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s
 const LONGEST_NAME = 40;
 
 // Returns a map from each name to one of so many letters, without a part of a long name. All lack
-// the same part, such that different names stay different; if there is none, some get a number.
+// the same part, so that different names stay different; if there is none, some get a number.
 function shortNames(names, most = LONGEST_NAME) {
   const all = [...new Set(names)], half = Math.ceil((most - 1) / 2), seen = new Map();
   const cut = (name, head) => name.length <= most ? name : `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
