@@ -9,10 +9,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from delegraph.delegation.cache_files import USES_VARIABLE
 from delegraph.lazy_dataclass import dataclass
-
-_VARIABLE = "_DELEGRAPH_CACHE_USES"
-"""Environment variable with the path of the log, which child processes inherit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +31,16 @@ def logged_uses() -> Iterator[CacheUses]:
     import tempfile  # lazy import: few processes log
 
     uses = CacheUses(set(), set())
-    outer = os.environ.get(_VARIABLE)
+    outer = os.environ.get(USES_VARIABLE)
     with tempfile.TemporaryDirectory(prefix="delegraph-") as folder:
-        log = os.environ[_VARIABLE] = os.path.join(folder, "uses")
+        log = os.environ[USES_VARIABLE] = os.path.join(folder, "uses")
         try:
             yield uses
         finally:
-            os.environ.pop(_VARIABLE)
+            os.environ.pop(USES_VARIABLE)
             if outer is not None:
-                os.environ[_VARIABLE] = outer
+                os.environ[USES_VARIABLE] = outer
             _add(uses, log)
-
-
-def log_use(verb: str, path: str) -> None:
-    """Add a line to the log, if one is wanted.
-
-    Args:
-        verb: ``read`` or ``written``.
-        path: path of the file.
-    """
-    log = os.environ.get(_VARIABLE)
-    if log is not None:
-        with contextlib.suppress(OSError), open(log, "ab", buffering=0) as file:
-            file.write(f"{verb} {path}\n".encode("utf-8", "surrogateescape"))
 
 
 def _add(uses: CacheUses, log: str) -> None:
