@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.sources import pip_install
 from delegraph.runtime.delegates.failure_memory import KnownFailure
 from delegraph.tools import environment_check
@@ -81,6 +82,24 @@ def test_slow_kernels_are_told(tmp_path: Path) -> None:
     (finding,) = found(sound(tmp_path), by_default=none)
     assert finding.text.endswith("slow kernels: fast: not prebuilt")
     assert finding.remedy.startswith(f"{pip_install('delegraph-numba-cpu')}; if it is installed")
+
+
+def test_a_default_delegate_that_the_users_lists_exclude_is_told_with_the_list(
+    tmp_path: Path,
+) -> None:
+    none = DefaultDelegates((), "no installed delegate applies by default")
+    why = "disabled by DELEGRAPH_DISABLE_PLUGINS"
+    fast = Plugin("numba_cpu", "delegraph-numba-cpu", "1", "m", PluginState.DISABLED, why)
+    (finding,) = check_environment(sound(tmp_path), (OWN,), none, plugins=(fast,))
+    assert finding.text.endswith(f"slow kernels: {fast}: {why}")
+    assert finding.remedy == "take 'numba_cpu' off that list to use it"
+
+
+def test_a_misspelt_variable_is_told_with_the_right_name(tmp_path: Path) -> None:
+    names = ("DELEGRAPH_DISABLE_PLUGIN", "DELEGRAPH_CACHE", "DELEGRAPH_OTHER_CACHE", "DELEGRAPH_X")
+    (finding,) = found(sound(tmp_path, variables=dict.fromkeys(names, "")))
+    assert finding.subject == "variable DELEGRAPH_DISABLE_PLUGIN"
+    assert finding.text.endswith("did you mean DELEGRAPH_DISABLE_PLUGINS?")
 
 
 def test_the_users_own_choice_of_none_is_no_finding(

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,35 @@ def test_requirements_of_plugins_have_versions_too(
     assert versions["absent-engine"] is None
     assert versions["pytest"] == pytest.__version__
     assert "absent-extra" not in versions
+
+
+def test_extras_are_listed_with_what_they_lack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed = metadata.version
+
+    def version(name: str) -> str:
+        if name in ("grpcio", "pyarrow"):
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    report = machine_report()
+    extras = {extra.name: extra for extra in report.extras}
+    assert any(each.startswith("grpcio>=") for each in extras["serve"].missing)
+    assert extras["parquet"].missing == ("pyarrow>=17",)
+    assert all(extra.needed_by for extra in report.extras)
+    assert report.versions["grpcio"] is None
+    assert "uvicorn" in report.versions
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_cache_that_the_file_system_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", "/proc/absent")
+    cache = machine_report().caches[-1]
+    assert "/proc" in cache.error
+    (finding,) = check_machine(report_with(cache))
+    assert finding.level is Level.ERROR
 
 
 def test_a_sound_machine_has_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

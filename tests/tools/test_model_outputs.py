@@ -83,3 +83,11 @@ def test_stored_integers_come_with_their_scale() -> None:
 )
 def test_odd_outputs_are_summed_up_too(values: Any, first: tuple[Any, ...]) -> None:
     assert summarize(values, PLAIN).first == first
+
+
+def test_nan_is_counted_apart_from_the_range() -> None:
+    details = {"name": "y", "index": 0, "quantization": (0.0, 0)}
+    summary = summarize(np.array([np.nan, 2, np.nan, -1], np.float32), details)
+    assert (summary.minimum, summary.maximum, summary.nan_count) == (-1, 2, 2)
+    nothing = summarize(np.full(3, np.nan, np.float32), details)
+    assert (nothing.minimum, nothing.maximum, nothing.nan_count) == (None, None, 3)

@@ -42,6 +42,9 @@ logger = Logger(__name__)
 UNFINISHED = ".unfinished"
 """Ending of the names of half-written files; any process may remove an old one."""
 
+USES_VARIABLE = "_DELEGRAPH_CACHE_USES"
+"""Environment variable with the path of a log of uses; see ``cache_uses``."""
+
 _MAX_LINKS = 40
 """Largest number of symbolic links that are followed in a path, the same as in Linux."""
 
@@ -116,6 +119,7 @@ class CacheFolder:
                 raise _refusal(path, "is no regular file")
             _require_private(path, status)
             logger.debug("read %s", path)
+            _log_use("read", path)
             yield file
 
     def write(self, name: str, content: bytes | Sequence[memoryview]) -> None:
@@ -133,6 +137,7 @@ class CacheFolder:
         folder, _, last = name.rpartition("/")
         path = os.path.join(self.made(folder), last)
         replace_file(path, content)
+        _log_use("written", path)
         logger.debug("wrote %s, %d bytes", path, sum(map(len, pieces_of(content))))
 
     def made(self, name: str) -> str:
@@ -281,6 +286,14 @@ def is_entry(name: str) -> bool:
     key, _, digest = name.removesuffix(".blob").partition("-")
     is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
     return is_named and not (key + digest).strip("0123456789abcdef")
+
+
+def _log_use(verb: str, path: str) -> None:
+    """Add a line to the log of uses, if one is wanted; *verb* is ``read`` or ``written``."""
+    log = os.environ.get(USES_VARIABLE)
+    if log is not None:
+        with contextlib.suppress(OSError), open(log, "ab", buffering=0) as file:
+            file.write(f"{verb} {path}\n".encode("utf-8", "surrogateescape"))
 
 
 def pieces_of(content: bytes | Sequence[memoryview]) -> Sequence[bytes | memoryview]:

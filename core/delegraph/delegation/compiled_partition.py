@@ -103,7 +103,7 @@ class CompiledPartition:
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",
             "version": self.version,
-            "operators": ", ".join(f"{count} {name}" for name, count in counts),
+            "operators": ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts),
             "blob": f"{self.blob_bytes:,} bytes, SHA-256 {self.blob_digest[:16]}...",
             "partition": f"SHA-256 {self.partition_digest[:16]}...",
         }

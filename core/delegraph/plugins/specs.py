@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
@@ -78,6 +78,9 @@ class DelegateSpec:
         advice: quick function for ``delegraph doctor`` that returns pairs: a text about something
             that slows the delegate down on this machine, and a command that helps. None means no
             advice.
+        cache_versions: quick function for ``delegraph cache`` that returns a mapping from the names
+            of the delegate's caches to the versions in use: entries of other versions are stale.
+            None means that no entry is known to be stale.
 
     Raises:
         ArgumentError: an attribute has a value that cannot be used.
@@ -95,6 +98,7 @@ class DelegateSpec:
     is_ready: Callable[[], bool] | None = None
     load_compiling: Callable[[], DelegateFactory] | None = None
     advice: Callable[[], Sequence[tuple[str, str]]] | None = None
+    cache_versions: Callable[[], Mapping[str, Collection[str]]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(DELEGATE_NAME, self.name):
@@ -120,7 +124,7 @@ class DelegateSpec:
                 "of names"
             )
         _check_isolation(self)
-        for field in ("is_ready", "load_compiling", "advice"):
+        for field in ("is_ready", "load_compiling", "advice", "cache_versions"):
             value = getattr(self, field)
             if value is not None and not callable(value):
                 raise ArgumentError(

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 logger = Logger(__name__)
 
+NAMESPACE = "starts"
+"""Name of the cache of stored starts."""
+
 FORM = 1
 """Number that changes with the format of stored starts."""
 
@@ -81,7 +84,7 @@ class Request(NamedTuple):
     @property
     def cache(self) -> BlobCache:
         """Cache of the stored starts."""
-        return BlobCache("starts", str(FORM))
+        return BlobCache(NAMESPACE, str(FORM))
 
 
 def requested(path: AnyPath, num_threads: int | None) -> Request | None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from delegraph.delegation import blob_cache
 from delegraph.delegation.cache_entries import cache_entries
+from delegraph.delegation.cache_files import CacheFolder
+from delegraph.delegation.cache_uses import logged_uses
+from delegraph.delegation.configuration import cache_folder
 from delegraph.json_records import JsonRecord
 from delegraph.tools.setup import Setup
 
@@ -15,25 +21,41 @@ from delegraph.tools.setup import Setup
 class WarmedModel(JsonRecord):
     """Cache files that were written or used while one model was prepared.
 
+    Files of other processes that fill the same cache do not count.
+
     Attributes:
         model: path of the model.
         new_files: files that were written for it.
         new_bytes: size of the new files in bytes.
         used_files: existing files that were used.
         seconds: duration of preparing the model, in seconds.
+        error: text that says why the model was not prepared, or its files were not stored; empty
+            if they were.
     """
 
     model: str
-    new_files: int
-    new_bytes: int
-    used_files: int
-    seconds: float
+    new_files: int = 0
+    new_bytes: int = 0
+    used_files: int = 0
+    seconds: float = 0.0
+    error: str = ""
 
 
 def allocate(setup: Setup) -> None:
     """Create and allocate an interpreter of the set-up *setup*."""
     with setup.interpreter() as interpreter:
         interpreter.allocate_tensors()
+
+
+def require_writable_cache() -> None:
+    """Check that a file can be written to the cache folder, which is created if missing.
+
+    Raises:
+        OSError: it cannot.
+    """
+    place = CacheFolder(cache_folder()).made("")
+    with tempfile.TemporaryFile(dir=place):
+        pass
 
 
 def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedModel:
@@ -47,16 +69,14 @@ def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedMod
         DelegraphError: the model cannot be loaded or allocated.
         OSError: the cache cannot be read.
     """
-    before = {entry.path for entry in cache_entries()}
-    started, start = time.time(), time.monotonic()
-    prepare(setup)
+    warned = set(blob_cache.warned_of)
+    start = time.monotonic()
+    with logged_uses() as uses:
+        prepare(setup)
     seconds = time.monotonic() - start
-    entries = cache_entries()
-    new = [entry for entry in entries if entry.path not in before]
-    used = [e for e in entries if e.path in before and e.used >= started - _TICK]
+    entries = {os.fspath(entry.path): entry for entry in cache_entries()}
+    new = [entries[path] for path in uses.written if path in entries]
+    used = [path for path in uses.read - uses.written if path in entries]
     size = sum(entry.size for entry in new)
-    return WarmedModel(setup.model, len(new), size, len(used), round(seconds, 3))
-
-
-_TICK = 0.02
-"""Largest delay of file times behind the clock, in seconds."""
+    error = "; ".join(sorted(blob_cache.warned_of - warned))
+    return WarmedModel(setup.model, len(new), size, len(used), round(seconds, 3), error)

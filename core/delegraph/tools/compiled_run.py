@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from delegraph.errors import DelegraphError
+from delegraph.errors import DelegateError, DelegraphError, PluginError
 from delegraph.json_records import JsonRecord
+from delegraph.plugins.plugin_set import installed
 from delegraph.tools.differing.difference import OutputDifference, diff
 from delegraph.tools.model_call import model_call
 from delegraph.tools.requested_inputs import InputRequest
@@ -28,6 +29,8 @@ class CompiledRun(JsonRecord):
         failure: text that says why the compiled file is wrong; empty if it is right.
         reason: text that says why outputs were not compared although the file may be right; empty
             if they were compared.
+        unchecked: delegates with entries in the file, as text in the command line's syntax, that
+            cannot run on this machine.
     """
 
     is_equal: bool | None = None
@@ -36,6 +39,20 @@ class CompiledRun(JsonRecord):
     value: float = 0.0
     failure: str = ""
     reason: str = ""
+    unchecked: tuple[str, ...] = ()
+
+
+def runs_here(address: str) -> bool:
+    """Whether an installed delegate can be created on this machine.
+
+    Args:
+        address: the delegate with its options, as text in the command line's syntax.
+    """
+    try:
+        installed().create_delegate(address, None)
+    except (DelegateError, PluginError):
+        return False
+    return True
 
 
 def run_compiled(before: Setup, after: Setup) -> CompiledRun:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from delegraph.tools.compiling_delegate import (
 from delegraph.tools.explanation import Explanation, explain
 from delegraph.tools.model_entries import Keeper, KeptEntries, keepers, with_kept
 from delegraph.tools.progress import Progress, untold
+from delegraph.tools.refusals import runner_of
 from delegraph.tools.whole_file import whole_file, write_whole
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class CompiledModel:
         kept: entries that delegates store in the file, by processor level and number of threads.
         bundles: nested bundles that hold the model, each with the section that contains the next;
             empty if the file is a model.
+        dropped_bytes: size of the entries of the model's file that the new file lacks, as its nodes
+            are others; 0 if none are lost.
     """
 
     content: bytes = field(repr=False)
@@ -76,6 +79,7 @@ class CompiledModel:
     seconds: float
     kept: tuple[KeptEntries, ...] = ()
     bundles: Chain = field(default=(), repr=False)
+    dropped_bytes: int = 0
 
     def write(self, path: AnyPath) -> None:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
@@ -108,6 +112,7 @@ class CompiledModel:
             "seconds": self.seconds,
             "compiled": to_json(self.partitions),
             "kept": to_json(self.kept),
+            "dropped_bytes": self.dropped_bytes,
             **self.explanation.to_json(),
         }
 
@@ -176,9 +181,46 @@ def compile_model(
                 source = parse_model(content)
             elif source.external_buffers.files:
                 source = parse_model(self_contained(source))
+            claimed = explanation
             content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)
+            explanation = _with_refusals(explanation, claimed, nodes)
+        entries = session.model.entries
+        lost = sum(n for _, n in entries.places.values()) if entries and partitions else 0
         seconds, bundles = time.perf_counter() - start, _bundles(model, session)
-    return CompiledModel(content, partitions, explanation, seconds, kept, bundles)
+    return CompiledModel(content, partitions, explanation, seconds, kept, bundles, lost)
+
+
+def _with_refusals(found: Explanation, claimed: Explanation, plans: Plans) -> Explanation:
+    """Return the placement in a file with the reasons of delegates whose partitions it contains.
+
+    These reasons name nodes by their numbers in the model before.
+
+    Args:
+        found: placement in the file, where a compiled partition is a single node.
+        claimed: placement in the model before.
+        plans: for each subgraph, operator indices and compiled partitions in execution order.
+    """
+    compiling = {
+        s.partition.delegate for plan in plans for s in plan if isinstance(s, CompiledNode)
+    }
+    moved = {
+        (subgraph, step): index
+        for subgraph, plan in enumerate(plans)
+        for index, step in enumerate(plan)
+        if isinstance(step, int)
+    }
+    runners = {
+        (node.subgraph, node.index): runner_of(node, found.placement.host)
+        for node in found.placement.nodes
+    }
+    refusals = []
+    for each in claimed.refusals:
+        if each.delegate in compiling:
+            nodes = (moved[each.subgraph, node] for node in each.nodes)
+            runs_on = dict.fromkeys(runners[each.subgraph, node] for node in nodes)
+            refusals.append(replace(each, runs_on=tuple(runs_on)))
+    refusals += [each for each in found.refusals if each.delegate not in compiling]
+    return replace(found, refusals=tuple(refusals))
 
 
 def _chosen(

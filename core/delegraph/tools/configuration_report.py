@@ -14,6 +14,7 @@ from delegraph.delegation.configuration import (
     Configuration,
     configuration,
     configuration_path,
+    default_delegates,
 )
 from delegraph.errors import PluginError
 from delegraph.json_records import JsonRecord
@@ -69,14 +70,14 @@ def configuration_report(plugins: PluginSet) -> ConfigurationReport:
 
 
 def check_configuration(plugins: PluginSet) -> Iterator[Finding]:
-    """Yield a finding for each default delegate that no usable plugin offers."""
-    user = configuration()
-    for name in user.delegates or ():
+    """Yield an error for each chosen default delegate that no usable plugin offers."""
+    named, source = default_delegates()
+    for name in named or ():
         try:
             plugins.find(name)
         except PluginError as error:
             remedy = f"install it, or take {name!r} off that list"
-            yield Finding(Level.ERROR, f"delegates of {user.path}", str(error), remedy)
+            yield Finding(Level.ERROR, source, f"models cannot be loaded: {error}", remedy)
 
 
 def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:

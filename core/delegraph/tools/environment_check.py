@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import shutil
@@ -12,15 +13,29 @@ from importlib import metadata
 from pathlib import Path
 
 from delegraph.delegation.cache_entries import belongs, cache_entries
-from delegraph.delegation.configuration import default_delegates
+from delegraph.delegation.configuration import (
+    CACHE_VARIABLE,
+    CONFIG_VARIABLE,
+    DEFAULT_DELEGATES_VARIABLE,
+    default_delegates,
+)
 from delegraph.native.litert import guard
-from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.address import DelegateAddress, canonical_name
+from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
+from delegraph.plugins.plugin import Plugin
 from delegraph.plugins.sources import pip_install
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
-from delegraph.tools.machine_report import RUNTIMES, Cache, MachineReport, Processor
+from delegraph.tools.machine_report import (
+    PLUGIN_CACHE,
+    PREFIX,
+    RUNTIMES,
+    Cache,
+    MachineReport,
+    Processor,
+)
 from delegraph.tools.plugin_check import Finding, Level
 
 LITTLE_SPACE = 200_000_000
@@ -32,6 +47,23 @@ LONGEST_NOTE = 64
 FEW_MODELS = 3
 """Largest number of models that a finding names."""
 
+VARIABLES = (
+    CACHE_VARIABLE,
+    CONFIG_VARIABLE,
+    DEFAULT_DELEGATES_VARIABLE,
+    ALLOW_VARIABLE,
+    DISABLE_VARIABLE,
+    "DELEGRAPH_EDGETPU_DEVICES",
+    "DELEGRAPH_NUMBA_CPU",
+    "DELEGRAPH_NUMBA_GUARD",
+    "DELEGRAPH_NUMBA_KEEP",
+    "DELEGRAPH_SERVE_TOKEN",
+)
+"""Environment variables that Delegraph and its own plugins read."""
+
+_FAST = "delegraph-numba-cpu"
+"""Distribution of the delegate that applies by default."""
+
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
 """Path of Linux's file with a container's limit of processor time (control groups, version 2)."""
 
@@ -41,6 +73,7 @@ def check_environment(
     hosts: Sequence[Host],
     by_default: DefaultDelegates,
     failures: Sequence[KnownFailure] = (),
+    plugins: Iterable[Plugin] = (),
 ) -> Iterator[Finding]:
     """Yield findings about hosts, versions, speed and write access.
 
@@ -49,10 +82,12 @@ def check_environment(
         hosts: the hosts, and reasons why delegates cannot run in them.
         by_default: delegates that are applied without being named.
         failures: failures of these delegates in earlier processes.
+        plugins: the installed plugins, in any state.
     """
     yield from _hosts(hosts, report)
     yield from _python()
-    yield from _no_default(by_default)
+    yield from _variables(report.variables)
+    yield from _no_default(by_default, plugins)
     yield from _threads(report.processor)
     yield from _caches(report, by_default)
     yield from _temporary_files()
@@ -104,13 +139,27 @@ def _python() -> Iterator[Finding]:
         yield Finding(Level.NOTE, "Python", text, f"python3.{tested[-1]} -m venv FOLDER")
 
 
-def _no_default(by_default: DefaultDelegates) -> Iterator[Finding]:
+def _variables(variables: Iterable[str]) -> Iterator[Finding]:
+    """Yield a warning for each environment variable whose name is nearly one that is read."""
+    for name in variables:
+        if name in VARIABLES or PLUGIN_CACHE.fullmatch(name):
+            continue
+        words = {each.removeprefix(PREFIX): each for each in VARIABLES}
+        for close in difflib.get_close_matches(name.removeprefix(PREFIX), words, n=1):
+            text = f"Delegraph reads no variable of this name; did you mean {words[close]}?"
+            yield Finding(Level.WARNING, f"variable {name}", text, "correct its name, or unset it")
+
+
+def _no_default(by_default: DefaultDelegates, plugins: Iterable[Plugin]) -> Iterator[Finding]:
     if by_default.delegates or default_delegates()[0] is not None:
         return
     # The rest is about plugins, which have their own findings.
     reason = by_default.why.partition(";")[0]
+    remedy = f"{pip_install(_FAST)}; if it is installed: delegraph numba warmup"
+    fast = next((p for p in plugins if canonical_name(p.distribution) == _FAST), None)
+    if fast is not None and fast.error and not fast.is_faulty:  # the user's lists exclude it
+        reason, remedy = f"{fast}: {fast.error}", fast.remedy
     text = f"none, so models run on Delegraph's own, slow kernels: {reason}"
-    remedy = f"{pip_install('delegraph-numba-cpu')}; if it is installed: delegraph numba warmup"
     yield Finding(Level.WARNING, "default delegate", text, remedy)
 
 
@@ -155,7 +204,9 @@ def _caches(report: MachineReport, by_default: DefaultDelegates) -> Iterator[Fin
         free = shutil.disk_usage(_existing(Path(cache.path))).free
         if free < LITTLE_SPACE:
             text = f"has {free / 1e6:.0f} MB left: what is compiled may not be kept"
-            yield Finding(Level.WARNING, where, text, "delegraph cache clear")
+            another = f"{CACHE_VARIABLE}=FOLDER names another"
+            remedy = "delegraph cache clear" if is_own and cache.bytes else another
+            yield Finding(Level.WARNING, where, text, remedy)
 
 
 def _has_programs(cache: Cache, delegates: Iterable[str]) -> bool:

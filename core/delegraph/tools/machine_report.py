@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -23,10 +24,26 @@ from delegraph.tools.plugin_check import Finding, Level
 RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 """Names of the distributions that contain an official interpreter."""
 
-OPTIONAL = ("pillow", "scipy", "matplotlib", "ortools")
-"""Names of the distributions that Delegraph's extras install."""
+_USES = {
+    "beam": "RunInference in Beam pipelines",
+    "coco": "evaluate detection, for the average precision of COCO",
+    "exact": "memory, for the smallest plan of large models",
+    "fast": "the default delegate",
+    "images": "pictures, of run, predict and evaluate",
+    "parquet": "predict with Parquet files",
+    "plot": "memory --plot, diff --plot",
+    "ray": "batch jobs on Ray",
+    "serve": "serve",
+    "serve-ray": "serve --replicas, serve --ray-address",
+    "sounds": "sounds of another rate than the model's",
+    "testing": "test, test-operators",
+}
+"""Mapping from each of Delegraph's extras to the commands or features that need it."""
 
-_CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w+_CACHE")
+PREFIX = "DELEGRAPH_"
+"""Beginning of the names of all environment variables that Delegraph and its plugins read."""
+
+PLUGIN_CACHE = re.compile(r"DELEGRAPH_\w+_CACHE")
 """Pattern of the environment variables that name a plugin's own cache folder."""
 
 
@@ -70,6 +87,21 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
+class Extra:
+    """One of Delegraph's extras, which pip installs on request.
+
+    Attributes:
+        name: name of the extra, as in ``pip install delegraph[name]``.
+        needed_by: commands or features that need its packages.
+        missing: its requirements that are missing or of a wrong version.
+    """
+
+    name: str
+    needed_by: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MachineReport:
     """Processor, versions and caches of this machine.
 
@@ -81,6 +113,7 @@ class MachineReport:
             installed.
         caches: the cache folders.
         variables: environment variables that Delegraph and its plugins read.
+        extras: Delegraph's extras, with what they lack here.
     """
 
     processor: Processor
@@ -89,6 +122,7 @@ class MachineReport:
     versions: dict[str, str | None]
     caches: tuple[Cache, ...]
     variables: dict[str, str]
+    extras: tuple[Extra, ...] = ()
 
 
 def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
@@ -103,7 +137,8 @@ def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
         f"{platform.python_version()}, {sys.executable}",
         versions(distributions),
         tuple(_caches()),
-        {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
+        {key: os.environ[key] for key in sorted(os.environ) if key.startswith(PREFIX)},
+        tuple(_extras()),
     )
 
 
@@ -115,7 +150,8 @@ def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:
             their extras that are installed.
     """
     needed = [requirement.name for requirement in _requirements("delegraph")]
-    names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
+    optional = {each.name for each in _optional("delegraph")}
+    names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *sorted(optional)))
     found = {name: _version(name) for name in names}
     for distribution in distributions:
         required = {canonical_name(each.name) for each in _requirements(distribution)}
@@ -140,7 +176,7 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
             remedy = f"pip install '{requirement}'"
             if version is None:
                 yield Finding(Level.ERROR, name, f"needs {requirement}, which is missing", remedy)
-            elif not requirement.specifier.contains(version, prereleases=True):
+            elif not _is_installed(requirement):
                 text = f"needs {requirement}, and {version} is installed"
                 yield Finding(Level.ERROR, name, text, remedy)
     for cache in report.caches:
@@ -165,14 +201,36 @@ def _requirements(distribution: str, extra: str = "") -> list[Requirement]:
     return [r for r in found if r.marker is None or r.marker.evaluate({"extra": extra})]
 
 
+def _extras() -> Iterator[Extra]:
+    """Yield Delegraph's extras, each with its requirements that are not fulfilled."""
+    always = {str(each) for each in _requirements("delegraph")}
+    for name in _extra_names("delegraph"):
+        needed = (r for r in _requirements("delegraph", name) if str(r) not in always)
+        missing = tuple(_plain(each) for each in needed if not _is_installed(each))
+        yield Extra(name, _USES.get(name, ""), missing)
+
+
+def _plain(requirement: Requirement) -> str:
+    """Text of a requirement without its marker: ``ray[serve]>=2.54``."""
+    return str(requirement).partition(";")[0].strip()
+
+
+def _is_installed(requirement: Requirement) -> bool:
+    version = _version(requirement.name)
+    return version is not None and requirement.specifier.contains(version, prereleases=True)
+
+
 def _optional(distribution: str) -> Iterator[Requirement]:
     """Yield the requirements of a distribution's extras."""
-    try:
-        extras = metadata.metadata(distribution).get_all("Provides-Extra") or []
-    except metadata.PackageNotFoundError:
-        return
-    for extra in extras:
+    for extra in _extra_names(distribution):
         yield from _requirements(distribution, extra)
+
+
+def _extra_names(distribution: str) -> list[str]:
+    try:
+        return metadata.metadata(distribution).get_all("Provides-Extra") or []
+    except metadata.PackageNotFoundError:
+        return []
 
 
 def _version(distribution: str) -> str | None:
@@ -202,7 +260,7 @@ def _processor_name() -> str:
 def _caches() -> Iterator[Cache]:
     """Yield the cache folders that plugins name, then Delegraph's own."""
     for key in sorted(os.environ):
-        if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
+        if PLUGIN_CACHE.fullmatch(key) and os.environ[key]:
             yield _cache(key, Path(os.environ[key]).absolute())
     yield _user_cache()
 
@@ -256,4 +314,10 @@ def _cache(
 def _cannot_be_made(path: Path) -> str:
     """Text that says why the missing folder *path* cannot be created; empty if it can."""
     parent = next(folder for folder in path.parents if folder.exists())
-    return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"
+    if not os.access(parent, os.W_OK | os.X_OK):
+        return f"this user may not write {parent}"
+    try:  # some file systems refuse folders although the user has all rights
+        os.rmdir(tempfile.mkdtemp(dir=parent))
+    except OSError as error:
+        return f"no folder can be made in {parent}: {error.strerror or error}"
+    return ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import PluginOptionError
 from delegraph.graph.associated_files import AssociatedFiles, with_associated_files
 from delegraph.graph.model import Model
@@ -42,6 +43,8 @@ class KeptEntries(JsonRecord):
             machine.
         entries: number of entries, without those shared with earlier levels or thread numbers.
         size: number of bytes of these entries.
+        used_threads: number of threads that the delegate uses for *threads*; None if it does not
+            tell.
     """
 
     delegate: str
@@ -49,6 +52,7 @@ class KeptEntries(JsonRecord):
     threads: int | None
     entries: int
     size: int
+    used_threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +142,16 @@ def with_kept(
         added = [len(new[name]) for name in new.keys() - written.keys()]
         plugin = keeper.offer.plugin
         provider = f"{plugin.distribution} {plugin.version}".strip()
-        found.append(KeptEntries(keeper.address, provider, number, len(added), sum(added)))
+        size, used = sum(added), _used_threads(delegate, number)
+        found.append(KeptEntries(keeper.address, provider, number, len(added), size, used))
         written.update(new)
     entries = {**dict(_remaining(model, written)), **written}
     file = with_entries(content, entries) if entries else content
     return with_associated_files(file, model.content), tuple(found), explanation
+
+
+def _used_threads(delegate: Delegate, number: int | None) -> int | None:
+    return delegate.simple.most_threads(number) if isinstance(delegate, SimpleDelegate) else None
 
 
 def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> None:

@@ -40,12 +40,13 @@ class OutputSummary:
         dtype: dtype of the stored values.
         shape: dimensions of the tensor.
         top: best classes, best first; empty for outputs that are not class scores.
-        minimum: smallest stored value; None if the output is empty or its values have no order.
-        maximum: largest stored value; None if *minimum* is None.
+        minimum: smallest stored value, NaN apart; None if there is none, or values have no order.
+        maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: smallest score of a class in *top*; None if the output is not class scores.
         scale: real value of one step of the stored integers; None if they are not quantized.
         zero_point: stored integer of the real value 0; None if they are not quantized.
+        nan_count: number of values that are NaN.
     """
 
     name: str
@@ -59,6 +60,7 @@ class OutputSummary:
     threshold: float | None = None
     scale: float | None = None
     zero_point: int | None = None
+    nan_count: int = 0
 
 
 def summarize(
@@ -81,19 +83,21 @@ def summarize(
     has_classes = holds_scores(values, labels) and (labels or _is_distribution(values, details))
     best = best_classes(values, details, labels, top) if has_classes else ()
     scale, zero_point = details["quantization"] if values.dtype.kind in "iu" else (0.0, 0)
-    ordered = values.size > 0 and values.dtype.kind not in "OSUc"
+    numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    ordered = numbers.size > 0 and values.dtype.kind not in "OSUc"
     return OutputSummary(
         details["name"],
         int(details["index"]),
         "string" if values.dtype.kind in "OSU" else values.dtype.name,
         values.shape,
         tuple(score for score in best if threshold is None or score.score >= threshold),
-        float(values.min()) if ordered else None,
-        float(values.max()) if ordered else None,
+        float(numbers.min()) if ordered else None,
+        float(numbers.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
         threshold if best else None,
         float(scale) if scale else None,
         int(zero_point) if scale else None,
+        values.size - numbers.size,
     )
 
 

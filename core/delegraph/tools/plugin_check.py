@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
-from delegraph.errors import PluginError
+from delegraph.delegation.configuration import default_delegates
+from delegraph.errors import PluginError, PluginOptionError
 from delegraph.json_records import JsonRecord
+from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
-from delegraph.plugins.options import describe_options
+from delegraph.plugins.options import describe_options, make_options
 from delegraph.plugins.plugin import Plugin, one_line
 from delegraph.plugins.plugin_set import Offer, PluginSet
 
@@ -52,7 +55,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
         *_shared_commands(plugins, builtin),
         *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
         *(_misspelled(text) for text in plugins.misspelled_groups()),
-        *_unmatched(plugins),
+        *unmatched(plugins),
     )
 
 
@@ -122,12 +125,27 @@ def _offer(offer: Offer) -> Iterator[Finding]:
     except PluginError as error:
         yield Finding(Level.ERROR, subject, str(error), trace)
         return
+    yield from _chosen_options(offer)
     yield from _advice(offer)
     for option in options:
         if not option.help:
             text = f"option {option.name!r} has no description"
             remedy = "field(default=..., metadata={'help': '...'})"
             yield Finding(Level.WARNING, subject, text, remedy)
+
+
+def _chosen_options(offer: Offer) -> Iterator[Finding]:
+    """Yield an error for wrong options of the delegate where the user made it a default."""
+    named, source = default_delegates()
+    for name in named or ():
+        with contextlib.suppress(PluginOptionError):  # the list of plugins has its own check
+            address = DelegateAddress.parse(name)
+            if canonical_name(address.name) == canonical_name(offer.spec.name):
+                try:
+                    make_options(offer.spec, address.options or None)
+                except PluginOptionError as error:
+                    text = f"models cannot be loaded: {error}"
+                    yield Finding(Level.ERROR, source, text, f"correct {name!r} in that list")
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
@@ -191,7 +209,7 @@ def _misspelled(text: str) -> Finding:
     return Finding(Level.WARNING, "entry points", what, remedy)
 
 
-def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
+def unmatched(plugins: PluginSet) -> Iterator[Finding]:
     """Yield names in the allow and disable lists that match no installed plugin."""
     known: frozenset[str] = frozenset()
     for plugin in plugins.plugins:

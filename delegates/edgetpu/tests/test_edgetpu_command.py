@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from compiled_models import DIGITS
 from delegraph.testing import CommandResult, run_command, tensor
+from delegraph_edgetpu.report import pipeline_line
 from delegraph_edgetpu.unmapped_table import print_unmapped
 from quantised_chains import chain
 
@@ -114,8 +116,19 @@ def test_json_has_every_operator_with_rule_actual_and_remedy(model: Path, tmp_pa
     assert "480 MHz" in found["estimate"]["formula"]
 
 
+def test_a_pipeline_is_compared_with_the_whole_model() -> None:
+    whole, fast, slow = (SimpleNamespace(estimate=SimpleNamespace(seconds=s)) for s in (4, 2, 4.5))
+    told = pipeline_line([fast, fast], whole)  # type: ignore[list-item, arg-type]  # what is read
+    assert told.endswith("whole model takes 4e+03 ms: 2.0 times as often as one device")
+    told = pipeline_line([fast, slow], whole)  # type: ignore[list-item, arg-type]  # what is read
+    assert "the time of segment 1" in told
+    assert "no faster than one device: leave -n out" in told
+
+
 def test_segments_are_written(tmp_path: Path) -> None:
-    assert run(DIGITS, "-n", 2, "-o", tmp_path).code == 0
+    ran = run(DIGITS, "-n", 2, "-o", tmp_path)
+    assert ran.code == 0
+    assert "Pipeline of 2 segments: an answer each " in ran.out
     assert sorted(path.name for path in tmp_path.glob("*.tflite")) == [
         "digits_int8_segment_0_of_2_edgetpu.tflite",
         "digits_int8_segment_1_of_2_edgetpu.tflite",

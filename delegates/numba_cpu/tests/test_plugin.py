@@ -125,7 +125,7 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
     levels, why = [level.name for level in supported_levels()], "no libraries came with this"
     words = [" ".join(line.split()) for line in lines]
     assert words[:2] == ["Levels of instructions", "level chosen by kernels size"]
-    assert words[2] == f"{levels[0]} default compiled at use 2.5 MB"
+    assert words[2] == f"{levels[0]} default cache 2.5 MB"
     assert f"default {levels[0]}, the best that this processor has" in words
     assert f"cache {folder.parent}" in words
     assert f"compiled {', '.join(levels)}: {why} installation" in words

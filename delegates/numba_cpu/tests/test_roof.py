@@ -18,7 +18,7 @@ from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, run_command, tensor
 from delegraph_numba_cpu.instructions import roof as layout
-from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.roof import processor
@@ -217,6 +217,33 @@ def test_what_takes_long_and_is_far_from_the_roof_is_a_finding() -> None:
     assert (slower.operations_per_second, slower.bytes_per_second) == (15.0, 4.0)
 
 
+def test_what_is_too_brief_to_be_a_finding_is_marked() -> None:
+    brief, slow = operator(1e-5, 0.9, 1e-6), operator(1e-4, 0.05, 1e-6)
+    assert (brief.is_finding, brief.is_too_brief, slow.is_too_brief) == (False, True, False)
+    text = shown(brief, slow)
+    assert "nothing is below 60% of the roof, over 5% of the time, at least 20 us" in text
+    assert "\n 10.0*  90.0%" in text
+    assert "\n100.0    5.0%" in text
+    assert "* would be a finding, but takes less than 20 us" in text
+
+
+def test_the_briefest_operators_are_counted_together() -> None:
+    text = shown(operator(1e-4, 0.99, 1e-4), *(operator(5e-7, 0.0005, 1e-7) for _ in range(20)))
+    assert "and 20 more of at most 0.5 us, 1.0% of the time together" in text
+
+
+def shown(*rows: OperatorRoof) -> str:
+    text = StringIO()
+    out = Console(width=160, file=text, highlight=False, markup=False)
+    print_roofs(out, RoofReport("m.tflite", True, 60, 1e-4, ROOF, rows))
+    assert all(line == line.rstrip() for line in text.getvalue().splitlines())
+    return text.getvalue()
+
+
+def test_a_single_operator_is_counted_as_one() -> None:
+    assert "1 operator, " in shown(operator(1e-4, 1.0, 1e-4))
+
+
 # -- the answer ------------------------------------------------------------------------------------
 
 
@@ -248,16 +275,18 @@ def test_findings_come_first(model: Path) -> None:
     assert "FLOOR_MOD (core)" in result.out
 
 
-def test_lines_break_between_words_on_a_narrow_terminal() -> None:
+@pytest.mark.parametrize("width", [60, 80])
+def test_lines_break_between_words_on_a_narrow_terminal(width: int) -> None:
     names, shape = "CONV_2D+DEPTHWISE_CONV_2D+CONV_2D+ADD", (1, 112, 112, 16)
     row = OperatorRoof((3, 4, 5, 6), names, "numba_cpu", shape, 5e-4, 0.104, 9, 0, 8, 4e-4, "L1")
     text = StringIO()
-    out = Console(width=80, file=text, highlight=False, markup=False)
+    out = Console(width=width, file=text, highlight=False, markup=False)
     print_roofs(out, RoofReport("m.tflite", True, 60, 5e-4, ROOF, (row,)))
     lines = text.getvalue().splitlines()
     shown = " ".join(lines[next(i for i, line in enumerate(lines) if "of roof" in line) :])
-    assert max(map(len, lines)) <= 80
-    assert set(names.split("+")) | {"3-6", "1x112x112x16"} <= set(shown.split())
+    assert max(map(len, lines)) <= width
+    assert set(names.split("+")) | {"3-6"} <= set(shown.split())
+    assert ("1x112x112x16" in shown) == (width == 80)
 
 
 @pytest.mark.usefixtures("brief")
@@ -285,6 +314,18 @@ def test_times_between_guards_are_not_shown(model: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("DELEGRAPH_NUMBA_GUARD", "1")
     with pytest.raises(ArgumentError, match="DELEGRAPH_NUMBA_GUARD is set"):
         roof_report(str(model))
+
+
+@pytest.mark.parametrize("command", ["roof", "warmup"])
+def test_a_level_that_this_processor_lacks_is_a_mistake_in_the_usage(
+    command: str, model: Path
+) -> None:
+    has = {level.name for level in supported_levels()}
+    lacking = next(name for name in ("neon", "avx2") if name not in has)
+    result = run_command("numba", command, *[model] * (command == "roof"), "--cpu", lacking)
+    assert result.code == 2
+    assert f"--cpu={lacking}: this processor has only: " in result.err
+    assert ".py" not in result.err
 
 
 def test_a_missing_model_is_named() -> None:

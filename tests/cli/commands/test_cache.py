@@ -6,13 +6,17 @@ import errno
 import io
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.tools import cache_versions, cache_warming
+from delegraph.tools.setup import Setup
 from support.command import Command
+from support.fake_distributions import write_plugin
 
 
 @pytest.fixture(autouse=True)
@@ -39,18 +43,20 @@ def test_an_empty_cache_says_where_it_is(delegraph: Command, folder: Path) -> No
 
 
 def test_list_has_a_row_for_each_cache_and_json_one_for_each_version(
-    delegraph: Command, folder: Path
+    delegraph: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cache_versions, "current_versions", dict)  # delegates may keep digests
     fill()
     BlobCache("mine", "2.0").put("a", bytes(1000))
     lines = delegraph("cache", "list").lines
     assert lines[0] == str(folder)
-    assert lines[1] == "cache versions files size last used"
+    assert lines[1] == "cache versions files size stale last used"
     assert any(line.startswith("mine 2 3 6.0 kB 20") for line in lines)
     assert any(line.startswith("other 1 1 10 B 20") for line in lines)
-    assert lines[-1].startswith("all 3 4 6.0 kB 20")
+    assert any(line.startswith("all 3 4 6.0 kB 20") for line in lines)
+    assert any(line.startswith("at most 4.3 GB are kept") for line in lines)
     answer = delegraph("cache", "list", "--json").json
-    found = {(e["delegate"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
+    found = {(e["cache"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
     assert found == {
         ("mine", "1.0", 2, 5000),
         ("mine", "2.0", 1, 1000),
@@ -64,7 +70,7 @@ def test_names_and_dates_of_the_list_are_whole_in_a_narrow_terminal(
     BlobCache("numba_cpu-programs", "8e8cc3c9f2333085-6a0252ad").put("a", bytes(10))
     row = fresh_delegraph(
         "cache", "list", COLUMNS="60", DELEGRAPH_CACHE=str(folder)
-    ).out.splitlines()[-1]
+    ).out.splitlines()[2]
     assert re.search(r"numba_cpu-programs .* \d{4}-\d\d-\d\d \d\d:\d\d$", row)
 
 
@@ -108,7 +114,45 @@ def test_clear_removes_all_caches_of_a_delegate(delegraph: Command) -> None:
     BlobCache("mine2", "1.0").put("a", bytes(10))
     assert delegraph("cache", "clear", "mine").out.strip() == "removed 3 files, 5.0 kB"
     left = delegraph("cache", "list", "--json").json["entries"]
-    assert {entry["delegate"] for entry in left} == {"mine2", "other"}
+    assert {entry["cache"] for entry in left} == {"mine2", "other"}
+
+
+STALE = """
+from delegraph import DelegateSpec, hookimpl
+
+@hookimpl
+def delegraph_delegates():
+    versions = lambda: {"mine": ["2.0"]}
+    return [DelegateSpec("mine", "", lambda: object, cache_versions=versions)]
+"""
+
+
+def test_versions_that_no_delegate_uses_are_stale(
+    fresh_delegraph: Command, folder: Path, tmp_path: Path
+) -> None:
+    fill()
+    BlobCache("mine", "2.0").put("a", bytes(1000))
+    write_plugin(tmp_path / "site", "mine", STALE)
+    environment = {"DELEGRAPH_PLUGINS": "mine", "DELEGRAPH_CACHE": str(folder)}
+    listed = fresh_delegraph("cache", "list", **environment)
+    assert any(line.startswith("mine 2 3 6.0 kB 5.0 kB ") for line in listed.lines)
+    assert listed.lines[-1].startswith("stale: 2 files, 5.0 kB, of versions not in use")
+    answer = fresh_delegraph("cache", "list", "--json", **environment).json
+    assert answer["limit"] == 4 << 30
+    found = {(e["cache"], e["version"]): e["is_current"] for e in answer["entries"]}
+    assert found == {("mine", "1.0"): False, ("mine", "2.0"): True, ("other", "2.0-cpu"): None}
+    assert fresh_delegraph("cache", "clear", "--stale", **environment).out.startswith(
+        "removed 2 files, 5.0 kB"
+    )
+
+
+def test_clear_removes_what_has_not_been_used_for_some_days(delegraph: Command) -> None:
+    fill()
+    old = BlobCache("mine", "1.0").get("a")
+    assert old is not None
+    os.utime(old, (0, 0))
+    assert delegraph("cache", "clear", "--older-than", "2").out == "removed 1 file, 3.0 kB\n"
+    assert delegraph("cache", "clear", "--older-than", "2").out == "removed 0 files, 0 B\n"
 
 
 def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
@@ -174,3 +218,58 @@ def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
     assert (
         "File 'missing.tflite' does not exist" in delegraph("cache", "warm", "missing.tflite").err
     )
+
+
+def test_warm_without_a_cache_that_can_be_written_is_an_error(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(file / "cache"))
+    ran = delegraph("cache", "warm", str(MODEL))
+    assert (ran.code, ran.out) == (2, "")
+    assert "error: the cache cannot be used: " in ran.err
+
+
+def test_warm_counts_no_files_of_other_processes(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeping = tmp_path / "keeping.py"
+    keeping.write_text(KEEPING)
+    prepare = cache_warming.allocate
+
+    def beside_another(setup: Setup) -> None:
+        prepare(setup)
+        code = "from delegraph.delegation import BlobCache; BlobCache('other', '1').put('a', b'')"
+        own = {name: text for name, text in os.environ.items() if not name.startswith("_DELEGRAPH")}
+        subprocess.run([sys.executable, "-c", code], check=True, env=own)
+
+    monkeypatch.setattr(cache_warming, "allocate", beside_another)
+    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
+    (model,) = delegraph(*words).json["models"]
+    assert (model["new_files"], model["used_files"]) == (1, 0)
+
+
+def test_warm_counts_files_of_its_child_processes(delegraph: Command, tmp_path: Path) -> None:
+    keeping = tmp_path / "keeping.py"
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', CODE], check=True)"
+    code = "from delegraph.delegation import BlobCache; BlobCache('other', '1').put('a', b'')"
+    keeping.write_text(KEEPING.replace("context.cache", f"CODE = {code!r}; {child}; context.cache"))
+    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
+    (model,) = delegraph(*words).json["models"]
+    assert model["new_files"] == 2
+
+
+def test_a_model_that_cannot_be_warmed_leaves_the_others_result(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged.tflite"
+    damaged.write_bytes(MODEL.read_bytes()[:1000])
+    ran = delegraph("cache", "warm", str(MODEL), str(damaged))
+    assert ran.code == 1
+    assert any(line.split()[0].endswith(MODEL.name) for line in ran.lines[1:])
+    assert "error: damaged.tflite: The model is not a valid Flatbuffer" in ran.err.replace(
+        f"{tmp_path}/", ""
+    )
+    answer = delegraph("cache", "warm", str(MODEL), str(damaged), "--json").json
+    assert [bool(each["error"]) for each in answer["models"]] == [False, True]

@@ -195,7 +195,7 @@ def test_inspect_tells_of_compiled_partitions(
     lines = delegraph("inspect", compiled).lines
     assert "delegraph-compiled runs with fake-engine" in lines
     assert "compiled for delegate engine:level=2, by fake-engine 1.0" in lines
-    assert "operators 1 ADD, 1 MUL" in lines
+    assert "operators ADD, MUL" in lines
     assert "runs yes" in lines
     install_compiler(compiled.parent, monkeypatch, release="1.1")
     lines = delegraph("inspect", compiled).lines
@@ -291,3 +291,73 @@ def test_delegates_take_nodes_in_the_order_in_which_they_are_named(
     after = delegraph("compile", model, "-d", "engine", "-d", "keeping", "--dry-run")
     told = "keeping: nothing kept; it takes no node that engine (5 nodes) leaves"
     assert told in after.lines
+
+
+def test_levels_that_cannot_run_here_are_not_said_to_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    refuse = "from delegraph.errors import DelegateError\n"
+    source = keeping_plugin.SOURCE.replace("VERSION =", f"{refuse}\n\nVERSION =").replace(
+        "        self.options = options\n\n    def name",
+        "        self.options = options\n        if options.cpu == 'far' and self.runs:\n"
+        "            raise DelegateError('cpu=far: not here')\n\n    def name",
+    )
+    source = source.replace(
+        "def __init__(self, options)", "runs = True\n\n    def __init__(self, options)", 1
+    )
+    source = source.replace("load_compiling=load)", "load_compiling=lambda: Far)").replace(
+        "@hookimpl", "class Far(KeepingDelegate):\n    runs = False\n\n\n@hookimpl"
+    )
+    monkeypatch.setattr(keeping_plugin, "SOURCE", source)
+    install_keeping(tmp_path, monkeypatch)
+    model, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "keeping", "-o", out, "--cpu")
+    alone = delegraph(*words, "far")
+    assert alone.code == 0
+    told = "not checked: no program in it is for this processor; keeping:cpu=far cannot run"
+    assert any(line.startswith(told) for line in alone.lines)
+    assert delegraph(*words, "far", "--json").json["check"]["is_equal"] is None
+    both = delegraph(*words, "far,here")
+    assert "run once on random inputs: all outputs equal those of model.tflite" in both.lines
+    assert "not checked: keeping:cpu=far cannot run on this processor" in both.lines
+
+
+def test_entries_that_a_new_plan_loses_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch)
+    model, kept = tmp_path / "model.tflite", tmp_path / "kept.tflite"
+    model.write_bytes(sines())
+    assert delegraph("compile", model, "-d", "keeping", "-o", kept).code == 0
+    ran = delegraph("compile", kept, "-d", "engine", "--dry-run")
+    assert any("B that delegates kept in kept.tflite are not in the new" in x for x in ran.lines)
+    words = ("compile", kept, "-d", "engine", "--dry-run", "--json")
+    assert delegraph(*words).json["dropped_bytes"] > 0
+
+
+def test_reasons_of_a_compiling_delegate_stand_beside_a_keeping_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch, left=("SIN",))
+    model = tmp_path / "model.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "engine", "-d", "keeping", "--dry-run")
+    lines = delegraph(*words).lines
+    assert any("SIN x2 op 0, 3 keeping" in line for line in lines)
+    assert not any("not compiled ahead of time" in line for line in lines)
+
+
+def test_what_is_not_compiled_names_no_delegate_that_was_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch)
+    model, compiled = tmp_path / "model.tflite", tmp_path / "compiled.tflite"
+    model.write_bytes(sines())
+    assert delegraph("compile", model, "-d", "engine", "-o", compiled).code == 0
+    ran = delegraph("compile", compiled, "-d", "keeping", "--dry-run")
+    assert ran.code == 1
+    assert "was compiled: keeping takes no node that engine leaves" in ran.err

@@ -12,6 +12,14 @@ from support.by_name import ByName, sines
 from support.command import Command
 from support.fake_distributions import write_plugin
 
+SOUND = """
+from delegraph import DelegateSpec, hookimpl
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("good", "", lambda: object)]
+"""
+
 
 def test_a_sound_machine_is_shown(
     fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -22,7 +30,7 @@ def test_a_sound_machine_is_shown(
     environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
     ran = fresh_delegraph("doctor", XDG_CACHE_HOME=str(tmp_path), **environment)
     assert (ran.code, ran.err) == (0, "")
-    for title in ("Machine", "Versions", "Hosts", "Plugins", "Caches"):
+    for title in ("Machine", "Versions", "Extras", "Hosts", "Plugins", "Caches"):
         assert title in ran.lines
     assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
     assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
@@ -48,6 +56,24 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     assert {"processor", "system", "versions", "hosts", "caches", "variables"} < shown.json.keys()
     assert [p["outcome"] for p in shown.json["plugins"] if p["name"] == "broken"] == ["failed"]
     assert shown.json["findings"][0]["level"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("named", "text"),
+    [
+        ("foo", "no installed plugin provides delegate 'foo'"),
+        ("good:a=1", "delegate 'good' has no options, 'a=1' was given"),
+    ],
+)
+def test_a_chosen_default_delegate_that_cannot_be_used_is_an_error(
+    fresh_delegraph: Command, tmp_path: Path, named: str, text: str
+) -> None:
+    write_plugin(tmp_path / "site", "good", SOUND)
+    environment = {"DELEGRAPH_PLUGINS": "good", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    ran = fresh_delegraph("doctor", DELEGRAPH_DEFAULT_DELEGATES=named, **environment)
+    assert ran.code == 1
+    assert ran.lines[0].startswith("1 error")
+    assert f"DELEGRAPH_DEFAULT_DELEGATES: models cannot be loaded: {text}" in ran.out
 
 
 class Lost(ByName):

@@ -308,7 +308,9 @@ def test_doctor_shows_the_configuration_and_what_it_changes(
         ("cache.size 1024", "not 4294967296"),
     ):
         assert any(line.startswith(start) and line.endswith(end) for line in ran.lines), start
-    assert f"error: delegates of {file}: no installed plugin provides delegate 'missing'" in ran.out
+    source = f"error: configuration file {str(file)!r}: delegates: models cannot be loaded:"
+    said = " ".join(ran.out.split())
+    assert f"{source} no installed plugin provides delegate 'missing'" in said
     report = fresh_delegraph("plugins", "doctor", "--json", DELEGRAPH_CONFIG=str(file)).json
     allowed = report["configuration"]["settings"][1]
     assert (allowed["key"], allowed["value"]) == ("plugins.allow", "tunable")
@@ -414,3 +416,10 @@ def test_nothing_that_a_plugin_prints_spoils_json(
     assert ran.code == 0
     assert "loud" in [plugin["name"] for plugin in ran.json["plugins"]]
     assert sorted(set(ran.err.split())) == ["a", "b", "c"]
+
+
+def test_list_warns_of_allowed_names_that_are_not_installed(
+    fresh_delegraph: Command, site: Path
+) -> None:
+    ran = fresh_delegraph("plugins", "list", DELEGRAPH_PLUGINS="good,gone")
+    assert "warning: DELEGRAPH_PLUGINS names 'gone', which is not installed: " in ran.err

@@ -52,3 +52,9 @@ def test_two_files_of_one_name_are_a_mistake(delegraph: Command) -> None:
     ran = delegraph("serve", DIGITS, DIGITS)
     assert ran.code == 2
     assert "would both be served as 'digits_int8': rename one" in ran.err
+
+
+def test_a_folder_without_models_is_a_mistake(delegraph: Command, tmp_path: Path) -> None:
+    ran = delegraph("serve", tmp_path)
+    assert ran.code == 2
+    assert "has no models: expected name.tflite or name/1/model.tflite; --model-control" in ran.err

@@ -215,9 +215,10 @@ def _print_classes(out: Console, output: OutputSummary) -> None:
 
 
 def _range(output: OutputSummary) -> str:
+    nan = f"{output.nan_count} NaN" if output.nan_count else ""
     if output.minimum is None or output.maximum is None or output.minimum == output.maximum:
-        return ""
-    return f"{output.minimum:.6g} to {output.maximum:.6g}"
+        return nan
+    return ", ".join(filter(None, (f"{output.minimum:.6g} to {output.maximum:.6g}", nan)))
 
 
 def _first(output: OutputSummary, room: int) -> str:

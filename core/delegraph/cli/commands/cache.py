@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.cli.answers.table_layout import shortened_path
+from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     ModelPath,
     delegate_option,
@@ -29,12 +31,14 @@ from delegraph.cli.options.arguments import (
     json_option,
 )
 from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
+from delegraph.errors import in_words
 from delegraph.quantities import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.delegation.cache_entries import CacheEntry
+    from delegraph.tools.cache_warming import WarmedModel
     from delegraph.tools.setup import Setup
 
 _SHORTEST_PATH = 20
@@ -63,15 +67,23 @@ def command() -> None:
 def list_(as_json: bool) -> None:
     """List the cached data, the last used first.
 
-    A cache has the name of the delegate that fills it. A delegate may have further caches,
-    NAME-WORD, and Delegraph itself has some. A version is that of the code or of the options that
-    made the data; --json has the size of each.
+    A cache has the name of the delegate that fills it, which may have further ones, NAME-WORD.
+    Delegraph itself has some, too. A version is that of the code or the options that made the data;
+    --json has the size of each. Data of versions that the installed delegates do not use are stale.
     """
-    from delegraph.delegation.configuration import cache_folder
+    from delegraph.delegation.blob_cache import LIMIT
+    from delegraph.delegation.configuration import cache_folder, configuration
+    from delegraph.tools.cache_versions import current_versions, is_current
 
     folder, groups = str(cache_folder()), _groups(None)
+    limit = configuration().cache_size or LIMIT
+    current = current_versions() if groups else {}
     if as_json:
-        print_json({"folder": folder, "entries": [_json(*item) for item in groups.items()]})
+        listed = [
+            _json(*item) | {"is_current": is_current(item[1][0], current)}
+            for item in groups.items()
+        ]
+        print_json({"folder": folder, "limit": limit, "entries": listed})
         return
     out = console()
     if not groups:
@@ -81,39 +93,65 @@ def list_(as_json: bool) -> None:
     caches: dict[str, list[list[CacheEntry]]] = defaultdict(list)
     for (name, _), entries in groups.items():
         caches[name].append(entries)
-    rows = [
-        (name, len(versions), *_figures([e for entries in versions for e in entries]))
-        for name, versions in caches.items()
-    ]
     everything = [entry for entries in groups.values() for entry in entries]
-    columns = ("cache", "versions", "files", "size", "last used")
+    stale = [entry for entry in everything if is_current(entry, current) is False]
+    rows = []
+    for name, versions in caches.items():
+        own = [entry for entries in versions for entry in entries]
+        old = _bytes([entry for entry in stale if entry.namespace == name])
+        rows.append((name, len(versions), *_figures(own, old)))
+    columns = ("cache", "versions", "files", "size", "stale", "last used")
     if len(rows) > 1:
-        rows.append(("all", len(groups), *_figures(everything)))
-    print_table(out, columns, rows, right=columns[1:], optional=(("versions",),))
+        rows.append(("all", len(groups), *_figures(everything, _bytes(stale))))
+    print_table(out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",)))
+    out.print()
+    print_paragraph(out, f"at most {size(limit)} are kept; what is unused for longest goes first")
+    if stale:
+        what = f"{plural(len(stale), 'file')}, {size(_bytes(stale))}, of versions not in use"
+        print_paragraph(out, f"stale: {what}; 'delegraph cache clear --stale' removes them")
 
 
 @command.command("clear", cls=SectionedCommand)
-@click.argument("delegates", nargs=-1, metavar="[NAME]...")
+@click.argument("caches", nargs=-1, metavar="[NAME]...")
 @click.option("-y", "--yes", is_flag=True, help="Remove all without asking.")
+@click.option(
+    "--stale", is_flag=True, help="Only data of versions that no installed delegate uses."
+)
+@click.option(
+    "--older-than",
+    type=click.FloatRange(0),
+    metavar="DAYS",
+    help="Only data that have not been used for so long.",
+)
 @json_option
 @diagnosis_options
-def clear(delegates: tuple[str, ...], yes: bool, as_json: bool) -> None:
+def clear(
+    caches: tuple[str, ...], yes: bool, stale: bool, older_than: float | None, as_json: bool
+) -> None:
     """Remove the cached data of delegates, or of single caches; without a NAME, all of it.
 
-    Models that use the data are compiled again. A process keeps the files that it has open. On a
-    terminal, the command asks before it removes all.
+    Models that use the data are compiled again. Stale data may be in use in another environment. A
+    process keeps the files that it has open. On a terminal, the command asks before it removes all.
     """
-    from delegraph.delegation.cache_entries import belongs, remove_entry
+    from delegraph.delegation.cache_entries import DAY, belongs, remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
+    from delegraph.tools.cache_versions import current_versions, is_current
 
     kept = {namespace for namespace, _ in _groups(None)}
-    for name in delegates:
+    for name in caches:
         if not any(belongs(namespace, name) for namespace in kept):
             hint = did_you_mean(name, sorted(kept))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
-    entries = [entry for group in _groups(delegates or None).values() for entry in group]
-    if not (delegates or yes) and entries and sys.stdin.isatty():
+    entries = [entry for group in _groups(caches or None).values() for entry in group]
+    if stale:
+        current = current_versions()
+        entries = [entry for entry in entries if is_current(entry, current) is False]
+    if older_than is not None:
+        moment = time.time() - older_than * DAY
+        entries = [entry for entry in entries if entry.used < moment]
+    is_all = not (caches or stale or older_than is not None)
+    if is_all and not yes and entries and sys.stdin.isatty():
         what = f"{plural(len(entries), 'file')}, {size(_bytes(entries))}"
         click.confirm(f"Remove all {what}?", abort=True, err=True)
     with _in_words():
@@ -148,21 +186,46 @@ def warm(
 
     Each MODEL is loaded and allocated, with the delegates that it gets by default or with those of
     --delegate. The cached data serve every later process with the same versions, processor, options
-    and number of threads.
+    and number of threads. If the cache cannot be written, or a MODEL cannot be prepared, the exit
+    code says so.
     """
-    from delegraph.tools.cache_warming import allocate
+    from delegraph.errors import DelegraphError
+    from delegraph.tools.cache_warming import WarmedModel, allocate, require_writable_cache
     from delegraph.tools.cache_warming import warm as warmed
     from delegraph.tools.setup import Setup
 
     prepare = allocate if max_batch_size is None else partial(_prepare_batches, max_batch_size)
     if threads is None and max_batch_size is not None:
         threads = 1  # as in a server
-    found = [
-        warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads), prepare)
-        for m in models
-    ]
+    with _in_words():
+        require_writable_cache()
+    found, errors = [], []
+    for model in models:
+        setup = Setup(model, "delegraph", delegates or None, delegate_files, threads=threads)
+        try:
+            found.append(warmed(setup, prepare))
+        except DelegraphError as error:
+            found.append(WarmedModel(model, error=in_words(error)))
+            errors.append(error)
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
+    else:
+        _print_warmed(found)
+    if len(models) == 1 and errors:
+        raise errors[0]
+    failed = [
+        each.error if Path(each.model).name in each.error else f"{each.model}: {each.error}"
+        for each in found
+        if each.error
+    ]
+    if failed:
+        raise CheckFailed("; ".join(failed))
+
+
+def _print_warmed(found: Sequence[WarmedModel]) -> None:
+    """Print a row for each model that was prepared."""
+    prepared = [each for each in found if each.seconds]
+    if not prepared:
         return
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
@@ -178,13 +241,13 @@ def warm(
                 m.used_files,
                 duration(m.seconds),
             )
-            for m in found
+            for m in prepared
         ],
         right=("new files", "size", "files in use", "time"),
         names=("model",),
         optional=(("files in use",), ("time",)),
     )
-    if not any(m.used_files or m.new_files for m in found):
+    if not any(m.used_files or m.new_files or m.error for m in prepared):
         print_paragraph(out, "the delegates of these models keep nothing in the cache")
 
 
@@ -245,17 +308,18 @@ def _in_words() -> Iterator[None]:
 
 
 def _json(key: tuple[str, str], entries: list[CacheEntry]) -> dict[str, object]:
-    delegate, version = key
+    name, version = key
     counts = {"files": len(entries), "bytes": _bytes(entries)}
-    return {"delegate": delegate, "version": version, **counts, "used": entries[0].used}
+    return {"cache": name, "version": version, **counts, "used": entries[0].used}
 
 
 def _bytes(entries: list[CacheEntry]) -> int:
     return sum(entry.size for entry in entries)
 
 
-def _figures(entries: list[CacheEntry]) -> tuple[int, str, str]:
-    """Return the number of files, their size, and the time of the last use, for the table."""
+def _figures(entries: list[CacheEntry], stale: int) -> tuple[int, str, str, str]:
+    """Return the cells of a cache: number and size of files, stale bytes, and the last use."""
     used = max(entry.used for entry in entries)
     moment = datetime.fromtimestamp(used, timezone.utc).astimezone()
-    return len(entries), size(_bytes(entries)), f"{moment:%Y-%m-%d %H:%M}"
+    is_stale = size(stale) if stale else ""
+    return len(entries), size(_bytes(entries)), is_stale, f"{moment:%Y-%m-%d %H:%M}"

@@ -33,12 +33,13 @@ from delegraph.cli.options.arguments import (
 )
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
-from delegraph.errors import printable
+from delegraph.errors import DelegraphError, printable
 from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from delegraph.tools.compiled_run import CompiledRun
     from delegraph.tools.compiling import CompiledModel
+    from delegraph.tools.model_entries import KeptEntries
     from delegraph.tools.setup import Setup
 
 
@@ -120,19 +121,24 @@ def command(
         compiled.write(written)
     if not as_json:
         _print_inside(model, compiled, delegates)
-    checked = None
+    checked, loaded = None, ""
     if written is not None:
         if not as_json:
             click.echo(f"\nwritten to {printable(written)}")
         if not no_check:
-            checked = _checked(_setups(model, written, delegates, threads, compiled, arguments))
+            checked = _checked(model, written, compiled, arguments)
             answer["check"] = checked.to_json()
+        loaded = _loaded_by_default(model, written, compiled, arguments) if cpu or threads else ""
     elif is_any and not as_json:
         click.echo("\ndry run: nothing is written")
     if as_json:
         print_json(answer)
     elif checked is not None:
         print_paragraph(console(), _told(model, checked), indent=0)
+        if checked.unchecked and not checked.reason:
+            print_paragraph(console(), f"not checked: {_cannot_run(checked)}", indent=0)
+    if loaded and not as_json:
+        print_paragraph(console(), loaded, indent=0)
     if not is_any:
         raise CheckFailed(_nothing(model, output, compiled))
     if checked is not None and checked.failure:
@@ -181,37 +187,91 @@ def _require_ending(model: str, output: str) -> None:
 def _setups(
     model: str,
     output: str,
-    delegates: Sequence[str],
-    threads: Sequence[int],
+    kept: Sequence[KeptEntries],
     compiled: CompiledModel,
     arguments: Mapping[str, Any],
 ) -> tuple[Setup, Setup]:
-    """Return the set-ups of the original model and of the written file."""
-    from delegraph.bundles.opening import split_address
+    """Return the set-ups of the original model and of the written file.
+
+    Args:
+        model: the original model.
+        output: the written file.
+        kept: entries in the file of delegates that run here.
+        compiled: the content of the file.
+        arguments: limits and rules.
+    """
     from delegraph.tools.setup import Setup
 
     # Compiled partitions bring their delegates; others are applied to both files, whose nodes are
     # the same, so that rules have the same meaning.
     unused = {"require", "rules"} if compiled.partitions else {"require"}
     limits = {name: value for name, value in arguments.items() if name not in unused}
-    named = None if compiled.partitions else tuple(delegates)
-    before = Setup(model, delegates=named, threads=next(iter(threads), None), **limits)
+    first = {each.delegate.partition(":")[0]: each.delegate for each in reversed(kept)}
+    named = tuple(each.delegate for each in kept if each.delegate in first.values())
+    threads = next((each.threads for each in kept), None)
+    before = Setup(model, delegates=tuple(dict.fromkeys(named)) or None, threads=threads, **limits)
+    return before, replace(before, model=_written_model(model, output, compiled))
+
+
+def _written_model(model: str, output: str, compiled: CompiledModel) -> str:
+    """Address of the model in the written file, which may be a bundle."""
+    from delegraph.bundles.opening import split_address
+
     section = split_address(model)[1] if compiled.bundles else None
     is_bundle = section is not None and not output.lower().endswith(".tflite")
-    return before, replace(before, model=f"{output}#{section}" if is_bundle else output)
+    return f"{output}#{section}" if is_bundle else output
 
 
-def _checked(setups: tuple[Setup, Setup]) -> CompiledRun:
-    from delegraph.tools.compiled_run import run_compiled
+def _checked(
+    model: str,
+    output: str,
+    compiled: CompiledModel,
+    arguments: Mapping[str, Any],
+) -> CompiledRun:
+    """Run the written file once, with the delegates and levels in it that this machine has."""
+    from delegraph.tools.compiled_run import CompiledRun, run_compiled, runs_here
 
+    able = {each.delegate: runs_here(each.delegate) for each in compiled.kept}
+    unchecked = tuple(address for address, is_able in able.items() if not is_able)
+    kept = [each for each in compiled.kept if able[each.delegate]]
+    if compiled.kept and not kept and not compiled.partitions:
+        return CompiledRun(reason="no program in it is for this processor", unchecked=unchecked)
     with progress("running the written file once"):
-        return run_compiled(*setups)
+        found = run_compiled(*_setups(model, output, kept, compiled, arguments))
+    return replace(found, unchecked=unchecked)
+
+
+def _loaded_by_default(
+    model: str, output: str, compiled: CompiledModel, arguments: Mapping[str, Any]
+) -> str:
+    """Text that says whether delegates use what they stored when the file is loaded by default."""
+    from delegraph.delegation.dry_run import dry_run
+    from delegraph.tools.model_call import allocate
+    from delegraph.tools.setup import Setup
+
+    names = dict.fromkeys(each.delegate.partition(":")[0] for each in compiled.kept)
+    limits = {name: value for name, value in arguments.items() if name != "require"}
+    written = _written_model(model, output, compiled)
+    try:
+        with dry_run(), Setup(written, **limits).interpreter() as interpreter:
+            allocate(interpreter, None)
+            notes = interpreter.placement.notes
+    except DelegraphError:
+        return ""  # the run of the file tells why
+    told = "; ".join(f"{name}: {notes[name]}" for name in names if notes.get(name))
+    return told and f"loaded here without options, {told}"
+
+
+def _cannot_run(checked: CompiledRun) -> str:
+    return f"{', '.join(checked.unchecked)} cannot run on this processor"
 
 
 def _told(model: str, checked: CompiledRun) -> str:
     name = Path(model).name
     if checked.failure:
         return "run once: it does not compute what it did before"
+    if checked.unchecked and checked.is_equal is None and checked.reason:
+        return f"not checked: {checked.reason}; {_cannot_run(checked)}"
     if checked.is_equal is None:
         return f"not compared, as {name} itself does not run on random inputs: {checked.reason}"
     if checked.is_equal:
@@ -224,11 +284,15 @@ def _told(model: str, checked: CompiledRun) -> str:
 
 
 def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
-    """Return the error text for a model of which nothing was compiled."""
+    """Return the error text for a file in which nothing was compiled."""
+    named = dict.fromkeys(each.delegate.partition(":")[0] for each in compiled.kept)
     taken = [each.delegate for each in compiled.explanation.placement.partitions]
+    own, others = ([t for t in taken if (t in named) is is_own] for is_own in (True, False))
     why = ""
-    if compiled.kept and taken:
-        why = f": {taken[0]} takes nodes, and decides nothing for them that could be kept"
+    if own:
+        why = f": {own[0]} takes nodes, and decides nothing for them that could be kept"
+    elif named and others:
+        why = f": {' and '.join(named)} {_takes_none(list(dict.fromkeys(others)))}"
     written = "" if output is None else f"; {output} is not written"
     return f"nothing of {Path(model).name} was compiled{why}{written}"
 
@@ -261,6 +325,13 @@ def _takes_none(earlier: Sequence[str]) -> str:
     leave = "leaves" if len(earlier) == 1 else "leave"
     those = f" that {' and '.join(earlier)} {leave}" if earlier else ""
     return f"takes no node{those}"
+
+
+def _threads(kept: KeptEntries) -> str:
+    """Number of threads of entries, which may be the delegate's default."""
+    if kept.threads is not None:
+        return str(kept.threads)
+    return "default" if kept.used_threads is None else f"{kept.used_threads} (default)"
 
 
 def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str]) -> None:
@@ -303,7 +374,7 @@ def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str])
                 (
                     kept.delegate,
                     kept.provider,
-                    "default" if kept.threads is None else kept.threads,
+                    _threads(kept),
                     kept.entries,
                     size(kept.size),
                 )
@@ -311,6 +382,10 @@ def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str])
             ],
             right=("threads", "entries", "size"),
         )
+    if compiled.dropped_bytes:
+        lost = f"{size(compiled.dropped_bytes)} that delegates kept in {Path(model).name}"
+        out.print()
+        print_paragraph(out, f"{lost} are not in the new file: they are of the nodes before")
     empty = list(_empty(compiled, delegates)) if len(delegates) > 1 else []
     if empty:
         out.print()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,6 +61,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     from delegraph.cli import COMMANDS
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
+    from delegraph.tools.configuration_report import check_configuration
     from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.environment_check import check_environment
     from delegraph.tools.hosts import hosts
@@ -70,11 +72,19 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     with progress("looking at the machine and importing the delegates"):
         found_hosts, failures = hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
-        by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
+        plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+        by_default, unusable = defaults_among(plugins), tuple(check_configuration(plugins))
         distributions = [each.plugin.distribution for each in surveyed]
         report = machine_report(distributions)
-        here = check_environment(report, found_hosts, by_default, failures)
-        findings = errors_first([*check_machine(report, distributions), *found, *here])
+        here = check_environment(
+            report,
+            found_hosts,
+            replace(by_default, delegates=()) if unusable else by_default,
+            failures,
+            plugins.plugins,
+        )
+        checked = check_machine(report, distributions)
+        findings = errors_first([*unusable, *checked, *found, *here])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     answer = _answer(is_ok, report, found_hosts, surveyed, by_default, failures, findings)
     if report_file is not None:
@@ -167,6 +177,9 @@ def _print(
     heading(out, "Versions")
     versions = [(name, found or "not installed") for name, found in report.versions.items()]
     print_table(out, ("distribution", "version"), versions)
+    heading(out, "Extras")
+    needs = [(e.name, e.needed_by, ", ".join(e.missing) or "nothing") for e in report.extras]
+    print_table(out, ("extra", "needed by", "missing"), needs)
     heading(out, "Hosts")
     states = [
         (h.runtime, h.package, h.api, "none, see below" if h.refusal else "works") for h in hosts

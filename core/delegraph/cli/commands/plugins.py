@@ -83,6 +83,7 @@ def list_plugins(time_limit: float, as_json: bool) -> None:
     """
     from delegraph.plugins import PluginSet
     from delegraph.tools.default_delegates import defaults_among
+    from delegraph.tools.plugin_check import unmatched
     from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
 
     with progress("looking at the plugins"):
@@ -94,6 +95,8 @@ def list_plugins(time_limit: float, as_json: bool) -> None:
         print_json({"plugins": described, "by_default": by_default.to_json()})
         return
     _print_list(plugins, by_default)
+    for finding in unmatched(plugins):
+        click.echo(f"warning: {finding.subject} {finding.text}: {finding.remedy}", err=True)
 
 
 def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:

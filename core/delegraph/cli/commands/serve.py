@@ -164,6 +164,11 @@ def command(
         source = (setup.model, *others) if others else setup.model
         offered = OfferedModels(source, versions == "all", may_change)
         if not offered.find():
+            if model_control != "on":
+                raise click.UsageError(
+                    f"{setup.model} has no models: {_EXPECTED}; --model-control on lets clients "
+                    "load some later"
+                )
             click.echo(f"note: {printable(setup.model)} has no models: {_EXPECTED}", err=True)
     if name is not None and "/" in name:
         raise click.UsageError(f"--name {name!r} is part of a URL, expected a name without '/'")

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from delegraph.testing.conformance.scorecard import Scorecard
 
+_LETTERS = (
+    "s: a check of what the delegate does not claim or have; "
+    "deselected: random models, which 'delegraph test-operators' runs"
+)
+"""Meanings of pytest's words that users of the command may not know."""
+
 _INTERRUPTED = 2
 _FAILURES = {1: "a check failed", 5: "no check was run"}
 """Meanings of pytest's exit codes."""
@@ -57,7 +63,7 @@ def command(
     The kit makes models for all claims, compares results with Delegraph's own kernels, and checks
     the rules that every delegate keeps. It runs in pytest, whose output is shown, and needs pip
     install "delegraph[testing]". With --json, the scorecard is printed. The exit code is 1 if a
-    check failed.
+    check failed. Random models are deselected: 'delegraph test-operators' runs them.
     """
     from delegraph.plugins import installed
 
@@ -76,6 +82,8 @@ def command(
     arguments += [f"--delegate-timeout={seconds}", *["--quick"] * quick, "--no-header"]
     arguments += [] if badge is None else [f"--delegate-badge={badge}"]
     code, card = _run(arguments)
+    if code in (0, 1):
+        click.echo(_LETTERS)
     if as_json and card is not None:
         print_json(card.to_json())
     if code == _INTERRUPTED:

@@ -56,7 +56,7 @@ def _offered(offer: Offer, ctx: click.Context, incomplete: str) -> list[Completi
 
 def _offer_of(parameter: click.Parameter) -> Offer | None:
     for name in parameter.opts:
-        if name in _OFFERS:
+        if name in _OFFERS and not isinstance(parameter.type, click.Choice):
             return _OFFERS[name]
     metavar = parameter.metavar or ""
     if isinstance(parameter, click.Argument):
@@ -74,6 +74,11 @@ def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     from delegraph.plugins.specs import DELEGATE_WORDS
 
     name, colon, given = incomplete.partition(":")
+    if not colon and ctx.command.name == "compile":
+        from delegraph.tools.compiling import compilable
+
+        yield from (CompletionItem(address.partition(":")[2]) for address in compilable())
+        return
     if not colon:
         yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
         if any(parameter.name == "delegate_files" for parameter in ctx.command.params):
@@ -103,6 +108,23 @@ def _values(kind: Any) -> list[str]:
     return list(kind.__members__) if isinstance(kind, type) and issubclass(kind, Enum) else []
 
 
+def _levels(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield values of the option ``cpu`` of delegates that compile, after those already given."""
+    from delegraph.plugins import installed
+    from delegraph.plugins.options import option_kinds
+    from delegraph.tools.compiling import is_compilable
+
+    given, comma, _ = incomplete.rpartition(",")
+    named = {word.partition(":")[0] for word in ctx.params.get("delegates") or ()}
+    found: dict[str, None] = {}
+    for offer in installed().offers():
+        if is_compilable(offer) and offer.spec.name in (named or {offer.spec.name}):
+            found |= dict.fromkeys(_values(option_kinds(offer.spec).get("cpu")))
+    for level in found:
+        if level not in given.split(","):
+            yield CompletionItem(f"{given}{comma}{level}")
+
+
 def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     from delegraph.tools.memory_report import PLANNERS
 
@@ -110,7 +132,7 @@ def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _cached(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the delegates that have data in the cache."""
+    """Yield the names of caches that have data."""
     from delegraph.delegation.cache_entries import cache_entries
 
     yield from map(CompletionItem, sorted({entry.namespace for entry in cache_entries()}))
@@ -184,7 +206,9 @@ _OFFERS: dict[str, Offer] = {
     "--operator": _tested_operators,
     "--planner": _planners,
     "delegate": _delegates,
-    "delegates": _cached,
+    "delegates": _delegates,
+    "caches": _cached,
+    "--cpu": _levels,
 }
 """Mapping from an option or an argument's name to its completions."""
 

@@ -17,6 +17,7 @@ from delegraph_edgetpu.compiler import compile as compile_models
 from delegraph_edgetpu.log import TARGET_LINE, operator_lines, version_line
 from delegraph_edgetpu.report import (
     count_lines,
+    pipeline_line,
     summary_lines,
     unmapped_rows,
     work_lines,
@@ -194,12 +195,17 @@ def compile_command(
             search=search,
             search_step=step,
         )
+        whole = compile_models(models, min_runtime_version=runtime) if segments > 1 else []
         _write(compiled, folder)
     if as_json:
         records = [_with_path(compilation, folder) for compilation in compiled]
         click.echo(json.dumps(records, indent=2))
     else:
         _print(compiled, folder, show_operations)
+        for each in whole:
+            click.echo()
+            parts = [part for part in compiled if part.source == each.source]
+            print_wrapped(printable(pipeline_line(parts, each)))
     return 0
 
 

@@ -67,6 +67,26 @@ def work_lines(compilation: Compilation) -> list[str]:
     return lines
 
 
+def pipeline_line(segments: Sequence[Compilation], whole: Compilation) -> str:
+    """Return a line that compares the slowest segment of a pipeline with the whole model.
+
+    A pipeline answers as often as its slowest segment.
+
+    Args:
+        segments: the segments of one model, in order.
+        whole: the same model in one piece.
+    """
+    times = [segment.estimate.seconds for segment in segments]
+    slowest, alone = max(times), whole.estimate.seconds
+    verdict = f"{alone / slowest:.1f} times as often as one device"
+    if slowest >= alone:
+        verdict = "no faster than one device: leave -n out, or try another --balance or number"
+    return (
+        f"Pipeline of {len(segments)} segments: an answer each {milliseconds(slowest)}, the time "
+        f"of segment {times.index(slowest)}; the whole model takes {milliseconds(alone)}: {verdict}"
+    )
+
+
 def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, str, str]]:
     """Return table rows of unmapped operators: nodes, operator, reasons, remedies.
 

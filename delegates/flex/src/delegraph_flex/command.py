@@ -7,7 +7,7 @@ import json
 import os
 import runpy
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError, ModelError, printable
+from delegraph.delegation import node_numbers
+from delegraph.errors import ArgumentError, DelegraphError, ModelError, PluginError, printable
 from delegraph.plugins import printed_to_stderr
 from delegraph_flex.conversion import BUILTINS_FIRST, convert
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
@@ -87,7 +88,7 @@ def convert_command(
     a Keras model or a concrete function that the Python file defines. The file is run.
     """
     if not has_tensorflow():
-        raise DelegateError(
+        raise PluginError(
             f"converting needs TensorFlow, which is not installed: {INSTALL_TENSORFLOW}"
         )
     path = Path(output or _stem(source) + ".tflite")
@@ -266,7 +267,9 @@ def _print_json(path: Path, content: bytes, report: OperatorReport, **more: Any)
 def _print_report(path: Path, content: bytes, report: OperatorReport) -> None:
     flex = sum(use.count for use in report.flex)
     click.echo(printable(os.fspath(path)))
-    click.echo(f"  {len(content)} bytes, operators: {report.builtin} builtin, {flex} of TensorFlow")
+    click.echo(
+        f"  {_size(len(content))}, operators: {report.builtin} builtin, {flex} of TensorFlow"
+    )
     _print_table(
         "Operators of TensorFlow",
         ["operator", "count", "runs by"],
@@ -275,10 +278,33 @@ def _print_report(path: Path, content: bytes, report: OperatorReport) -> None:
 
 
 def _print_changes(flexified: Flexified) -> None:
-    became = [(str(node), name, ", ".join(ops)) for node, (name, ops) in flexified.became.items()]
-    _print_table("Rewritten", ["node", "operator", "becomes"], became)
-    left = [(str(node), name, why) for node, (name, why) in flexified.left.items() if why]
-    _print_table("Left as it is", ["node", "operator", "why"], left)
+    became = {node: (name, ", ".join(ops)) for node, (name, ops) in flexified.became.items()}
+    _print_table("Rewritten", ["count", "operator", "becomes", "nodes"], _grouped(became))
+    left = {node: (name, why) for node, (name, why) in flexified.left.items() if why}
+    _print_table("Left as it is", ["count", "operator", "why", "nodes"], _grouped(left))
+
+
+def _grouped(facts: Mapping[int, tuple[str, str]]) -> list[tuple[str, ...]]:
+    """Return a row for each kind of node: their count, the operator, a fact, and the nodes.
+
+    Args:
+        facts: operator and fact of each node.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for node, fact in facts.items():
+        groups.setdefault(fact, []).append(node)
+    ordered = sorted(groups.items(), key=lambda each: (-len(each[1]), each[1]))
+    return [(str(len(nodes)), *fact, node_numbers(nodes)) for fact, nodes in ordered]
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as text for people: ``27.9 MB``."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 _KERNELS = {
-    "library": "prebuilt library",
-    "objects": "prebuilt objects",
-    "cache": "compiled at use",
-    "none": "compiled at use",
+    "library": "library (prebuilt)",
+    "objects": "objects (prebuilt)",
+    "cache": "cache",
+    "compiler": "compiler (at first use)",
+    "none": "none",
 }
 _COLUMNS = ("level", "chosen by", "kernels", "size")
 _GAP = 2
@@ -59,8 +60,9 @@ def _facts(
     for folder in dict.fromkeys(os.path.dirname(each["place"]) for each in levels):
         own = [each for each in levels if folder and os.path.dirname(each["place"]) == folder]
         if own:
-            yield ("cache" if own[0]["source"] == "cache" else "prebuilt"), folder
-    compiled = [each for each in levels if each["source"] in ("cache", "none")]
+            is_cache = own[0]["source"] in ("cache", "compiler")
+            yield ("cache" if is_cache else "prebuilt"), folder
+    compiled = [each for each in levels if each["source"] in ("cache", "compiler", "none")]
     for reason in dict.fromkeys(each["why"] for each in compiled):
         names = [each["level"] for each in compiled if each["why"] == reason]
         yield "compiled", f"{', '.join(names)}: {reason}"

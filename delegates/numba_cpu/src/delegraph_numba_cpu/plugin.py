@@ -65,6 +65,21 @@ def advice() -> list[tuple[str, str]]:
     return []
 
 
+def cache_versions() -> dict[str, list[str]]:
+    """Return the versions of programs and of compiled kernels that this installation uses."""
+    from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
+    from delegraph_numba_cpu.kept import keys
+
+    found, programs = {}, keys.version()
+    if programs is not None:
+        found[keys.NAMESPACE] = [programs]
+    try:
+        from delegraph_numba_cpu.library.cache import kernel_cache
+    except ImportError:  # the compilers are not installed
+        return found
+    return found | {"numba_cpu": [kernel_cache(level).version for level in LEVELS.values()]}
+
+
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return the delegates of this plugin."""
@@ -79,6 +94,7 @@ def delegraph_delegates() -> list[DelegateSpec]:
             is_ready=is_ready,
             load_compiling=_load_compiling,
             advice=advice,
+            cache_versions=cache_versions,
         )
     ]
 

@@ -66,6 +66,7 @@ class OperatorRoof(JsonRecord):
         "operations_per_second": "operations_per_second",
         "bytes_per_second": "bytes_per_second",
         "is_finding": "is_finding",
+        "is_too_brief": "is_too_brief",
     }
 
     nodes: tuple[int, ...]
@@ -98,10 +99,17 @@ class OperatorRoof(JsonRecord):
     @property
     def is_finding(self) -> bool:
         """Whether the operator takes a large share of the time and reaches little of its roof."""
+        return self._is_slow and self.seconds >= LEAST_SECONDS
+
+    @property
+    def is_too_brief(self) -> bool:
+        """Whether the operator would be a finding if it took 20 microseconds or more."""
+        return self._is_slow and self.seconds < LEAST_SECONDS
+
+    @property
+    def _is_slow(self) -> bool:
         reached = self.of_roof
-        if reached is None or self.seconds < LEAST_SECONDS:
-            return False
-        return self.share > LEAST_SHARE and reached < LEAST_OF_ROOF
+        return self.share > LEAST_SHARE and reached is not None and reached < LEAST_OF_ROOF
 
     def _per_second(self, amount: int) -> float:
         return amount / self.seconds if self.seconds > 0 else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 from delegraph.errors import printable
 from delegraph_numba_cpu.roof.operators import (
     LEAST_OF_ROOF,
+    LEAST_SECONDS,
     LEAST_SHARE,
     OperatorRoof,
     findings,
@@ -21,8 +22,18 @@ from delegraph_numba_cpu.roof.report import RoofReport
 _RIGHT = ("us", "share", "Gop/s", "GB/s", "of roof")
 _COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
 
+_WRAPPED = ("operators", "nodes")
+"""Columns whose cells wrap between words."""
+
+_OPTIONAL = ("GB/s", "Gop/s", "output", "bound")
+"""Columns that are left out in this order where lines are too short."""
+
 _COMFORTABLE = 100
 """Number of characters of a line from which on there are two blanks between columns."""
+
+_MOST_ROWS = 40
+_BRIEF_SECONDS, _BRIEF_SHARE = 1e-6, 0.01
+"""Operators below both are not listed one by one, nor are those after the first 40."""
 
 
 def print_roofs(out: Console, report: RoofReport) -> None:
@@ -30,22 +41,45 @@ def print_roofs(out: Console, report: RoofReport) -> None:
     roof, found = report.roof, findings(report.operators)
     threads = f"{roof.threads} thread{'s' * (roof.threads != 1)}"
     out.print(f"{printable(Path(report.model).name)}, {roof.level}, {threads}", style="bold")
+    count = len(report.operators)
     out.print(
-        f"{len(report.operators)} operators, {1e6 * report.seconds:.1f} us together;"
+        f"{count} operator{'s' * (count != 1)}, {1e6 * report.seconds:.1f} us together;"
         " timing each by itself adds up to 2 us to it"
     )
     out.print(f"roof: {_in_words(roof)}\n")
     limits = f"below {LEAST_OF_ROOF:.0%} of the roof, over {LEAST_SHARE:.0%} of the time"
+    rule = f"{limits}, at least {1e6 * LEAST_SECONDS:.0f} us"
     if found:
-        out.print(f"{len(found)} finding{'s' * (len(found) != 1)}: {limits}", style="bold")
+        out.print(f"{len(found)} finding{'s' * (len(found) != 1)}: {rule}", style="bold")
         _print_rows(out, found)
         out.print()
     else:
-        out.print(f"no findings: nothing is {limits}")
+        out.print(f"no findings: nothing is {rule}")
     others = sorted((o for o in report.operators if not o.is_finding), key=lambda o: -o.seconds)
-    if others:
-        out.print("other operators, the slowest first", style="bold")
-        _print_rows(out, others)
+    _print_others(out, others)
+
+
+def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:
+    """Print the operators that are no findings, the slowest first, but for the briefest."""
+    if not others:
+        return
+    shown = [
+        o for o in others[:_MOST_ROWS] if o.seconds >= _BRIEF_SECONDS or o.share >= _BRIEF_SHARE
+    ]
+    out.print("other operators, the slowest first", style="bold")
+    if shown:
+        _print_rows(out, shown)
+    hidden = others[len(shown) :]
+    if hidden:
+        longest = 1e6 * max(each.seconds for each in hidden)
+        share = sum(each.share for each in hidden)
+        out.print(
+            f"and {len(hidden)} more of at most {longest:.1f} us, {share:.1%} of the time together;"
+            " --json lists them"
+        )
+    if any(each.is_too_brief for each in shown):
+        least = f"{1e6 * LEAST_SECONDS:.0f} us"
+        out.print(f"* would be a finding, but takes less than {least}: too brief to be measured")
 
 
 def _in_words(roof: ProcessorRoof) -> str:
@@ -68,30 +102,60 @@ def _numbers(nodes: Sequence[int]) -> str:
     return f"{nodes[0]}-{nodes[-1]}" if is_range else " ".join(map(str, nodes))
 
 
-def _print_rows(out: Console, operators: Iterable[OperatorRoof]) -> None:
+def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> None:
     gap = 2 if out.width >= _COMFORTABLE else 1
+    marks = " " if any(each.is_too_brief for each in operators) else ""
+    rows = [_cells(each, marks) for each in operators]
+    widths = {
+        column: max(len(word) for cell in (column, *cells) for word in _unbroken(column, cell))
+        for column, *cells in zip(_COLUMNS, *rows, strict=True)
+    }
+    columns = list(_COLUMNS)
+    for column in _OPTIONAL:
+        if sum(widths[each] + gap for each in columns) - gap > out.width:
+            columns.remove(column)
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
-    operators = tuple(operators)
-    longest = max(len(word) for each in operators for word in _names(each).split())
-    for column in _COLUMNS:
+    for column in columns:
         table.add_column(
-            column,
-            min_width=longest if column == "operators" else None,
-            justify="right" if column in _RIGHT else "left",
+            column.rjust(widths["us"]) if column == "us" else column,
+            min_width=widths[column] if column == "operators" else None,
+            justify="right" if column in _RIGHT and column != "us" else "left",
             overflow="fold",
-            no_wrap=column not in ("operators", "nodes"),
+            no_wrap=column not in _WRAPPED,
         )
-    for each in operators:
-        rate, reached = each.operations_per_second, each.of_roof
-        table.add_row(
-            f"{1e6 * each.seconds:.1f}",
-            f"{each.share:.1%}",
-            f"{rate / 1e9:.1f}" if rate else "",
-            f"{each.bytes_per_second / 1e9:.1f}",
-            "" if reached is None else f"{reached:.0%}",
-            each.bound,
-            _names(each),
-            _numbers(each.nodes),
-            "x".join(map(str, each.shape)),
-        )
-    out.print(table)
+    for first, *others in rows:
+        row = (first.rjust(widths["us"]), *others)  # rich would strip the blank of a missing mark
+        table.add_row(*(cell for name, cell in zip(_COLUMNS, row, strict=True) if name in columns))
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as capture:
+        out.print(table)
+    for line in capture.get().splitlines():
+        out.print(line.rstrip(), soft_wrap=True)  # rich pads lines with blanks
+
+
+def _unbroken(column: str, cell: str) -> Sequence[str]:
+    """Return the parts of a cell inside of which no line breaks."""
+    return cell.split() if column in _WRAPPED else (cell,)
+
+
+def _cells(each: OperatorRoof, unmarked: str) -> tuple[str, ...]:
+    """Return the cells of an operator's row.
+
+    Args:
+        each: the operator.
+        unmarked: text in place of the mark of operators that are too brief to be findings.
+    """
+    rate, reached = each.operations_per_second, each.of_roof
+    return (
+        f"{1e6 * each.seconds:.1f}{'*' if each.is_too_brief else unmarked}",
+        f"{each.share:.1%}",
+        f"{rate / 1e9:.1f}" if rate else "",
+        f"{each.bytes_per_second / 1e9:.1f}",
+        "" if reached is None else f"{reached:.0%}",
+        each.bound,
+        _names(each),
+        _numbers(each.nodes),
+        "x".join(map(str, each.shape)),
+    )
