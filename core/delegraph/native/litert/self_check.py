@@ -46,14 +46,7 @@ PLAN = (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the package of an official runtime, such as ``ai_edge_litert``, and return 0.
-
-    Args:
-        arguments: the name of the package; if there is none, the installed one is checked.
-
-    Raises:
-        UnsupportedRuntimeError: a struct differs.
-    """
+    """Check the official runtime whose package *arguments* name, and return 0; see the module."""
     check_runtime(interpreter_module(arguments[0] if arguments else None))
     return 0
 
