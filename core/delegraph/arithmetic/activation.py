@@ -55,7 +55,7 @@ def float_activation_range(activation: int) -> tuple[float, float]:
 def finite_activation_range(
     activation: int, dtype: np.dtype[Any] = _FLOAT32
 ) -> tuple[float, float]:
-    """Return the clamping range of *activation*, with the limits of *dtype* as infinite bounds.
+    """Return the clamping range of *activation*, with finite bounds.
 
     Infinite bounds of :func:`float_activation_range` are replaced by the limits of *dtype*.
     """

@@ -154,7 +154,11 @@ def _inverse_sqrt_steps(half: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def tanh(x: Raw, integer_bits: int) -> Raw:
-    """Return the hyperbolic tangent of x, in Q0. Source: gemmlowp::tanh."""
+    """Return the hyperbolic tangent of *x*, in Q0; *x* has *integer_bits* integer bits.
+
+    Source:
+        gemmlowp::tanh.
+    """
     negative = np.where(x < 0, x, -x)
     e = exp_on_negative_values(negative, integer_bits + 1)  # the same raw with one more bit: 2x
     y = saturating_shift_left(_reciprocal(e) - _f2_one(x.dtype), 2)
@@ -164,7 +168,11 @@ def tanh(x: Raw, integer_bits: int) -> Raw:
 
 
 def logistic(x: Raw, integer_bits: int) -> Raw:
-    """Return 1 / (1 + exp(-x)) in Q0. Source: gemmlowp::logistic."""
+    """Return 1 / (1 + exp(-x)) in Q0; *x* has *integer_bits* integer bits.
+
+    Source:
+        gemmlowp::logistic.
+    """
     negative = np.where(x > 0, -x, x)
     e = exp_on_negative_values(negative, integer_bits)
     y = one_over_one_plus_x(e)

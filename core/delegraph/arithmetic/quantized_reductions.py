@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
 
 Finish = Callable[[Integers], Integers]
-"""Function that converts sums of stored integers to results, both int64; also of JAX arrays."""
+"""Function that converts sums of stored integers, NumPy or JAX arrays, to results, both int64."""
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 

@@ -68,7 +68,7 @@ class FoundModel:
             name: name of the group; in a zip, the name of a member beside the model.
 
         Raises:
-            ExternalBufferError: the bundle has no section of this name, or several.
+            ExternalBufferError: the bundle has no section with these constants, or several.
         """
         from delegraph.bundles.litertlm import WEIGHTS
 

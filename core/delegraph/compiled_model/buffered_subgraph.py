@@ -120,8 +120,8 @@ class BufferedSubgraph:
         Args:
             position: position of the input among the inputs.
             dims: the new dimensions.
-            strict: whether only the present shape is allowed, and changes where ``shape_signature``
-                has -1.
+            strict: whether only the present shape, and changes where ``shape_signature`` has -1,
+                are allowed.
 
         Raises:
             ArgumentTypeError: a dimension does not fit an int32.

@@ -75,7 +75,8 @@ class CompiledModel:
                 ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
 
         Raises:
-            ArgumentError: (ValueError) *options* with an accelerator, or a closed environment.
+            ArgumentError: (ValueError) *options* and an accelerator are given, or the environment
+                is closed.
             ArgumentTypeError: (TypeError) an argument has the wrong type.
             CompiledModelError: (RuntimeError) the file is missing or is no model, or the
                 accelerator is unknown.

@@ -181,7 +181,7 @@ class BlobCache:
         return Path(folder.place(), name)
 
     def map(self, key: str) -> memoryview | None:
-        """Return the content for *key* as read-only memory, which processes share, or None.
+        """Return the content for *key* as read-only memory shared by processes; None if missing.
 
         Use this method for large content that is not to be copied. The content is not read here, so
         its digest is not checked. The caller must check it, and call :meth:`keep` with new content

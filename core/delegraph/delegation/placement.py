@@ -178,7 +178,7 @@ class Placement:
         return "; ".join([text + once, *failures])
 
     def _shares(self, nodes: Sequence[NodePlacement]) -> list[str]:
-        """Texts with the numbers of *nodes* that each delegate, the host, and nothing runs."""
+        """Texts with the numbers of *nodes* of each delegate, of the host, and without any."""
         taken = Counter(node.delegate for node in nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
         default, names = self.default_delegate, self.requested_delegates
@@ -195,7 +195,7 @@ class Placement:
         return [*told, f"{unresolved} that nothing can run"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Text with the number of nodes that only the *default* delegate or the host runs."""
+        """Text that says who runs the other nodes: the *default* delegate, and perhaps the host."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         both = f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
         return both if stay else f"{default}, {remarks}"

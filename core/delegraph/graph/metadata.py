@@ -80,7 +80,7 @@ class TensorMetadata:
         description: text for people.
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
-        mean: number that is subtracted from an input, or a number for each channel; may be empty.
+        mean: numbers that are subtracted from an input: one, or one per channel; may be empty.
         std: numbers by which the differences are divided, as many as in ``mean``.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.

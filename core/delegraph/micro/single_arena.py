@@ -50,15 +50,16 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
-            StateError: there is temporary memory after the buffer, or *address* is wrong.
+            StateError: there is temporary memory after the buffer, or *address* is not that of
+                the buffer.
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
         """Set the size of the resizable buffer, which starts at *address*, to 0.
 
         Raises:
-            StateError: there is temporary memory after the buffer, *address* is wrong, or the
-                buffer is not at the start of the arena.
+            StateError: there is temporary memory after the buffer, *address* is not that of
+                the buffer, or the buffer is not at the start of the arena.
         """
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:

@@ -209,7 +209,8 @@ class Session(SharedState):
         """Give the tensor *index* of a subgraph another shape; :meth:`allocate` must follow.
 
         Raises:
-            OperatorError: *index* is a constant, a dimension is negative, or bytes are too many.
+            OperatorError: the tensor is a constant, or *shape* has a negative dimension or
+                takes more memory than the limit.
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:

@@ -331,7 +331,8 @@ class Subgraph:
         """Whether :meth:`resize_input` of tensor *index* to *shape* would change its shape.
 
         Raises:
-            OperatorError: *index* is a constant, a dimension is negative, or bytes are too many.
+            OperatorError: the tensor is a constant, or *shape* has a negative dimension or
+                takes more memory than the limit.
         """
         tensor = self.tensors[index]
         if tensor.shape == checked_shape(tensor, shape, self.memory.limit):

@@ -33,7 +33,7 @@ _FRAMES = 4
 
 @dataclass(frozen=True)
 class Death:
-    """How a process of checks ended before it had sent its result.
+    """End of a process of checks that had not sent its result.
 
     Attributes:
         what: text that describes the end, such as ``crashed (SIGSEGV)``.

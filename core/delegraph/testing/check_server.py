@@ -103,12 +103,12 @@ class CheckServer:
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_cancel_timer(self) -> bool:
-        """Tell the main process that the time limit no longer holds."""
+        """Tell the main process that the test's time limit has been removed."""
         tell(TimeIsLimited(None))
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Tell the main process that the test's time limit has been removed."""
+        """Store the reason why a class cannot be collected."""
         if report.failed:
             self._errors.append(report.longreprtext)
 

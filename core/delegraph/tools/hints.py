@@ -332,7 +332,7 @@ class _PaddedContext:
 
 
 def _padded(question: _Question, rejection: Rejection) -> DelegateContext:
-    """Return the context of *question*, where tensors of the rejected rank have more dimensions."""
+    """Return the context of *question*, with 1s before the shapes of the rejected rank."""
     actual, expected = rejection.actual, rejection.expected
     assert isinstance(actual, int)
     assert isinstance(expected, int)

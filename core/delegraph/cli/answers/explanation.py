@@ -220,7 +220,7 @@ def _operators(ops: Sequence[str]) -> str:
 
 
 def _first(texts: Sequence[str], most: int, others: str) -> str:
-    """Join at most *most* texts; if there are more, the last one counts *others*."""
+    """Join at most *most* texts; of more texts, the last become their number and *others*."""
     if len(texts) <= most:
         return ", ".join(texts)
     kept = most - 1

@@ -300,8 +300,8 @@ def prepare_logistic(context: OpContext, node: Node) -> Eval:
     """Prepare LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
-        OperatorError: the output's scale is not 1/256. Or int16 tensors have a zero point that is
-            not 0, or an output scale that is not 1/32768.
+        OperatorError: the scale of an 8-bit output is not 1/256. Or int16 tensors have a zero point
+            that is not 0, or an output scale that is not 1/32768.
 
     Source:
         SigmoidEval, tflite/kernels/activations.cc.

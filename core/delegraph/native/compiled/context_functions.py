@@ -224,7 +224,7 @@ def add_tensors(native: NativeContext, count: int, first: Any) -> None:
 
 @_function
 def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
-    """Set a tensor's shape to *dims*, an array that the runtime must free from now on."""
+    """Set a tensor's shape to *dims*, an array that belongs to the runtime from now on."""
     _resize(native, tensor, dims)
 
 

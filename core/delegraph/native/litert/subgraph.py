@@ -63,7 +63,7 @@ class LiteRtSubgraph:
         self._call("ReleaseSubgraphContext", index)
 
     def position(self, count: int) -> tuple[int, int]:
-        """Return the index of this subgraph among *count*, and the first subgraph's context.
+        """Return this subgraph's index among *count* subgraphs, and the context of the first one.
 
         Raises:
             DelegateError: this context belongs to none of the subgraphs.

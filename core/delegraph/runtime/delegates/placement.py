@@ -129,7 +129,10 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return, for each partition, the partitions that may run at the same time, by node index."""
+    """Return, by number of the partition, the partitions that may run at the same time.
+
+    *partitions* maps the index of a delegate node to the number of its partition.
+    """
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():

@@ -314,7 +314,7 @@ class Repository:
         return errors
 
     async def _replaced(self, versions: dict[str, _Version], file: ModelFile) -> _Version | None:
-        """Load *file* unless it is loaded already; return its version, even if loading failed.
+        """Load *file*; return its version, even if loading failed; None if it is loaded already.
 
         *versions* are the model's versions; a loaded version is added to them.
         """

@@ -159,7 +159,7 @@ def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_basic(
     op: str, random: RandomOperands, options: Any, batch: int, n_input: int, n_cell: int
 ) -> OperatorCase:
-    """Return a case of the basic LSTM kernel in uint8; *n_input* and *n_cell* count by eights.
+    """Return a case of the basic LSTM kernel in uint8; *n_input* and *n_cell* are in eights.
 
     Args:
         op: name of the operator.

@@ -155,7 +155,7 @@ class SweepResult:
 
 
 FEW_COMPUTED = 10
-"""Largest number of models for each model that the delegate computes, without a caution."""
+"""Largest ratio of all models to computed models for which there is no caution."""
 
 MOST_NAMED = 8
 """Largest number of operators that a caution names."""

@@ -33,7 +33,11 @@ class OtherWork:
         return max(0.0, (busy - own) / wall)
 
     def _now(self) -> tuple[float, float, float] | None:
-        """Return the clock's time, all processors' busy time and this process's time, in s."""
+        """Return seconds of the clock, of the work of all processors, and of this process.
+
+        The last number includes child processes. The result is None if the system does
+        not report the work of processors.
+        """
         try:
             with open(self.status, encoding="ascii") as file:
                 user, nice, system, _idle, _wait, *others = map(int, file.readline().split()[1:])

@@ -19,7 +19,7 @@ Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
 
 Figures = Literal["all", "main"]
-"""Metrics to compute: all; or ``main``, which for float32 tensors is those of ``main_figures``."""
+"""Metrics to compute: all; or ``main``: for float32 tensors, those of ``main_figures`` only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def max_pool_2d(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the resized image, interpolated with shares in units of 2**-10.
+    """Return the resized image; shares are in 2**-10, and halves are rounded away from zero.
 
     Args:
         call: the node, with the values of its inputs and its options.

@@ -101,7 +101,7 @@ def non_max_suppression_v5(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionWithOverlaps")
 def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
-    """Return a function that returns the selected boxes' indices; overlaps are an input."""
+    """Return a function that returns the selected boxes' indices from overlaps, ``[N, N]``."""
 
     def run(
         shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any

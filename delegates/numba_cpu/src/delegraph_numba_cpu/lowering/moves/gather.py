@@ -35,7 +35,7 @@ def check_gather(call: Call) -> Rejection | None:
     """Return a rejection as :func:`check_positions` does; constant positions must be in range.
 
     Raises:
-        OperatorError: a constant position outside the input, which the core reports at invoke.
+        OperatorError: a constant position is outside the input, which the core reports at invoke.
     """
     found = check_positions(call)
     x, positions = call.input(0), call.input(1)
@@ -81,7 +81,7 @@ def check_gather_nd(call: Call) -> Rejection | None:
     """Return a rejection as :func:`check_positions` does, or for tuples of wrong length.
 
     Raises:
-        OperatorError: a constant position outside the input, which the core reports at invoke.
+        OperatorError: a constant position is outside the input, which the core reports at invoke.
     """
     found = first_rejection(check_positions(call), check_tuples(call))
     positions = call.input(1)
@@ -105,7 +105,7 @@ def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by tuples of positions.
 
     Raises:
-        OperatorError: a constant position outside the input, or after a resize, tuples that are
+        OperatorError: a constant position is outside the input; or after a resize, tuples are
             longer than the input has axes.
     """
     refused = check_tuples(call)

@@ -65,7 +65,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Return a rejection unless axes are constant, and the scales of 8 bits close."""
+    """Return a rejection unless axes are constant, and scales of 8-bit tensors are close."""
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection

@@ -47,7 +47,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless 8-bit rows are computed as Delegraph's own kernel does."""
+    """Return a rejection unless 8-bit rows are computed as in Delegraph's own kernel."""
     x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
