@@ -199,7 +199,7 @@ def _by_two_offsets(builder, headers):
 
 
 def _with(vectors, parts):
-    """Yield each vector together with the fields of its header."""
+    """Return each vector together with the fields of its header."""
     return [(each, *part) for each, part in zip(vectors, parts, strict=True)]
 
 

@@ -130,11 +130,11 @@ class Lanes:
         return self._apply("select", self.value, like._other(yes), like._other(no))
 
     def at_least(self, low: Any) -> Lanes:
-        """Return the elements *numbers* of *first* and *second*, counted through both vectors."""
+        """Return the larger of each element and *low*; NaN stays NaN."""
         return self._compare("<", low).choose(low, self)
 
     def number_at_least(self, low: Any) -> Lanes:
-        """Return a function's results for all elements of *operands*, in shorter vectors."""
+        """Return the larger of each element and *low*; *low* for NaN."""
         return self._compare(">", low).choose(self, low)
 
     def at_most(self, high: Any) -> Lanes:

@@ -21,7 +21,7 @@ from delegraph_numba_cpu.codegen.registry import kernel, level
 from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store
 
 LANES = level().vector_bytes if level().vector_bytes == 64 else level().vector_bytes // 2
-"""Number of elements in a vector of a pass; it fills several registers."""
+"""Number of elements in a vector of a pass: two registers, or four where there are 32 registers."""
 
 VECTOR = ir.VectorType(F32, LANES)
 

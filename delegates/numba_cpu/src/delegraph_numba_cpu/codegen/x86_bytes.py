@@ -36,7 +36,7 @@ def nearest_integer(x: Lanes) -> Lanes:
 
 
 def saturated_bytes(x: Lanes, *, signed: bool, zero: Lanes | None = None) -> Lanes:
-    """Return int32 as the nearest bytes; *zero*, if given, is added before the conversion to bytes.
+    """Return int32 as the nearest bytes, by way of int16, to which *zero* is added if given.
 
     There are as many elements as a vector has bytes.
     """
