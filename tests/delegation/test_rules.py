@@ -360,13 +360,13 @@ def test_require_full_groups_what_stays_behind() -> None:
 
 
 def test_require_full_without_a_delegate_says_so() -> None:
-    with pytest.raises(PlacementError, match=r"is about named delegates, and none is named$"):
+    with pytest.raises(PlacementError, match=r"is about named delegates, and none is named for SIN, "):
         require_full(placement([None] * 5, applied=()))
 
 
 def test_require_full_names_the_default_delegate_that_does_not_count() -> None:
     node = NodePlacement(0, 0, "SIN", "npu", 0, is_by_default=True)
-    with pytest.raises(PlacementError, match=r"none is named: add delegates=\['npu'\]$"):
+    with pytest.raises(PlacementError, match=r"none is named for SIN: add delegates=\['npu'\]$"):
         require_full(Placement((node,), (), ("npu",), default_delegate="npu"))
 
 

@@ -161,8 +161,11 @@ def require_full(placement: Placement) -> None:
         return
     if not placement.requested_delegates:
         default = placement.default_delegate
-        more = "" if default is None else f": add delegates=[{default!r}]"
-        raise PlacementError(f"require='full' is about named delegates, and none is named{more}")
+        advice = "" if default is None else f": add delegates=[{default!r}]"
+        raise PlacementError(
+            f"require='full' is about named delegates, and none is named for {_operators(behind)}"
+            + advice
+        )
     groups: dict[tuple[int, str], list[NodePlacement]] = {}
     for node in behind:
         reason = refusals_in_words(node, placement.delegates)

@@ -14,7 +14,7 @@ _KERNELS = {
     "library": "library (prebuilt)",
     "objects": "objects (prebuilt)",
     "cache": "cache",
-    "compiler": "compiler (at first use)",
+    "compiler": "compiler, at use",
     "none": "none",
 }
 _COLUMNS = ("level", "chosen by", "kernels", "size")
