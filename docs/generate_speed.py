@@ -61,6 +61,8 @@ def part(kept: dict[str, Any]) -> str:
     shown = [BASE, *runtimes]
     lines += ["### First answer and memory", "", _FIRST, "", *_table(own, shown, names, _start)]
     lines += ["", "### Exactness", "", _EXACT, "", *_table(own, shown, names, _difference)]
+    if gains := list(_gains(entries, names)):
+        lines += ["", "### What a second thread brings", "", _GAINS, "", *gains]
     if kept.get("under_load"):
         lines += ["", "### Beside a busy process", "", _LOADED, "", *_loaded(kept, names)]
     if kept.get("roofs"):
@@ -74,6 +76,10 @@ _MEANS = (
     "*Mean* is the geometric mean of the ratios of all networks, *floats* and *integers* that of "
     "some; *least* and *most*\nare the extremes. *Slower* is the number of networks in which a "
     "runtime takes longer than XNNPACK."
+)
+_GAINS = (
+    "How many times as fast a network runs on two threads as on one: by the least times of the "
+    "tables above."
 )
 _LIMITED = (
     "The level avx2 of numba_cpu beside XNNPACK limited to AVX2, as on an older processor: the "
@@ -93,7 +99,8 @@ _EXACT = (
 
 _LOADED = (
     "Milliseconds of single runs, the median and the 99th percentile: alone, and while another "
-    "process keeps a processor\nbusy. Each runtime has a process of its own, and they take turns."
+    "process keeps a processor\nbusy. Each runtime has a process of its own, and they take turns. "
+    "Compare within the table: it was measured at another\ntime than those above."
 )
 _REACHED = (
     "The roof is the least time in which the processor could do the work, by its measured peak and "
@@ -194,6 +201,28 @@ def _table(
         cells = [cell(by_name[name]) if name in by_name else "" for name in runtimes]
         times = [milliseconds] if has_times else []
         yield _line(_linked(entry["network"], names), kind_of(entry), *times, *cells)
+
+
+def _gains(entries: Sequence[Entry], names: Names) -> Iterator[str]:
+    """Yield the lines of a table of what two threads gain; no line if there are no such times."""
+    shown = (BASE, "numba_cpu")
+    times = {
+        (entry["network"], entry["threads"], result["runtime"]): result["milliseconds"]
+        for entry in entries
+        for result in entry["results"]
+        if result["runtime"] in shown and not result["error"]
+    }
+    rows = []
+    for entry in slowest_first([each for each in entries if each["threads"] == 1]):
+        network = entry["network"]
+        pairs = [[times.get((network, n, runtime)) for n in (1, 2)] for runtime in shown]
+        if all(one and two for one, two in pairs):
+            gains = [f"{one / two:.2f}" for one, two in pairs if one and two]
+            rows.append(_line(_linked(network, names), kind_of(entry), *gains))
+    if rows:
+        yield _line("network", "type", *shown)
+        yield _line(*["---"] * 4)
+        yield from rows
 
 
 def _level_table(entries: Sequence[Entry], names: Names) -> Iterator[str]:
