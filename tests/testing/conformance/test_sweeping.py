@@ -30,7 +30,7 @@ def test_the_message_says_what_was_found_and_what_repeats_it(tmp_path: Path) -> 
     with pytest.raises(AssertionError) as caught:
         sweep_finds_nothing(faulty, MINUTES, 5)
     message = str(caught.value)
-    assert "ADD(INT16 INT16): differs (" in message
+    assert "ADD(INT32 INT32): differs (" in message
     assert "again: --delegate-seed 5" in message
     assert any(str(path) in message for path in tmp_path.glob("*.tflite"))
     installed = replace(faulty, address="mine")

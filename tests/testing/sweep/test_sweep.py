@@ -135,6 +135,12 @@ def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
     assert different == sum(finding.count for finding in result.findings)
 
 
+def test_a_crash_counts_where_a_single_operator_is_swept() -> None:
+    result = swept(operators=("ADD",), at_prepare=abort, shrink_seconds=0.1, count=4)
+    assert {finding.fault.kind for finding in result.differences} == {"crash"}
+    assert result.counts["ADD"]["different"] == sum(found.count for found in result.findings)
+
+
 def test_a_fault_of_the_second_invoke_keeps_two_invokes() -> None:
     def fault(context: Any, node: Any, run: int) -> None:
         y = context.tensors[node.outputs[0]].data

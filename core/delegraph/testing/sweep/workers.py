@@ -313,7 +313,8 @@ class Campaign:
     def _died(self, worker: Worker, late: bool) -> Iterator[Found]:
         fault = worker.cause_of_death(late)
         found = self._found(worker.board.number, fault)
-        group = getattr(found.case, "op", "") if len(self._groups) > 1 else ""
+        op = getattr(found.case, "op", "")
+        group = op if op in self._groups else self._groups[0]
         if worker.board.phase == OFFICIAL:
             worker.board.end(Ending("not judged", group=group))
             return
