@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from delegraph.errors import ArgumentError
 from delegraph.json_records import from_json, to_json
+from delegraph.tools.evaluation.identity import differing_parts
 from delegraph.tools.whole_file import write_whole
 
 FORMAT = 1
@@ -103,7 +104,7 @@ class JobFolder:
         except ValueError as error:
             raise ArgumentError(f"{str(file)!r} is damaged: delete {str(self.path)!r}") from error
         if kept != wanted:
-            other = ", ".join(_differing(kept, wanted))
+            other = ", ".join(differing_parts(kept, wanted))
             raise ArgumentError(
                 f"{str(self.path)!r} is of another job: not the same {other}. Its rows "
                 "would not go with those of this one: delete the folder to begin anew, or name "
@@ -137,20 +138,3 @@ class JobFolder:
         """Delete the folder."""
         self._lock.release()
         shutil.rmtree(self.path)
-
-
-def _differing(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the name of each part in which the identities *kept* and *wanted* differ.
-
-    The differing fields of a part follow in parentheses.
-    """
-    for name in _unequal(kept, wanted):
-        before, now = kept.get(name), wanted.get(name)
-        if isinstance(before, dict) and isinstance(now, dict):
-            yield f"{name} ({', '.join(_unequal(before, now))})"
-        else:
-            yield name
-
-
-def _unequal(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]

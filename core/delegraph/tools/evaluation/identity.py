@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +92,20 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def differing_parts(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the name of each part in which the identities *kept* and *wanted* differ.
+
+    The differing fields of a part follow in parentheses.
+    """
+    for name in _unequal(kept, wanted):
+        before, now = kept.get(name), wanted.get(name)
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield f"{name} ({', '.join(_unequal(before, now))})"
+        else:
+            yield name
+
+
+def _unequal(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]

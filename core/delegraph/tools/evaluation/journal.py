@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.identity import differing_parts
 
 FORMAT = 2
 
@@ -117,8 +118,7 @@ def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
     """
     if kept == wanted:
         return
-    names = sorted(kept.keys() | wanted.keys())
-    other = [name for name in names if kept.get(name) != wanted.get(name)]
+    other = differing_parts(kept, wanted)
     raise ArgumentError(
         f"journal {path!r} is of another evaluation: not the same {', '.join(other)}. Delete it to "
         "begin anew, or name another output"
