@@ -360,7 +360,9 @@ def test_require_full_groups_what_stays_behind() -> None:
 
 
 def test_require_full_without_a_delegate_says_so() -> None:
-    with pytest.raises(PlacementError, match=r"is about named delegates, and none is named for SIN, "):
+    with pytest.raises(
+        PlacementError, match=r"is about named delegates, and none is named for SIN, "
+    ):
         require_full(placement([None] * 5, applied=()))
 
 

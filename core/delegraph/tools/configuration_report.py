@@ -77,6 +77,10 @@ def check_configuration(plugins: PluginSet) -> Iterator[Finding]:
             plugins.find(name)
         except PluginError as error:
             remedy = f"install it, or take {name!r} off that list"
+            if name == "none":
+                remedy = "leave that list empty: then no delegate is applied by default"
+            elif "," in name and ":" not in name:
+                remedy = f"separate the names: {name.replace(',', ' ')!r}"
             yield Finding(Level.ERROR, source, f"models cannot be loaded: {error}", remedy)
 
 

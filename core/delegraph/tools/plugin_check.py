@@ -13,6 +13,7 @@ from delegraph.errors import PluginError, PluginOptionError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.creation import make_delegate
 from delegraph.plugins.options import describe_options, make_options
 from delegraph.plugins.plugin import Plugin, one_line
 from delegraph.plugins.plugin_set import Offer, PluginSet
@@ -135,15 +136,18 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _chosen_options(offer: Offer) -> Iterator[Finding]:
-    """Yield an error for wrong options of the delegate where the user made it a default."""
+    """Yield an error if the user made the delegate a default with options that it rejects."""
     named, source = default_delegates()
     for name in named or ():
         with contextlib.suppress(PluginOptionError):  # the list of plugins has its own check
             address = DelegateAddress.parse(name)
             if canonical_name(address.name) == canonical_name(offer.spec.name):
                 try:
-                    make_options(offer.spec, address.options or None)
-                except PluginOptionError as error:
+                    if offer.spec.isolate != "none":  # its own code may crash this process
+                        make_options(offer.spec, address.options or None)
+                    else:
+                        make_delegate(offer.spec, address.options or None, offer.plugin)
+                except PluginError as error:
                     text = f"models cannot be loaded: {error}"
                     yield Finding(Level.ERROR, source, text, f"correct {name!r} in that list")
 

@@ -63,13 +63,17 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     [
         ("foo", "no installed plugin provides delegate 'foo'"),
         ("good:a=1", "delegate 'good' has no options, 'a=1' was given"),
+        ("none", "no installed plugin provides delegate 'none'"),
+        ("bad", "delegate 'bad' could not be made by plugin 'bad'"),
     ],
 )
 def test_a_chosen_default_delegate_that_cannot_be_used_is_an_error(
     fresh_delegraph: Command, tmp_path: Path, named: str, text: str
 ) -> None:
     write_plugin(tmp_path / "site", "good", SOUND)
-    environment = {"DELEGRAPH_PLUGINS": "good", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    bad = SOUND.replace('"good", "", lambda: object', '"bad", "", lambda: lambda: 1 / 0')
+    write_plugin(tmp_path / "site", "bad", bad)
+    environment = {"DELEGRAPH_PLUGINS": "good,bad", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
     ran = fresh_delegraph("doctor", DELEGRAPH_DEFAULT_DELEGATES=named, **environment)
     assert ran.code == 1
     assert ran.lines[0].startswith("1 error")

@@ -41,9 +41,8 @@ def test_a_summary_tells_of_bad_rows(delegraph: Command, lookup: Path, tmp_path:
     assert ran.code == 0
     assert f"3 rows: 2 good, 1 bad; 3 written to {output}\n" in ran.out
     assert "rows a second in " in ran.out
-    assert (
-        "1 process, rows together\n\n1 bad row, reasons in the column 'error'\n  row 1: " in ran.out
-    )
+    assert "1 process, rows together\n  1 node: " in ran.out
+    assert "\n\n1 bad row, reasons in the column 'error'\n  row 1: " in ran.out
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["pair"] for row in rows] == [[2, 3], None, [6, 7]]
     ran = delegraph(*words, "--input-column", "x=place", "--on-error", "raise")

@@ -345,6 +345,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
         f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
     )
+    print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")
     if source.skipped:
