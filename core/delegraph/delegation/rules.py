@@ -148,12 +148,15 @@ class PlacementRules:
         return f"{self.label(position)} ({self.rules[position]})"
 
 
-def require_full(placement: Placement) -> None:
+def require_full(placement: Placement, *, instead: str = "") -> None:
     """Raise an error unless requested delegates run all nodes.
 
+    Args:
+        placement: the delegate of each node.
+        instead: text of the error in place of the nodes by operator and reason.
+
     Raises:
-        PlacementError: some nodes have no delegate or only the default delegate; the error lists
-            them by operator and reason.
+        PlacementError: some nodes have no delegate or only the default delegate.
     """
     nodes = placement.nodes_to_delegate()
     behind = [node for node in nodes if node.delegate is None or node.is_by_default]
@@ -173,10 +176,8 @@ def require_full(placement: Placement) -> None:
         for (subgraph, reason), group in groups.items()
     ]
     count = len(behind)
-    raise PlacementError(
-        f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind: "
-        + shortened(lines, _MOST_REASONS)
-    )
+    text = f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind"
+    raise PlacementError(text + (instead or f": {shortened(lines, _MOST_REASONS)}"))
 
 
 def shortened(phrases: list[str], limit: int = 8, separator: str = "; ") -> str:

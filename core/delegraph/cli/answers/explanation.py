@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MOST_RANGES = 8
 _MOST_OPERATORS = 8
 _MOST_HINTS = 3
+NO_HINT = "no change of the claims that was tried would win 1 % of the arithmetic"
 
 
 def print_explanation(
