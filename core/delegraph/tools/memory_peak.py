@@ -31,6 +31,12 @@ class Peak:
     where: str
 
 
+def bytes_of(record: TensorUsageRecord) -> int:
+    """Return the bytes of a tensor in an arena, whose size is no shape of a texture."""
+    assert isinstance(record.size, int)
+    return record.size
+
+
 def peak_of(
     records: Sequence[TensorUsageRecord],
     nodes: Sequence[int],
@@ -52,7 +58,7 @@ def peak_of(
         return None
     position = int(tasks[int(used.argmax())])
     alive = [i for i, r in enumerate(records) if r.first_task <= position <= r.last_task]
-    alive.sort(key=lambda i: int(records[i].size), reverse=True)
+    alive.sort(key=lambda i: bytes_of(records[i]), reverse=True)
     node = nodes[position] if position < len(nodes) else -1
     operator = operators[position] if position < len(operators) else ""
     where = node_in_words(node, operator, partitions.get(node))

@@ -36,7 +36,8 @@ def draw_plan(
     """
     target = require_drawable(path)
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
-    caption = f"{title}: {result.bytes:,} bytes by planner {result.planner}{computed}"
+    least = "" if report.is_complete else "at least "
+    caption = f"{title}: {least}{result.bytes:,} bytes by planner {result.planner}{computed}"
     try:
         suffix = target.suffix.lower()
         if suffix == ".png":

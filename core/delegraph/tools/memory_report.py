@@ -27,7 +27,7 @@ from delegraph.memory import (
 from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.operators.tensor import AllocationType
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.tools.memory_peak import Peak, peak_of
+from delegraph.tools.memory_peak import Peak, bytes_of, peak_of
 from delegraph.tools.open_shape import OpenShape, first_open_shape
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class MemoryReport(JsonRecord):
 
 def _strategy(strategy: MemoryStrategy) -> Plan:
     def plan(records: Records, alignment: int) -> OffsetsAssignment:
-        sizes = [r._replace(size=-(-_bytes(r) // alignment) * alignment) for r in records]
+        sizes = [r._replace(size=-(-bytes_of(r) // alignment) * alignment) for r in records]
         return assign_offsets_to_tensors(sizes, strategy)
 
     return plan
@@ -207,17 +207,12 @@ def _micro(kind: type[GreedyMemoryPlanner] | type[LinearMemoryPlanner]) -> Plan:
     def plan(records: Records, alignment: int) -> OffsetsAssignment:
         planner = kind()
         for record in records:
-            size = -(-_bytes(record) // alignment) * alignment
+            size = -(-bytes_of(record) // alignment) * alignment
             planner.add_buffer(size, record.first_task, record.last_task)
         offsets = [planner.offset_for_buffer(i) for i in range(len(records))]
         return OffsetsAssignment(offsets, planner.maximum_memory_size)
 
     return plan
-
-
-def _bytes(record: TensorUsageRecord) -> int:
-    assert isinstance(record.size, int)
-    return record.size
 
 
 _PLANS: Mapping[str, Plan] = {
@@ -290,7 +285,7 @@ def memory_report(
             i,
             subgraph.tensors[i].name,
             makers.get(i, "input"),
-            _bytes(r),
+            bytes_of(r),
             r.first_task,
             r.last_task,
             subgraph.tensors[i].type.name,

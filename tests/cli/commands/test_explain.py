@@ -298,8 +298,8 @@ def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, s
 
 def test_a_search_for_hints_that_finds_none_is_told(delegraph: Command, tmp_path: Path) -> None:
     model = tmp_path / "int8.tflite"
-    int8 = tensor((4,), "INT8", scale=0.1)
-    model.write_bytes(one_op_model("RELU", [int8], [int8]))
+    x, y = (tensor((4,), "INT8", scale=0.1) for _ in range(2))
+    model.write_bytes(one_op_model("RELU", [x], [y]))
     lines = delegraph("explain", model, "-d", "add_sub").lines
     assert lines[-1] == "no change of the claims that was tried would win 1 % of the arithmetic"
 

@@ -145,6 +145,9 @@ def test_a_budget_cannot_be_checked_beyond_an_unknown_shape(
     shown = delegraph(*words, "1M", "--json")
     assert shown.code == 1
     assert shown.json["open_shape"]["node"] == 1
+    planned = delegraph("memory", model, "--write-offline", tmp_path / "planned.tflite")
+    assert planned.code == 2
+    assert "--write-offline needs all shapes: the shape of tensor 4 (a) is " in planned.err
     assert "y" not in {each["name"] for each in shown.json["tensors"]}
 
 
@@ -277,6 +280,15 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
     ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
     assert any(line.startswith(f"{int8['saves']:,} 73 % INT8 in place of") for line in ran.lines)
+
+
+def test_bytes_in_use_that_no_sum_of_tensors_gives_are_said_to_be_aligned(
+    delegraph: Command, sines: Path
+) -> None:
+    lines = delegraph("memory", sines, "-d", "none").lines
+    assert "Most is in use at node 1, ADD: 132 bytes, aligned to 64" in lines
+    lines = delegraph("memory", sines, "-d", "none", "--align", "4").lines
+    assert "Most is in use at node 1, ADD: 12 bytes" in lines
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

@@ -255,6 +255,8 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     assert request.write_offline is not None
     if answer.core is None:
         raise click.UsageError("--write-offline plans the model as it is, which only delegates run")
+    if answer.core.open_shape is not None:
+        raise click.UsageError(f"--write-offline needs all shapes: {answer.core.open_shape}")
     chosen = answer.subject.result_of("best" if request.planner == "all" else request.planner)
     if chosen.planner in IN_PLACE:
         raise click.UsageError(
