@@ -47,20 +47,18 @@ MAPS = {
 }  # fmt: skip
 """Keys whose objects have names of a model or a machine as keys."""
 
-PLANS = "Of the model that `plans_of` names, which `subject` need not name."
-
 DESCRIPTIONS = {
     "memory": {
-        "plans_of": "What tensors, planners, peak, persistent_bytes, is_complete, alignment and "
-        "lower_bound are of: `as it runs`, with delegates, or `core alone` if there are none.",
-        **dict.fromkeys(("tensors", "planners", "peak", "persistent_bytes", "lower_bound"), PLANS),
-        "without_delegates": "The same figures of the core alone; null if `plans_of` is `core "
-        "alone`, or if only delegates can run the model.",
-        "subject": "What suggestions, needed and the budget are of: `as it runs` if delegates are "
-        "named, otherwise `core alone` where it can run the model.",
+        "subject": "What all figures of this level are of: `as it runs` if delegates are named, "
+        "without --micro; otherwise `core alone` where it can run the model.",
+        "with_delegates": "The same figures of the model as it runs; null if that is the "
+        "`subject`, or if no delegate takes a node.",
+        "without_delegates": "The same figures of the core alone; null if that is the `subject`, "
+        "or if only delegates can run the model.",
         "suggestions": "What would save memory of the `subject`.",
         "is_by_node": "Whether positions in the execution plan are the indices of nodes.",
-        "needed": "Bytes of the arena that are compared with the budget: see `needed_of`.",
+        "needed": "Bytes of the arena that are compared with the budget: see `needed_of`. A run "
+        "needs more if `is_complete` is false.",
         "needed_of": "The `subject`, and the planner of `needed`; TFLM with --micro.",
     },
 }

@@ -54,7 +54,11 @@ EXAMPLES: dict[str, list[list[object]]] = {
         ["explain", SINES, "-d", "sin", "--memory-limit", "1"],
     ],
     "compile": [["compile", INT8, "-d", "edgetpu", "-o", "compiled.tflite"]],
-    "memory": [["memory", FLOAT], ["memory", INT8, "--micro", "--budget", "1M"]],
+    "memory": [
+        ["memory", FLOAT],
+        ["memory", INT8, "--micro", "--budget", "1M"],
+        ["memory", SINES, "-d", "sin"],
+    ],
     "report": [["report", model, "-d", "sin", "-o", "report.html"] for model in (SINES, INT8)],
     "plugins-list": [["plugins", "list"]],
     "plugins-info": [["plugins", "info", "add_sub"], ["plugins", "info", "sin", "--claims"]],

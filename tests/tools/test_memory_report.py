@@ -130,6 +130,7 @@ def test_a_picture_has_a_box_with_a_tooltip_for_each_tensor(tmp_path: Path) -> N
     for name in ("plan.svg", "plan.html"):
         draw_plan(report, report.results[0], tmp_path / name, "digits")
     root = ElementTree.fromstring((tmp_path / "plan.svg").read_text(encoding="utf-8"))
+    assert any(text.text == "offset in the arena, kB" for text in root.iter())
     titles = [t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}title")]
     boxes = [text for text in titles if text.startswith("tensor ")]
     assert len(boxes) == len(report.tensors)

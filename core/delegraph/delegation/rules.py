@@ -148,12 +148,15 @@ class PlacementRules:
         return f"{self.label(position)} ({self.rules[position]})"
 
 
-def require_full(placement: Placement) -> None:
+def require_full(placement: Placement, *, instead: str = "") -> None:
     """Raise an error unless requested delegates run all nodes.
 
+    Args:
+        placement: the delegate of each node.
+        instead: text of the error in place of the nodes by operator and reason.
+
     Raises:
-        PlacementError: some nodes have no delegate or only the default delegate; the error lists
-            them by operator and reason.
+        PlacementError: some nodes have no delegate or only the default delegate.
     """
     nodes = placement.nodes_to_delegate()
     behind = [node for node in nodes if node.delegate is None or node.is_by_default]
@@ -176,10 +179,8 @@ def require_full(placement: Placement) -> None:
         for (subgraph, reason), group in groups.items()
     ]
     count = len(behind)
-    raise PlacementError(
-        f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind: "
-        + shortened(lines, _MOST_REASONS)
-    )
+    text = f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind"
+    raise PlacementError(text + (instead or f": {shortened(lines, _MOST_REASONS)}"))
 
 
 def shortened(phrases: list[str], limit: int = 8, separator: str = "; ") -> str:
@@ -190,6 +191,19 @@ def shortened(phrases: list[str], limit: int = 8, separator: str = "; ") -> str:
     return separator.join(shown)
 
 
+def shortened_node_numbers(indices: Iterable[int], most: int) -> str:
+    """Text of node indices as runs; of more than *most* runs, the last become a number of nodes.
+
+    >>> shortened_node_numbers([0, 1, 3, 5, 7, 8], most=2)
+    '0-1, 3 and 3 more'
+    """
+    found = sorted(indices)
+    starts = [i for i, index in enumerate(found) if not i or index != found[i - 1] + 1]
+    end = starts[most] if len(starts) > most else len(found)
+    more = f" and {len(found) - end} more" if end < len(found) else ""
+    return f"{node_numbers(found[:end])}{more}"
+
+
 def _operators(nodes: Iterable[NodePlacement]) -> str:
     """Text of the operators of *nodes*, each once."""
     return shortened(list(dict.fromkeys(node.op for node in nodes)), _MOST_OPERATORS, ", ")
@@ -197,8 +211,7 @@ def _operators(nodes: Iterable[NodePlacement]) -> str:
 
 def _where(nodes: list[NodePlacement], subgraph: int | None) -> str:
     where = "" if subgraph is None else f" of subgraph {subgraph}"
-    ranges = node_numbers(node.index for node in nodes).split(", ")
-    numbers = shortened(ranges, _MOST_RANGES, ", ")
+    numbers = shortened_node_numbers((node.index for node in nodes), _MOST_RANGES)
     return f"node{'s' * (len(nodes) != 1)} {numbers}{where}"
 
 

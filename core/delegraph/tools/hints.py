@@ -134,6 +134,25 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
     return tuple(found)
 
 
+def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
+    """Whether a requested delegate rejects nodes for constraints that changes may remove.
+
+    Args:
+        interpreter: the interpreter to which the delegates are applied.
+        placement: the explained part of its placement.
+    """
+    names = {
+        delegate_name(delegate)
+        for delegate in interpreter.session.delegates
+        if isinstance(delegate, SimpleDelegate)
+    } - {placement.default_delegate}
+    return any(
+        _is_liftable(question.rejection)
+        for name in sorted(names)
+        for question in _questions(interpreter, placement, name)
+    )
+
+
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:

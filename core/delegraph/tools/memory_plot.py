@@ -17,7 +17,7 @@ FORMATS = (".svg", ".png", ".html")
 _WIDTH, _HEIGHT = 12.0, 6.5  # inches
 _LETTER = 0.08  # width of a letter in inches
 _BRIGHT = 0.6  # share of the colour map from which black letters read better than white ones
-_UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
+_UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
 
 
 def draw_plan(
@@ -36,7 +36,8 @@ def draw_plan(
     """
     target = require_drawable(path)
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
-    caption = f"{title}: {result.bytes:,} bytes by planner {result.planner}{computed}"
+    least = "" if report.is_complete else "at least "
+    caption = f"{title}: {least}{result.bytes:,} bytes by planner {result.planner}{computed}"
     try:
         suffix = target.suffix.lower()
         if suffix == ".png":

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from delegraph.delegation.placement import PartitionPlacement, node_numbers
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.memory import (
@@ -20,7 +19,6 @@ from delegraph.memory import (
     PlannerGraph,
     TensorUsageRecord,
     assign_offsets_to_tensors,
-    live_bytes,
     lower_bound,
     plan_best,
     plan_exactly,
@@ -29,6 +27,8 @@ from delegraph.memory import (
 from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.operators.tensor import AllocationType
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.tools.memory_peak import Peak, bytes_of, peak_of
+from delegraph.tools.open_shape import OpenShape, first_open_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,28 +116,6 @@ class PlannerResult(JsonRecord):
 
 
 @dataclass(frozen=True)
-class Peak:
-    """The point of the execution plan at which most memory is in use.
-
-    Attributes:
-        position: position in the execution plan.
-        node: index of the node in the execution plan. A partition has an index after those of the
-            model's nodes.
-        operator: name of the node's operator; of a partition, its delegate.
-        bytes: number of bytes in use.
-        tensors: positions of the tensors in use, the largest first.
-        where: the node, or the partition and its nodes, in words.
-    """
-
-    position: int
-    node: int
-    operator: str
-    bytes: int
-    tensors: tuple[int, ...]
-    where: str
-
-
-@dataclass(frozen=True)
 class MemoryReport(JsonRecord):
     """The memory of a model's first subgraph.
 
@@ -149,8 +127,8 @@ class MemoryReport(JsonRecord):
         persistent_bytes: bytes of variables, which share no memory.
         constant_bytes: bytes of tensors that are computed once, as float16 weights as float32. They
             are kept beside the arena, and share no memory.
-        is_complete: whether all shapes were known; otherwise the report ends at the first unknown
-            shape.
+        open_shape: the first output whose shape is known only while invoking; None if all shapes
+            are known. The report ends there: later tensors are not in it, and a run needs more.
         alignment: number of bytes of which all offsets are multiples.
         is_by_node: whether each position in the execution plan is the index of the node there. It
             is not with partitions.
@@ -158,7 +136,7 @@ class MemoryReport(JsonRecord):
             are tensors of LiteRT's arena that no plan here has.
     """
 
-    json_properties: ClassVar = {"lower_bound": "bound"}
+    json_properties: ClassVar = {"lower_bound": "bound", "is_complete": "is_complete"}
 
     tensors: tuple[PlannedTensor, ...]
     operators: tuple[str, ...] = field(metadata={"json_key": None})
@@ -166,7 +144,7 @@ class MemoryReport(JsonRecord):
     peak: Peak | None
     persistent_bytes: int
     constant_bytes: int
-    is_complete: bool
+    open_shape: OpenShape | None
     alignment: int
     is_by_node: bool
     not_counted: tuple[str, ...]
@@ -175,6 +153,11 @@ class MemoryReport(JsonRecord):
     def bound(self) -> int:
         """Lower bound of the bytes of any plan in which no output shares an input's memory."""
         return lower_bound(self.records, self.alignment)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all shapes were known, so that the sizes are those of a run."""
+        return self.open_shape is None
 
     @property
     def unit(self) -> str:
@@ -188,13 +171,17 @@ class MemoryReport(JsonRecord):
 
     @property
     def in_use(self) -> NDArray[np.int64]:
-        """Number of bytes in use while each node runs, with padding, ``[nodes], int64``."""
+        """Number of bytes in use while each node runs, with padding, ``[nodes], int64``.
+
+        If a shape is unknown, its node is the last one.
+        """
         changes = np.zeros(max(len(self.operators), 1) + 1, np.int64)
         for tensor in self.tensors:
             padded = -(-tensor.bytes // self.alignment) * self.alignment
             changes[tensor.first] += padded
             changes[tensor.last + 1] -= padded
-        return np.cumsum(changes)[:-1]
+        end = -1 if self.open_shape is None else self.open_shape.position + 1
+        return np.cumsum(changes)[:end]
 
     def result_of(self, planner: str) -> PlannerResult:
         """Return the result of a planner.
@@ -210,7 +197,7 @@ class MemoryReport(JsonRecord):
 
 def _strategy(strategy: MemoryStrategy) -> Plan:
     def plan(records: Records, alignment: int) -> OffsetsAssignment:
-        sizes = [r._replace(size=-(-_bytes(r) // alignment) * alignment) for r in records]
+        sizes = [r._replace(size=-(-bytes_of(r) // alignment) * alignment) for r in records]
         return assign_offsets_to_tensors(sizes, strategy)
 
     return plan
@@ -220,17 +207,12 @@ def _micro(kind: type[GreedyMemoryPlanner] | type[LinearMemoryPlanner]) -> Plan:
     def plan(records: Records, alignment: int) -> OffsetsAssignment:
         planner = kind()
         for record in records:
-            size = -(-_bytes(record) // alignment) * alignment
+            size = -(-bytes_of(record) // alignment) * alignment
             planner.add_buffer(size, record.first_task, record.last_task)
         offsets = [planner.offset_for_buffer(i) for i in range(len(records))]
         return OffsetsAssignment(offsets, planner.maximum_memory_size)
 
     return plan
-
-
-def _bytes(record: TensorUsageRecord) -> int:
-    assert isinstance(record.size, int)
-    return record.size
 
 
 _PLANS: Mapping[str, Plan] = {
@@ -286,12 +268,14 @@ def memory_report(
     graph = subgraph.memory.graph
     if graph is None:
         raise ArgumentError("memory is planned by allocate_tensors(), which comes first")
-    records, indices = usage_records(graph)
+    partitions = {p.node_index: p for p in interpreter.placement.partitions if p.subgraph == 0}
+    open_shape = first_open_shape(subgraph, partitions)
+    end = len(subgraph.steps.nodes) if open_shape is None else open_shape.position + 1
+    records, indices = _before(end, *usage_records(graph))
     if planners is None and len(records) > MOST_FOR_CUBIC:
         names = [name for name in names if name not in CUBIC]
     nodes = subgraph.steps.nodes
     indices_of_nodes = [node.index for node, _ in nodes]
-    partitions = {p.node_index: p for p in interpreter.placement.partitions if p.subgraph == 0}
     operators = tuple(registration.name for _, registration in nodes)
     makers = {
         i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs
@@ -301,7 +285,7 @@ def memory_report(
             i,
             subgraph.tensors[i].name,
             makers.get(i, "input"),
-            _bytes(r),
+            bytes_of(r),
             r.first_task,
             r.last_task,
             subgraph.tensors[i].type.name,
@@ -311,15 +295,23 @@ def memory_report(
     return MemoryReport(
         tensors,
         operators,
-        tuple(_result(name, graph, records, indices, alignment) for name in names),
-        _peak(records, indices_of_nodes, operators, alignment, partitions),
+        tuple(_result(name, graph, records, indices, alignment, end) for name in names),
+        peak_of(records, indices_of_nodes, operators, alignment, partitions),
         subgraph.memory.arena_bytes[1],
         _constant_bytes(subgraph.tensors),
-        not subgraph.has_dynamic_tensors,
+        open_shape,
         alignment,
         indices_of_nodes == list(range(len(nodes))),
         tuple(sorted(set(_LITERT_TEMPORARIES.split()).intersection(operators))),
     )
+
+
+def _before(
+    end: int, records: list[TensorUsageRecord], indices: list[int]
+) -> tuple[list[TensorUsageRecord], list[int]]:
+    """Return the tensors that are first used before the position *end*; records are sorted."""
+    count = sum(record.first_task < max(end, 1) for record in records)
+    return records[:count], indices[:count]
 
 
 def _constant_bytes(tensors: Sequence[Tensor]) -> int:
@@ -330,15 +322,20 @@ def _constant_bytes(tensors: Sequence[Tensor]) -> int:
 
 
 def _result(
-    name: str, graph: PlannerGraph, records: Records, indices: Sequence[int], alignment: int
+    name: str,
+    graph: PlannerGraph,
+    records: Records,
+    indices: Sequence[int],
+    alignment: int,
+    end: int,
 ) -> PlannerResult:
     start = perf_counter()
     if name in IN_PLACE:
         planner = ArenaPlanner(graph, alignment=alignment, tighten=name == OWN)
         planner.plan_allocations()
-        planner.execute_allocations(0, len(graph.nodes) - 1)
+        planner.execute_allocations(0, end - 1)
         milliseconds = (perf_counter() - start) * 1e3
-        return _of_arena(name, planner, graph, indices, alignment, milliseconds)
+        return _of_arena(name, planner, graph, indices, alignment, milliseconds, end)
     plan = _PLANS[name](records, alignment)
     milliseconds = (perf_counter() - start) * 1e3
     bound = max(lower_bound(records, alignment), getattr(plan, "lower_bound", 0))
@@ -352,36 +349,10 @@ def _of_arena(
     indices: Sequence[int],
     alignment: int,
     milliseconds: float,
+    end: int,
 ) -> PlannerResult:
     places = [planner.address(index) for index in indices]
     offsets = tuple(0 if place is None else place[1] for place in places)
-    shared, _ = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
+    shared, _ = _before(end, *usage_records(graph, keep_inputs=True, root_of=planner.shared_root))
     bound = lower_bound(shared, alignment)
     return PlannerResult(name, planner.arena_bytes[0], bound, milliseconds, offsets)
-
-
-def _peak(
-    records: Records,
-    nodes: Sequence[int],
-    operators: Sequence[str],
-    alignment: int,
-    partitions: Mapping[int, PartitionPlacement],
-) -> Peak | None:
-    tasks, used = live_bytes(records, alignment)
-    if not len(used):
-        return None
-    position = int(tasks[int(used.argmax())])
-    alive = [i for i, r in enumerate(records) if r.first_task <= position <= r.last_task]
-    alive.sort(key=lambda i: _bytes(records[i]), reverse=True)
-    node = nodes[position] if position < len(nodes) else -1
-    operator = operators[position] if position < len(operators) else ""
-    where = _where(node, operator, partitions.get(node))
-    return Peak(position, node, operator, int(used.max()), tuple(alive), where)
-
-
-def _where(node: int, operator: str, partition: PartitionPlacement | None) -> str:
-    """Return a node with its operator, or a partition with the model's nodes in it, in words."""
-    if partition is None:
-        return f"node {node}, {operator}"
-    nodes = f"node{'s' * (len(partition.nodes) > 1)} {node_numbers(partition.nodes)}"
-    return f"partition {partition.index} of {partition.delegate} ({nodes})"

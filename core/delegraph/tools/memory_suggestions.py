@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delegraph.json_records import JsonRecord
 from delegraph.memory import TensorUsageRecord, lower_bound
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.tools.memory_report import OWN, MemoryReport
+from delegraph.tools.memory_report import MemoryReport
 
 LEAST_SHARE, LEAST_BYTES = 0.02, 64
 """Least saving that is worth a suggestion: share of the arena, and number of bytes."""
@@ -29,25 +29,28 @@ class Suggestion(JsonRecord):
     text: str
 
 
-def suggestions(report: MemoryReport) -> tuple[Suggestion, ...]:
+def suggestions(report: MemoryReport, offline_saves: int = 0) -> tuple[Suggestion, ...]:
     """Return up to three suggestions for a model, largest saving first.
 
-    Savings are differences between computed sizes. These are the sizes of plans, the bytes in use
-    at the two fullest nodes, and the bytes in use if FLOAT32 tensors were INT8.
+    Savings are differences between computed sizes. These are the bytes in use at the two fullest
+    nodes, and the bytes in use if FLOAT32 tensors were INT8. There are no suggestions if a shape is
+    unknown, because a later node may need most.
+
+    Args:
+        report: memory of the model.
+        offline_saves: bytes of TFLM's arena that an offline plan saves; 0 if it saves none, or if
+            the model is not for TFLM.
     """
+    if not report.is_complete:
+        return ()
     least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
-    found = [s for s in _all(report) if s.saves >= least]
+    found = [s for s in _all(report, offline_saves) if s.saves >= least]
     return tuple(sorted(found, key=lambda s: -s.saves)[:_SHOWN])
 
 
-def _all(report: MemoryReport) -> Iterator[Suggestion]:
-    sizes = {result.planner: result.bytes for result in report.results}
-    if {OWN, "best"} <= sizes.keys():
-        text = (
-            "another plan: the planner 'best' instead of the interpreter's; for TensorFlow Lite "
-            "Micro, --write-offline OUT.tflite puts it into the model"
-        )
-        yield Suggestion(sizes[OWN] - sizes["best"], text)
+def _all(report: MemoryReport, offline_saves: int) -> Iterator[Suggestion]:
+    text = "a plan inside the model: --write-offline OUT.tflite writes it"
+    yield Suggestion(offline_saves, text)
     peak = report.peak
     if peak is None:
         return

@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 20, 50, 60
 _LETTER = 7.5  # width of a letter of the labels in boxes
 _LINE = 12  # their height
 _TICKS = 8
-_UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
+_UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
 _STYLE = (
     "text{font:13px sans-serif}.box text{font-size:11px;text-anchor:middle;fill:white}"
     ".box rect{stroke:white;stroke-width:.5}.end{text-anchor:end}.middle{text-anchor:middle}"

@@ -9,7 +9,7 @@ from delegraph.cli.commands.explain import command as explain
 from delegraph.cli.failure import with_options
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import known_packages
-from delegraph.testing import command, graph_model, tensor
+from delegraph.testing import command, graph_model, one_op_model, tensor
 from support.chosen_plugins import use_plugins_of
 from support.command import Command
 from support.configured import configure
@@ -48,12 +48,13 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
     ]
 
 
-def test_a_model_that_calls_for_no_delegate_needs_one_named(
+def test_without_any_delegate_all_nodes_run_on_delegraphs_kernels(
     delegraph: Command, sines: Path
 ) -> None:
     ran = delegraph("explain", sines)
-    assert (ran.code, ran.out) == (2, "")
-    assert "error: give at least one --delegate: the model calls for none by itself" in ran.err
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[1:] == delegraph("explain", sines, "-d", "none").lines[1:]
+    assert any(line.startswith("Delegraph 5 0-4 ") for line in ran.lines)
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_the_default_delegate_has_the_rest_and_takes_nothing(
     assert (totals["delegated"], totals["by_default"], totals["partitions"]) == (2, 2, 2)
     assert totals["crossing_bytes"] == 16
     ran = delegraph("explain", sines, "-d", "sin", "-d", "add_sub", "--require", "full")
-    assert "1 node stays behind: MUL" in ran.err
+    assert "1 node stays behind; see 'Left by'" in ran.err
 
 
 @pytest.mark.usefixtures("resting")
@@ -290,7 +291,28 @@ def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, s
     ran = delegraph("explain", sines, "-d", "sin", "--require", "full")
     assert ran.code == 1
     assert "Left by sin" in ran.lines
-    assert ran.err.startswith("error: --require full: 3 nodes stay behind: ADD (nodes 1, 4: sin ")
+    assert ran.err == "error: --require full: 3 nodes stay behind; see 'Left by'\n"
+    told = delegraph("explain", sines, "-d", "sin", "--require", "full", "--json")
+    assert "3 nodes stay behind: ADD (nodes 1, 4: sin " in told.json["error"]["message"]
+
+
+def test_a_search_for_hints_that_finds_none_is_told(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "int8.tflite"
+    x, y = (tensor((4,), "INT8", scale=0.1) for _ in range(2))
+    model.write_bytes(one_op_model("RELU", [x], [y]))
+    lines = delegraph("explain", model, "-d", "add_sub").lines
+    assert lines[-1] == "no change of the claims that was tried would win 1 % of the arithmetic"
+
+
+def test_nodes_that_are_not_listed_are_counted_as_nodes(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "pairs.tflite"
+    names = [f"t{i}" for i in range(31)]
+    ops = [("ADD" if i % 3 else "SIN", *names[i : i + 2]) for i in range(30)]
+    ops = [(op, f"{x} {x}" if op == "ADD" else x, y) for op, x, y in ops]
+    tensors = {name: tensor((4,)) for name in names}
+    model.write_bytes(graph_model(ops, inputs="t0", outputs="t30", tensors=tensors))
+    out = delegraph("explain", model, "-d", "sin").out
+    assert "1-2, 4-5, 7-8, 10-11, 13-14, 16-17, 19-20, 22-23 and 4 more" in " ".join(out.split())
 
 
 def test_a_lock_is_written_and_checked(delegraph: Command, sines: Path, tmp_path: Path) -> None:
@@ -402,7 +424,6 @@ def test_writing_and_checking_exclude_each_other(
     ran = delegraph("explain", sines, "-d", "sin", "--lock", lock, "--check", lock)
     assert ran.code == 2
     assert "give one of them" in ran.err
-    assert delegraph("explain", sines).code == 2
 
 
 def test_delegate_files_are_part_of_a_lock(delegraph: Command, sines: Path, tmp_path: Path) -> None:

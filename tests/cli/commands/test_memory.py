@@ -110,6 +110,86 @@ def halves() -> bytes:
     )
 
 
+def open_shapes() -> bytes:
+    """Model whose node 1 fills as many numbers as its input says, of which node 2 takes sines."""
+    return graph_model(
+        [("SIN", "x", "s"), ("FILL", "n v", "a"), ("SIN", "a", "y")],
+        inputs="x n",
+        outputs="s y",
+        tensors={
+            "x": tensor((100,)),
+            "s": tensor((100,)),
+            "n": tensor((1,), "INT32"),
+            "v": constant(np.float32(1)),
+            "a": tensor((1,)),
+            "y": tensor((1,)),
+        },
+    )
+
+
+def test_a_budget_cannot_be_checked_beyond_an_unknown_shape(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "open.tflite"
+    model.write_bytes(open_shapes())
+    words = ("memory", model, "-d", "none", "--budget")
+    ran = delegraph(*words, "1M")
+    assert ran.code == 1
+    assert "the budget cannot be checked: at least " in ran.err
+    assert "the shape of tensor 4 (a) is known only while invoking" in ran.err
+    assert "it is made by node 1, FILL" in ran.err
+    assert "within the budget" not in ran.out
+    assert any(line.startswith("needs an arena of at least ") for line in ran.lines)
+    assert any("each of the first 2 of 3 nodes" in line for line in ran.lines)
+    assert "over budget: at least " in delegraph(*words, "1").err
+    shown = delegraph(*words, "1M", "--json")
+    assert shown.code == 1
+    assert shown.json["open_shape"]["node"] == 1
+    planned = delegraph("memory", model, "--write-offline", tmp_path / "planned.tflite")
+    assert planned.code == 2
+    assert "--write-offline needs all shapes: the shape of tensor 4 (a) is " in planned.err
+    assert "y" not in {each["name"] for each in shown.json["tensors"]}
+
+
+@pytest.mark.parametrize("words", [("--micro", "-d", "sin"), ("--micro",)])
+def test_tflm_runs_the_core_alone(delegraph: Command, sines: Path, words: tuple[str, ...]) -> None:
+    shown = delegraph("memory", sines, *words, "--json").json
+    assert shown["needed_of"].startswith("core alone, TFLM")
+    assert shown["subject"] == "core alone"
+
+
+def test_an_offline_plan_is_suggested_only_with_what_it_saves_of_tflms_arena(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model, out = tmp_path / "gaps.tflite", tmp_path / "planned.tflite"
+    model.write_bytes(with_gaps())
+    before = delegraph("memory", model, "--micro", "--json").json
+    (plan,) = (s for s in before["suggestions"] if "--write-offline" in s["text"])
+    assert delegraph("memory", model, "--write-offline", out).code == 0
+    after = delegraph("memory", out, "--micro", "--json").json
+    assert before["needed"] - after["needed"] == plan["saves"] > 0
+    assert not any("--write-offline" in s["text"] for s in after["suggestions"])
+    plain = delegraph("memory", model, "--json").json
+    assert not any("plan" in s["text"] for s in plain["suggestions"])
+
+
+def with_gaps() -> bytes:
+    """Model of 80, 32, 64 and 64 numbers, for which TFLM's planner leaves a gap."""
+    return graph_model(
+        [("SLICE", "x begin count", "a"), ("CONCATENATION", "a a", "b"), ("SIN", "b", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor((80,)),
+            "begin": constant(np.zeros(1, np.int32)),
+            "count": constant(np.array([32], np.int32)),
+            "a": tensor((32,)),
+            "b": tensor((64,)),
+            "y": tensor((64,)),
+        },
+    )
+
+
 def test_constants_computed_once_are_counted_beside_the_arena(
     delegraph: Command, tmp_path: Path
 ) -> None:
@@ -168,6 +248,7 @@ def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines:
     shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
     assert shown["needed"] == shown["planners"][0]["bytes"]
     assert shown["without_delegates"]["planners"][0]["bytes"] == 384
+    assert shown["with_delegates"] is None
 
 
 def test_a_budget_is_for_the_core_alone_if_delegates_apply_by_default(
@@ -176,14 +257,14 @@ def test_a_budget_is_for_the_core_alone_if_delegates_apply_by_default(
     monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "add_sub")
     words = ("memory", sines, "--planner", "best", "--json")
     shown = delegraph(*words).json
-    assert (shown["subject"], shown["plans_of"]) == ("core alone", "as it runs")
-    assert shown["needed_of"] == "core alone, planner best"
-    assert shown["planners"] != shown["without_delegates"]["planners"]
-    assert shown["needed"] == shown["without_delegates"]["planners"][0]["bytes"]
+    assert (shown["subject"], shown["needed_of"]) == ("core alone", "core alone, planner best")
+    assert shown["planners"] != shown["with_delegates"]["planners"]
+    assert shown["needed"] == shown["planners"][0]["bytes"]
+    assert shown["without_delegates"] is None
     assert "core alone 6 132 0 0" in delegraph("memory", sines, "--planner", "best").lines
     alone = delegraph(*words, "-d", "none").json
-    assert (alone["without_delegates"], alone["needed"]) == (None, shown["needed"])
-    assert alone["plans_of"] == "core alone"
+    assert (alone["with_delegates"], alone["needed"]) == (None, shown["needed"])
+    assert alone["subject"] == "core alone"
 
 
 def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
@@ -199,6 +280,15 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
     ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
     assert any(line.startswith(f"{int8['saves']:,} 73 % INT8 in place of") for line in ran.lines)
+
+
+def test_bytes_in_use_that_no_sum_of_tensors_gives_are_said_to_be_aligned(
+    delegraph: Command, sines: Path
+) -> None:
+    lines = delegraph("memory", sines, "-d", "none").lines
+    assert "Most is in use at node 1, ADD: 132 bytes, aligned to 64" in lines
+    lines = delegraph("memory", sines, "-d", "none", "--align", "4").lines
+    assert "Most is in use at node 1, ADD: 12 bytes" in lines
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

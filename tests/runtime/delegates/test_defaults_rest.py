@@ -144,6 +144,8 @@ def test_one_that_would_have_to_compile_is_left_out_with_one_warning(
 ) -> None:
     monkeypatch.setattr("delegraph.runtime.delegates.defaults.told", set())
     install(is_ready="lambda: False")
+    assert interpreter(delegates=["taker"]).placement.delegates == ("taker",)
+    assert "slow kernels" not in caplog.text
     assert interpreter().placement.delegates == interpreter().placement.delegates == ()
     assert caplog.text.count("taker is installed, but not ready to run") == 1
     assert interpreter(delegates=["taker"]).placement.delegates == ("taker",)

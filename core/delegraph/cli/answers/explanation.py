@@ -19,7 +19,7 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.cli.failure import with_options
-from delegraph.delegation.placement import node_numbers
+from delegraph.delegation.rules import shortened_node_numbers
 from delegraph.quantities import percent, plural
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import runner_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MOST_RANGES = 8
 _MOST_OPERATORS = 8
 _MOST_HINTS = 3
+NO_HINT = "no change of the claims that was tried would win 1 % of the arithmetic"
 
 
 def print_explanation(
@@ -210,21 +211,17 @@ def _reason(refusal: Refusal) -> str:
 
 
 def _nodes(nodes: Iterable[int]) -> str:
-    """Text of node indices; if there are many ranges, the first ones and the number of others."""
-    return _first(node_numbers(nodes).split(", "), _MOST_RANGES, "more")
+    """Text of node indices; of many ranges, the first ones and the number of the other nodes."""
+    return shortened_node_numbers(nodes, _MOST_RANGES)
 
 
 def _operators(ops: Sequence[str]) -> str:
     """Text of operator names with counts; if there are many, the most frequent ones."""
-    return _first(operator_counts(ops).split(", "), _MOST_OPERATORS, "others")
-
-
-def _first(texts: Sequence[str], most: int, others: str) -> str:
-    """Join at most *most* texts; of more texts, the last become their number and *others*."""
-    if len(texts) <= most:
+    texts = operator_counts(ops).split(", ")
+    if len(texts) <= _MOST_OPERATORS:
         return ", ".join(texts)
-    kept = most - 1
-    return f"{', '.join(texts[:kept])} and {len(texts) - kept} {others}"
+    kept = _MOST_OPERATORS - 1
+    return f"{', '.join(texts[:kept])} and {len(texts) - kept} others"
 
 
 def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:

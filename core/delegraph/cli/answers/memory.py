@@ -47,6 +47,7 @@ class MemoryAnswer:
         is_named: whether the user named the delegates.
         planner: name of the requested planner, or ``all``.
         estimate: estimate of TFLM's arena; None if not requested.
+        offline_saves: bytes of TFLM's arena that an offline plan saves; 0 without an estimate.
     """
 
     runs: Applied | None
@@ -54,6 +55,7 @@ class MemoryAnswer:
     is_named: bool
     planner: str
     estimate: ArenaEstimate | None
+    offline_saves: int = 0
 
     @property
     def runs_as(self) -> MemoryReport:
@@ -67,9 +69,10 @@ class MemoryAnswer:
         """Memory report from which the chart, bound, peak, suggestions, budget and plan are made.
 
         It is the report without delegates unless the user named some, because default delegates
-        depend on the installation.
+        depend on the installation. TFLM runs no delegate, so its estimate goes with the core alone.
         """
-        return self.runs_as if self.is_named or self.core is None else self.core
+        is_with_delegates = self.is_named and self.estimate is None
+        return self.runs_as if is_with_delegates or self.core is None else self.core
 
     def name_of(self, report: MemoryReport) -> str:
         """Return the name of one of the two reports: ``as it runs`` or ``core alone``."""
@@ -98,21 +101,28 @@ class MemoryAnswer:
         if self.estimate is None:
             return f"{self.subject_name}, planner {self.chosen.planner}"
         lacks = self.estimate.unsupported_operators
-        return f"{self.subject_name}, TFLM{', which cannot run it' if lacks else ''}"
+        return f"{_CORE_ALONE}, TFLM{', which cannot run it' if lacks else ''}"
+
+    @property
+    def needed_text(self) -> str:
+        """Number of needed bytes in words; only a least number if a shape is unknown."""
+        return f"{'' if self.subject.is_complete else 'at least '}{self.needed:,} bytes"
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Suggestions that make the arena smaller."""
         from delegraph.tools.memory_suggestions import suggestions
 
-        return suggestions(self.subject)
+        return suggestions(self.subject, self.offline_saves)
 
 
 def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
     report = answer.subject
     print_title(out, model)
-    print_paragraph(out, f"needs an arena of {answer.needed:,} bytes ({answer.planned_by})")
+    print_paragraph(out, f"needs an arena of {answer.needed_text} ({answer.planned_by})")
+    if report.open_shape is not None:
+        print_paragraph(out, f"later nodes are not counted: {report.open_shape}")
     if report.constant_bytes and answer.estimate is None:
         print_paragraph(out, f"+ {report.constant_bytes:,} bytes of constants computed once")
     _print_sizes(out, answer)
@@ -158,9 +168,6 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         print_paragraph(out, f"{_CORE_ALONE}: without delegates; {aligned}")
         if any(report is not None and report.constant_bytes for _, report in both):
             print_paragraph(out, "constants: computed once, and kept beside the arena")
-    if not answer.subject.is_complete:
-        text = "up to the first node whose output shape is known only while invoking"
-        print_paragraph(out, text)
 
 
 def _print_planners(out: Console, answer: MemoryAnswer) -> None:
@@ -225,9 +232,11 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     top = max(in_use)
     is_padded = report.peak is not None and top != report.peak.bytes
     padded = f", padded to {report.alignment}" if is_padded else ""
-    units = plural(len(in_use), report.unit)
     plan = "" if report.is_by_node else " of the execution plan"
-    heading(out, f"Bytes in use at each of {units}{plan}, first to last{padded}")
+    units = f"{plural(len(in_use), report.unit)}{plan}, first to last"
+    if not report.is_complete:
+        units = f"the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
+    heading(out, f"Bytes in use at each of {units}{padded}")
     for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 
@@ -236,8 +245,11 @@ def _print_peak(out: Console, report: MemoryReport) -> None:
     peak = report.peak
     assert peak is not None
     step = "" if report.is_by_node else f"step {peak.position} of the execution plan, "
-    heading(out, f"Most is in use at {step}{peak.where}: {peak.bytes:,} bytes")
     alive = [report.tensors[i] for i in peak.tensors]
+    is_padded = peak.bytes != sum(tensor.bytes for tensor in alive)
+    padded = f", aligned to {report.alignment}" if is_padded else ""
+    most = "Most is in use" if report.is_complete else "Of these, most is in use"
+    heading(out, f"{most} at {step}{peak.where}: {peak.bytes:,} bytes{padded}")
     rows = [
         (t.index, t.name, f"{t.bytes:,}", f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]
     ]
@@ -251,7 +263,7 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
     if not answer.suggestions:
         return
     heading(out, "What would save memory, at most")
-    whole = max(answer.chosen.bytes, answer.subject.bound, 1)
+    whole = max(answer.needed, answer.subject.bound, 1)
     rows = [
         (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
     ]

@@ -120,13 +120,6 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
         interpreter = setup.interpreter()
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
-        has_incidents = bool(interpreter.incidents)
-        is_named = setup.delegates is not None or setup.delegate_files or request.check is not None
-        if not (is_named or session.delegates or has_incidents or session.unresolved_custom_ops()):
-            raise click.UsageError(
-                "give at least one --delegate: the model calls for none by itself",
-                click.get_current_context(),
-            )
         if request.signature is not None:
             require_signature(request.signature, interpreter.get_signature_list())
         try:
@@ -144,12 +137,12 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
 
 
 def _explain(request: ExplainRequest) -> int:
-    from delegraph.cli.answers.explanation import hints_in_words, print_explanation
+    from delegraph.cli.answers.explanation import NO_HINT, hints_in_words, print_explanation
     from delegraph.errors import UnresolvedOpError
     from delegraph.json_records import to_json
     from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.explanation import explain
-    from delegraph.tools.hints import hints_for
+    from delegraph.tools.hints import are_hints_sought, hints_for
     from delegraph.tools.placement_lock import lock_of
 
     unresolved: UnresolvedOpError | None = None
@@ -157,6 +150,7 @@ def _explain(request: ExplainRequest) -> int:
     with interpreter:
         explanation = explain(interpreter, request.signature)
         hints = hints_for(interpreter, explanation.placement, explanation.costs)
+        in_vain = not hints and are_hints_sought(interpreter, explanation.placement)
         names = _typed(request.setup)
         lock = lock_of(interpreter, request.setup.model, *names, counts_default=not any(names))
         try:
@@ -164,7 +158,7 @@ def _explain(request: ExplainRequest) -> int:
         except UnresolvedOpError as error:
             unresolved = error
     try:  # the file is written first: the reader of the answer may end before its end
-        _require(request, explanation.placement)
+        _require(request, explanation.placement, is_explained=bool(explanation.refusals))
         if request.lock is not None:
             _write(lock, request.lock, unresolved)
     finally:
@@ -173,7 +167,7 @@ def _explain(request: ExplainRequest) -> int:
             tail = {"hints": to_json(hints), "allocation_error": fault or None}
             print_json({**head, **explanation.to_json(), **tail})
         else:
-            advice = [*_remedies(unresolved), *hints_in_words(hints)]
+            advice = [*_remedies(unresolved), *hints_in_words(hints), *[NO_HINT] * in_vain]
             print_explanation(console(), request.setup.model, explanation, advice, fault)
     return OK
 
@@ -223,7 +217,7 @@ def _check(request: ExplainRequest, file: str) -> int:
         check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
     if difference:
         raise CheckFailed(f"the placement is not as {file} says: {difference}")
-    _require(request, placement)
+    _require(request, placement, is_explained=False)
     return OK
 
 
@@ -273,7 +267,7 @@ def _explain_litert(request: ExplainRequest) -> int:
                 f"LiteRT's Interpreter reports the nodes of {hidden[0]} in the first subgraph "
                 "only; --runtime litert2 shows all",
             )
-    _require(request, explanation.placement)
+    _require(request, explanation.placement, is_explained=bool(explanation.refusals))
     return OK
 
 
@@ -294,11 +288,17 @@ def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str, names)), setup.delegate_files
 
 
-def _require(request: ExplainRequest, placement: Placement) -> None:
+def _require(request: ExplainRequest, placement: Placement, *, is_explained: bool) -> None:
+    """Check ``--require full``; *is_explained* says whether reasons are printed before the error.
+
+    Raises:
+        PlacementError: nodes stay behind.
+    """
     if request.require == "full":
         from delegraph.delegation.rules import require_full
 
-        require_full(placement)
+        is_told = is_explained and not request.as_json
+        require_full(placement, instead="; see 'Left by'" if is_told else "")
 
 
 def _print_changes(out: Console, difference: PlacementDifference) -> None:

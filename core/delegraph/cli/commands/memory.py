@@ -108,8 +108,8 @@ def command(**options: Any) -> None:
     Plans are made for the model with its delegates, and for the core alone. Each planner's size is
     shown beside the lower bound of all plans, with a chart of the bytes in use over time, and what
     would save memory. Budget, picture, bound and offline plan are of the delegates named by
-    --delegate; without any, of the core alone, with the planner of --planner, or the
-    interpreter's own. An offline plan is by default the best one.
+    --delegate; without any, or with --micro, of the core alone, with the planner of --planner, or
+    the interpreter's own. An offline plan is by default the best one.
     """
     request = MemoryRequest(**options)
     if request.draw is not None:
@@ -130,18 +130,30 @@ def command(**options: Any) -> None:
     else:
         print_memory(console(), request.model, answer)
     if request.budget is not None:
-        if answer.needed > request.budget:
-            text = f"over budget: {answer.needed:,} bytes needed, {request.budget:,} allowed "
-            text += f"({answer.planned_by})"
-            raise CheckFailed(text)
+        within = _within_budget(answer, request.budget)
         if not request.as_json:
-            text = f"within the budget: {answer.needed:,} of {request.budget:,} bytes needed"
-            click.echo(f"\n{text} ({answer.planned_by})")
+            click.echo(f"\n{within}")
+
+
+def _within_budget(answer: MemoryAnswer, budget: int) -> str:
+    """Return a sentence which says that the budget holds.
+
+    Raises:
+        CheckFailed: more is needed; or this cannot be known, because a shape is unknown.
+    """
+    if answer.needed > budget:
+        text = f"over budget: {answer.needed_text} needed, {budget:,} allowed"
+        raise CheckFailed(f"{text} ({answer.planned_by})")
+    if answer.subject.open_shape is not None:
+        text = f"the budget cannot be checked: {answer.needed_text} needed, {budget:,} allowed"
+        raise CheckFailed(f"{text} ({answer.planned_by}); {answer.subject.open_shape}")
+    return f"within the budget: {answer.needed:,} of {budget:,} bytes needed ({answer.planned_by})"
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.delegation.dry_run import dry_run
     from delegraph.micro.estimate import estimate_arena
+    from delegraph.tools.offline_plan import offline_saving
     from delegraph.tools.setup import Setup
 
     if request.write_offline is not None:
@@ -158,7 +170,10 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
         runs, core = _reports(request, delegates)
         model = _model(request) if request.micro else None
         estimate = None if model is None else estimate_arena(model)
-    answer = MemoryAnswer(runs, core, bool(delegates), request.planner, estimate)
+        saves = 0
+        if model is not None and estimate is not None and core is not None:
+            saves = offline_saving(model, core, estimate)
+    answer = MemoryAnswer(runs, core, bool(delegates), request.planner, estimate, saves)
     _note_left_out(request, answer.subject)
     return answer
 
@@ -240,6 +255,8 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     assert request.write_offline is not None
     if answer.core is None:
         raise click.UsageError("--write-offline plans the model as it is, which only delegates run")
+    if answer.core.open_shape is not None:
+        raise click.UsageError(f"--write-offline needs all shapes: {answer.core.open_shape}")
     chosen = answer.subject.result_of("best" if request.planner == "all" else request.planner)
     if chosen.planner in IN_PLACE:
         raise click.UsageError(
@@ -258,12 +275,14 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
 
 
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
+    is_core = answer.subject is answer.core
+    runs = None if answer.runs is None else answer.runs.report
     return {
         "model": request.model,
-        "plans_of": answer.name_of(answer.runs_as),
-        **answer.runs_as.to_json(),
-        "without_delegates": to_json(None if answer.runs is None else answer.core),
         "subject": answer.subject_name,
+        **answer.subject.to_json(),
+        "with_delegates": to_json(runs if is_core else None),
+        "without_delegates": to_json(None if is_core else answer.core),
         "suggestions": to_json(answer.suggestions),
         "micro": to_json(answer.estimate),
         "budget": request.budget,

@@ -199,7 +199,7 @@ def ready_delegate(session: Session) -> Delegate | None:
 
     offer = default_offer()
     if offer is None:
-        _tell_of_unready()
+        _tell_of_unready(session)
         return None
     spec, plugin = offer
     try:
@@ -217,11 +217,14 @@ told: set[str] = set()
 """Names of the delegates in earlier warnings of this process."""
 
 
-def _tell_of_unready() -> None:
-    """Warn once if a default delegate is installed and cannot run yet."""
+def _tell_of_unready(session: Session) -> None:
+    """Warn once if a default delegate is installed, cannot run yet, and was not requested."""
     from delegraph.plugins import installed
 
-    names = ", ".join(offer.spec.name for offer in installed().defaults())
+    offered = [offer.spec.name for offer in installed().defaults()]
+    if not {delegate_name(applied) for applied in session.delegates}.isdisjoint(offered):
+        return
+    names = ", ".join(offered)
     if not names:
         logger.info("no delegate is applied by default: none is installed")
     elif names not in told:
