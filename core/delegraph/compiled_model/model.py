@@ -75,8 +75,7 @@ class CompiledModel:
                 ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
 
         Raises:
-            ArgumentError: (ValueError) *options* and an accelerator are given, or the environment
-                is closed.
+            ArgumentError: (ValueError) *options* beside an accelerator, or a closed environment.
             ArgumentTypeError: (TypeError) an argument has the wrong type.
             CompiledModelError: (RuntimeError) the file is missing or is no model, or the
                 accelerator is unknown.

@@ -209,8 +209,7 @@ class Session(SharedState):
         """Give the tensor *index* of a subgraph another shape; :meth:`allocate` must follow.
 
         Raises:
-            OperatorError: the tensor is a constant, or *shape* has a negative dimension or
-                takes more memory than the limit.
+            OperatorError: the tensor is a constant, or *shape* is negative or exceeds the limit.
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:

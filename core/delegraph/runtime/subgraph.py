@@ -331,8 +331,7 @@ class Subgraph:
         """Whether :meth:`resize_input` of tensor *index* to *shape* would change its shape.
 
         Raises:
-            OperatorError: the tensor is a constant, or *shape* has a negative dimension or
-                takes more memory than the limit.
+            OperatorError: the tensor is a constant, or *shape* is negative or exceeds the limit.
         """
         tensor = self.tensors[index]
         if tensor.shape == checked_shape(tensor, shape, self.memory.limit):
