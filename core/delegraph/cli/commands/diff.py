@@ -109,7 +109,7 @@ class _DiffCommand(SectionedCommand):
     "--plot",
     type=OutputFile(),
     metavar="FILE",
-    help="Draw the layers to a .png or .svg file.",
+    help="Draw the layers to a .png or .svg; needs matplotlib.",
 )
 @click.option(
     "--node-data",
