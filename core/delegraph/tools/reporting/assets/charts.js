@@ -161,15 +161,18 @@ function benchmarkParts(benchmark) {
     h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`)];
 }
 
+// Words that say where the nodes of a section are.
+const inSection = ({ title, is_inside: isInside }) => (isInside ? title : `of ${title}`);
+
 // The time of every node, section by section, and of all nodes of one operator together.
 function profileParts(profile, view, go) {
-  const told = `${count(profile.runs, "run")} with every node timed: ${seconds(profile.mean)} on average, ${seconds(profile.outside)} of them in no node.`;
+  const told = `${count(profile.runs, "run")} with every node timed: median ${seconds(profile.median)}, ${seconds(profile.outside)} of it outside of nodes.`;
   return [h("h3", {}, "Operators"), h("p", {}, told), profile.notes.map((note) => h("p", { class: "muted" }, note)),
     profile.sections.flatMap((section) => {
-      const where = `${section.title}, ${seconds(section.seconds)} a run`;
+      const where = `${inSection(section)}, ${seconds(section.seconds)} a run`;
       const own = section.is_inside ? "; in the times of its partitions, too" : "";
-      return [table(`Nodes of ${where}${own}`, nodeColumns(view, go), section.nodes),
-        table(`By operator, ${where}`, typeColumns, section.types)];
+      return [table(`Nodes ${where}${own}`, nodeColumns(view, go), section.nodes),
+        table(`By operator, ${section.title}, ${seconds(section.seconds)} a run`, typeColumns, section.types)];
     })];
 }
 
@@ -242,7 +245,7 @@ function verdictSection() {
   return h("section", { id: "verdicts" }, h("h2", {}, "Verdicts"),
     h("p", {}, `${found.one.name}: ${seconds(found.one.median)}. Ratio: its time by that of the other, below 1 it is faster; the interval holds 95 % of bootstrap resamples of ${count(found.blocks, "block")}. Beside itself it is ${spread(found.control)}.`),
     drawing("Ratio of times with its interval, beside each other set-up", (width) => ratioChart(width, rows)),
-    table(`${found.one.name} is`, [
+    table(`${found.one.name} beside each other set-up`, [
       { title: "set-up", value: (t) => t.name, class: "wide" },
       { title: "threads", isNumber: true, value: (t) => t.threads ?? -1, cell: (t) => t.threads ?? "-" },
       { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },
