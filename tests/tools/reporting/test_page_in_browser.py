@@ -375,6 +375,7 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     told = page.locator("#memory > p").inner_text()
     assert "+ memory of sin inside the partitions, not counted" in told
     assert "Most is in use at step " in runs.inner_text()
+    assert "delegraph and tflite compute in place and keep the model's inputs" in runs.inner_text()
     tall = page.locator("#memory .box rect").first.get_attribute("y")
     runs.get_by_label("Plan of").select_option("naive")
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
