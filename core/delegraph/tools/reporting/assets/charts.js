@@ -136,7 +136,8 @@ function peakTable(memory) {
   const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
   const short = shortNames(rows.map((t) => t.name));
   const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
-  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
+  const keepsMore = memory.planners.some((p) => p.in_use?.some(([, bytes]) => bytes > peak.bytes));
+  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}${keepsMore ? ", without inputs that no later node reads" : ""}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
     { title: "name", value: (t) => t.name, cell: (t) => named(t.name, short), class: "wide" },

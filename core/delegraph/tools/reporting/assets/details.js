@@ -115,8 +115,9 @@ function heats(report) {
 function nodeTimes({ sections }) {
   const times = new Map();
   for (const section of [...sections].sort((a, b) => a.is_inside - b.is_inside)) {
+    const where = inSection(section).split(" (")[0]; // without the subgraph's name
     for (const { subgraph, nodes, seconds: time, share } of section.nodes) {
-      for (const node of nodes) times.set(`${subgraph} ${node}`, { seconds: time, share, where: inSection(section), count: nodes.length });
+      for (const node of nodes) times.set(`${subgraph} ${node}`, { seconds: time, share, where, count: nodes.length });
     }
   }
   return times;
