@@ -122,7 +122,7 @@ _HALVES: Any = {"dtype": np.int8, "quantization_parameters": {"scales": [0.5]}}
         (np.int8([3]), _HALVES, _HALVES, 1),
         (np.int8([3]), _HALVES, {}, 1),
         (np.float32([3]), {}, _HALVES, 0.5),
-        (np.float32([9000]), {}, _HALVES, 0.9),
+        (np.float32([9000]), {}, _HALVES, 0.5),
         (np.float32([3]), {}, _HALVES | {"dtype": np.float32}, 3e-4),
         (np.int32([3]), {"quantization_parameters": {"scales": []}}, {}, 0),
         (np.array([True]), {}, {}, 0),

@@ -22,7 +22,7 @@ def rounding(
     """Return the tolerance for rounding errors of the node that computes a tensor.
 
     The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
-    value. Beside floats, quantized integers may differ by their scale at least.
+    value. Quantized integers beside floats may differ by their scale, which is one step.
 
     >>> rounding(np.float32([-50, 1]), {}, {}).absolute
     0.005
@@ -36,10 +36,10 @@ def rounding(
         return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
     if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
         return Tolerance()
-    share = Capabilities().tolerance_of(_TYPES[values.dtype]).relative * _largest(values)
-    is_integer = np.dtype(test_details.get("dtype", np.float32)).kind in "iu"
-    step = float(max(_scales(test_details), default=0.0)) if is_integer else 0.0
-    return Tolerance(absolute=max(share, step))
+    if len(steps := _scales(test_details)) and np.dtype(test_details["dtype"]).kind in "iu":
+        return Tolerance(absolute=float(max(steps)))
+    largest = _largest(values)
+    return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
 
 
 def in_compared_numbers(
