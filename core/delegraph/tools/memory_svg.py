@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape
 
-from delegraph.tools.memory_report import MemoryReport, PlannerResult
+from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
 
 _WIDTH, _HEIGHT = 1200, 650
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 20, 50, 60
@@ -17,6 +17,49 @@ _STYLE = (
     "text{font:13px sans-serif}.box text{font-size:11px;text-anchor:middle;fill:white}"
     ".box rect{stroke:white;stroke-width:.5}.end{text-anchor:end}.middle{text-anchor:middle}"
 )
+
+
+def last_positions(report: MemoryReport, result: PlannerResult) -> list[int]:
+    """Position in the execution plan up to which a plan keeps each tensor.
+
+    Planners that compute in place keep the model's inputs to the end.
+
+    Args:
+        report: tensors with their lifetimes.
+        result: the plan.
+    """
+    end = max(len(report.operators), 1) - 1
+    keeps = result.planner in IN_PLACE
+    return [
+        end if keeps and tensor.made_by == "input" and tensor.first == 0 else tensor.last
+        for tensor in report.tensors
+    ]
+
+
+def bytes_in_use(report: MemoryReport, result: PlannerResult) -> list[int]:
+    """Number of bytes that a plan has in use while each node runs, with padding.
+
+    Bytes that tensors share in place count once.
+
+    Args:
+        report: tensors with their lifetimes.
+        result: the plan.
+    """
+    starting: dict[int, list[tuple[int, int, int]]] = {}
+    places = zip(report.tensors, result.offsets, last_positions(report, result), strict=True)
+    for tensor, offset, last in places:
+        padded = -(-tensor.bytes // report.alignment) * report.alignment
+        starting.setdefault(tensor.first, []).append((offset, offset + padded, last))
+    alive: list[tuple[int, int, int]] = []
+    found = []
+    for node in range(max(len(report.operators), 1)):
+        alive = sorted([each for each in alive if each[2] >= node] + starting.get(node, []))
+        used = end = 0
+        for start, stop, _ in alive:
+            used += max(0, stop - max(start, end))
+            end = max(end, stop)
+        found.append(used)
+    return found
 
 
 def plan_svg(report: MemoryReport, result: PlannerResult, title: str) -> str:
@@ -84,14 +127,16 @@ class _Plot:
 
     def boxes(self) -> Iterator[str]:
         """Yield a box for each tensor, with the operator that writes it if there is room."""
-        for tensor, offset in zip(self._report.tensors, self._result.offsets, strict=True):
+        lasts = last_positions(self._report, self._result)
+        places = zip(self._report.tensors, self._result.offsets, lasts, strict=True)
+        for tensor, offset, last in places:
             x, y = self._x(tensor.first), self._y(offset + tensor.bytes)
-            wide = round(self._x(tensor.last + 1) - x, 2)
+            wide = round(self._x(last + 1) - x, 2)
             high = round(self._y(offset) - y, 2)
             light = round(30 + 35 * min(2 * tensor.bytes / self._top, 1))
             told = (
                 f"tensor {tensor.index} {tensor.name} of {tensor.made_by}: {tensor.bytes:,} bytes "
-                f"at {offset:,}, {self._report.unit}s {tensor.first} to {tensor.last}"
+                f"at {offset:,}, {self._report.unit}s {tensor.first} to {last}"
             )
             yield (
                 f'<g class="box"><title>{escape(told)}</title><rect x="{x}" y="{y}" '
@@ -101,7 +146,7 @@ class _Plot:
 
     def lines(self) -> Iterator[str]:
         """Yield bytes in use, the bound, and the node at which most is in use, with a legend."""
-        in_use = self._report.in_use.tolist()
+        in_use = bytes_in_use(self._report, self._result)
         steps = [
             (self._x(node + side), self._y(count))
             for node, count in enumerate(in_use)
@@ -112,11 +157,16 @@ class _Plot:
         yield _path([(_LEFT, bound), (_WIDTH - _RIGHT, bound)], "crimson", "6 4")
         legend = [("black", "bytes in use"), ("crimson", "no plan needs less")]
         peak = self._report.peak
-        is_late = peak is not None and peak.position > self._nodes / 2
+        fullest = in_use.index(max(in_use))
+        if peak is not None and in_use[peak.position] == in_use[fullest]:
+            fullest = peak.position
+        is_late = peak is not None and fullest > self._nodes / 2
         if peak is not None:
-            x = self._x(peak.position + 0.5)
+            x = self._x(fullest + 0.5)
             yield _path([(x, _TOP), (x, self._y(0))], "gray", "2 3")
-            legend.append(("gray", f"most in use: {peak.where}"))
+            where = f"{self._report.unit} {fullest}, {self._report.operators[fullest]}"
+            shown = peak.where if fullest == peak.position else where
+            legend.append(("gray", f"most in use: {shown}"))
         side = f'x="{_LEFT + 10}"' if is_late else f'class="end" x="{_WIDTH - _RIGHT - 10}"'
         for row, (colour, text) in enumerate(legend):
             shown = f'{side} y="{_TOP + 40 + 18 * row}" fill="{colour}"'

@@ -256,11 +256,14 @@ def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, si
     assert "MODEL comes first" in done.err
 
 
-def test_names_stay_longer_than_a_column_without_delegates(fresh_delegraph: Command) -> None:
+@pytest.mark.parametrize("width", [60, 72])
+def test_narrow_terminals_keep_names_drift_and_the_sort_key(
+    fresh_delegraph: Command, width: int
+) -> None:
     folder = Path(__file__).parents[3] / "docs" / "demo" / "models"
     models = [folder / f"digits_{kind}.tflite" for kind in ("int8", "float")]
     words = ("-d", "none", "--reference", str(models[1]), "--layers", "--runs", 1)
-    ran = fresh_delegraph("diff", models[0], *words, COLUMNS="72")
+    ran = fresh_delegraph("diff", models[0], *words, COLUMNS=f"{width}")
     start = ran.lines.index("Layers")
     assert ran.lines[start + 1] == ".../ in names is digits_1/"
-    assert ran.lines[start + 2] == "node operator name same inputs same dB"
+    assert ran.lines[start + 3] == "node operator name drift inputs dB"

@@ -111,15 +111,24 @@ def test_a_wrong_node_that_feeds_no_failing_output_is_not_blamed(tmp_path: Path)
         assert (cause.kind, cause.layer.node) == ("wrong node", node)
 
 
+_HALVES: Any = {"dtype": np.int8, "quantization_parameters": {"scales": [0.5]}}
+
+
 @pytest.mark.parametrize(
-    ("values", "details", "absolute"),
+    ("values", "details", "test_details", "absolute"),
     [
-        (np.float32([-50, np.inf, 1]), {}, 5e-3),
-        (np.float16([2]), {}, 2e-2),
-        (np.int8([3]), {"quantization_parameters": {"scales": [0.5]}}, 1),
-        (np.int32([3]), {"quantization_parameters": {"scales": []}}, 0),
-        (np.array([True]), {}, 0),
+        (np.float32([-50, np.inf, 1]), {}, {}, 5e-3),
+        (np.float16([2]), {}, {}, 2e-2),
+        (np.int8([3]), _HALVES, _HALVES, 1),
+        (np.int8([3]), _HALVES, {}, 1),
+        (np.float32([3]), {}, _HALVES, 0.5),
+        (np.float32([9000]), {}, _HALVES, 0.5),
+        (np.float32([3]), {}, _HALVES | {"dtype": np.float32}, 3e-4),
+        (np.int32([3]), {"quantization_parameters": {"scales": []}}, {}, 0),
+        (np.array([True]), {}, {}, 0),
     ],
 )
-def test_how_far_roundings_go(values: Any, details: Any, absolute: float) -> None:
-    assert rounding(values, details).absolute == pytest.approx(absolute)
+def test_how_far_roundings_go(
+    values: Any, details: Any, test_details: Any, absolute: float
+) -> None:
+    assert rounding(values, details, test_details).absolute == pytest.approx(absolute)

@@ -10,7 +10,8 @@ from delegraph import SimpleDelegateKernelInterface
 from delegraph.delegation import PlacementRule, Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import Setup, diff
+from delegraph.tools import Setup, diff, diff_layers
+from delegraph.tools.differing.numerics_profile import rounding
 from support.faulty_delegate import Faulty, off_by
 from support.layer_models import fed, file
 from support.signatures import two_signatures
@@ -266,3 +267,14 @@ def test_an_error_says_that_it_is_the_reference_s(tmp_path: Path) -> None:
     assert "random integers" not in str(caught.value)
     both = Setup(model, delegates=(Mine(),))
     assert diff(both, both, runs=1).outputs[0].worst.unequal == 0
+
+
+def test_integers_may_differ_from_floats_by_a_step() -> None:
+    digits = Path(__file__).parents[3] / "docs" / "demo" / "models"
+    small, large = (Setup(str(digits / f"digits_{x}.tflite")) for x in ("int8", "float"))
+    step = Tolerance(absolute=1 / 256)  # the scale of the output
+    (output,) = diff(small, large, runs=10, tolerance=step).outputs
+    assert output.outside == output.beyond_rounding
+    assert 0 < (output.outside or 0) < 100
+    layers = diff_layers(small, large, tolerance=rounding).layers
+    assert not [x.op for x in layers if x.node == 2 and x.same_inputs and x.same_inputs.outside]

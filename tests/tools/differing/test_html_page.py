@@ -46,6 +46,7 @@ def test_a_page_without_differences_speaks_of_no_histograms(chain: str) -> None:
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "All compared tensors are equal." in page
     assert "istogram" not in page
+    assert "<td>Delegraph</td>" in page  # whose kernels run the nodes
 
 
 def test_names_of_a_model_are_no_markup(chain: str) -> None:

@@ -127,7 +127,7 @@ def test_two_placements_stand_side_by_side(opened: Open, sines: Path) -> None:
     rows = page.locator("#beside tbody tr")
     assert rows.nth(0).locator("td").all_inner_texts() == [
         *("0", "SIN", "sin, partition 0", "Delegraph", ""),
-        "add_sub: op: is SIN, needs ADD or SUB",
+        "add_sub: op: is SIN, needs ADD or SUB; sin: not applied",
     ]
     assert "4 nodes of 5 run on something else" in page.locator("#beside").inner_text()
     before = sides.nth(1).locator("svg > g").get_attribute("transform")
@@ -136,6 +136,12 @@ def test_two_placements_stand_side_by_side(opened: Open, sines: Path) -> None:
     page.mouse.wheel(0, -200)
     after = "document.querySelectorAll('#beside svg > g')[1].getAttribute('transform')"
     wait_until(page, f"{after} !== {before!r}")
+
+
+def test_a_delegate_that_one_side_lacks_is_not_applied_there(opened: Open, sines: Path) -> None:
+    setup, core = (Setup(str(sines), delegates=(name,)) for name in ("sin", "none"))
+    row = opened(report(setup, beside=core)).locator("#beside tbody tr").first
+    assert row.locator("td").all_inner_texts()[-2:] == ["", "sin: not applied"]
 
 
 def test_equal_placements_are_called_equal(opened: Open, sines: Path) -> None:
@@ -369,6 +375,7 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     told = page.locator("#memory > p").inner_text()
     assert "+ memory of sin inside the partitions, not counted" in told
     assert "Most is in use at step " in runs.inner_text()
+    assert "delegraph and tflite compute in place and keep the model's inputs" in runs.inner_text()
     tall = page.locator("#memory .box rect").first.get_attribute("y")
     runs.get_by_label("Plan of").select_option("naive")
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
@@ -386,6 +393,10 @@ def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
     assert page.locator(".panel h3").inner_text() == "MUL"
     assert "time\n" in page.locator(".panel").inner_text()
     assert share.endswith(" %")
+    assert f"{share} of subgraph 0" in page.locator(".panel").inner_text()
+    assert re.search(
+        r"timed: median \S+ .s, \S+ .?s of it outside", page.locator("#time").inner_text()
+    )
     page.get_by_label("Colour").select_option("time")
     assert page.locator(".node.unmeasured").count() == 0
     legend = page.locator("#graph .legend")
@@ -506,6 +517,8 @@ def test_nodes_that_widen_constants_are_folded_into_their_readers(
     page = opened(report(Setup(str(path), delegates=("none",))))
     assert page.locator(".node .op").all_text_contents() == ["MUL", "MUL", "SIN"]
     assert "Delegraph 3 nodes" in page.locator("#graph .legend").inner_text()
+    head = " ".join(page.locator("header").inner_text().split())
+    assert "nodes 3; 2 constants, computed once" in head
     page.evaluate("location.hash = '#node-2'")
     wait_until(page, "document.querySelector('.panel h3').textContent === 'MUL'")
     assert "made once by node 2, DEQUANTIZE, of " in page.locator(".panel").inner_text()

@@ -112,6 +112,13 @@ def test_memory_has_plans_and_what_is_in_use() -> None:
     assert max(count for _, count in memory["in_use"]) == memory["lower_bound"] == 3072
     assert all(len(p["offsets"]) == len(memory["tensors"]) for p in memory["planners"])
     assert len(memory["operators"]) == 15
+    own, best = (memory["planners"][i] for i in (0, -1))
+    assert max(count for _, count in own["in_use"]) == own["bound"] == 3136  # it keeps the input
+    assert own["last"][0] == 14
+    assert "last" not in best
+    assert [s["saves"] for s in memory["suggestions"]] == sorted(
+        (s["saves"] for s in memory["suggestions"]), reverse=True
+    )
     assert "memory" not in report(Setup(str(DIGITS))).to_json()
 
 

@@ -163,9 +163,9 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
     if not any(layer.same_inputs_note for layer in shown):
         rows = [row[: len(_LAYER_COLUMNS) - 1] for row in rows]
     columns = _LAYER_COLUMNS[: max(map(len, rows), default=0)]
-    less = [("note",), ("drift dB",), ("runs on",), ("drift",)]
+    less = [("note",), ("drift dB",), ("runs on",)]
     if len({layer.delegate for layer in shown}) == 1:
-        less = [("note",), ("runs on",), ("drift dB",), ("drift",)]
+        less = [("note",), ("runs on",), ("drift dB",)]
     if not found.same_inputs_say_more:
         less = [("runs on",)]
     print_table(out, columns, rows, right=_NUMBERS, optional=less)
@@ -181,8 +181,7 @@ _LAYER_COLUMNS = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
 
 def _layer_row(layer: LayerDifference, found: LayersDifference) -> list[object]:
     """Return the cells of a layer: with figures on the same inputs if they say more than drift."""
-    host = "Delegraph" if found.test.runtime == "delegraph" else "LiteRT"
-    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or host]
+    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or found.host]
     row += _far(layer.drift)
     if found.same_inputs_say_more:
         row += [*_far(layer.same_inputs), layer.same_inputs_note]

@@ -109,7 +109,7 @@ class _DiffCommand(SectionedCommand):
     "--plot",
     type=OutputFile(),
     metavar="FILE",
-    help="Draw the layers to a .png or .svg file.",
+    help="Draw the layers to a .png or .svg; needs matplotlib.",
 )
 @click.option(
     "--node-data",
@@ -162,7 +162,7 @@ def command(
 
     The first line is the verdict. Without --tolerance, also with --bisect, outputs are the same
     within the numerics profile if they differ by roundings only. A rounding is a small share of the
-    largest value for floats, and 1 for quantized integers.
+    largest value for floats, and 1 for quantized integers (beside floats, their scale).
 
     The options describe the tested set-up; --reference describes the set-up to compare with.
     """

@@ -328,7 +328,7 @@ class _Found:
             difference = tensor_difference(a, b, entry, other)
             self._differences[n].append(difference)
             given = tolerance_of(tolerance, entry)
-            profile = in_compared_numbers(rounding(b, other), difference, other)
+            profile = in_compared_numbers(rounding(b, other, entry), difference, other)
             for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
                 if allowed is not None and not difference.are_equal:
                     counts[n] += outside(difference, a, b, entry, other, allowed)

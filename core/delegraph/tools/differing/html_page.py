@@ -266,7 +266,7 @@ def _layers(layers: LayersDifference) -> str:
             f"{_edge(ends[0])} at the left end, {right} at the right."
         )
     heads = "".join(f"<th class=number>{way}</th>" for way in ways)
-    body = "".join(_row(layer, found, ends) for layer, found in rows)
+    body = "".join(_row(layer, layers.host, found, ends) for layer, found in rows)
     return (
         f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(layer_figures(layers))}</p>"
         "<div class=wide><table><tr><th class=number>node</th><th>operator</th>"
@@ -275,9 +275,19 @@ def _layers(layers: LayersDifference) -> str:
 
 
 def _row(
-    layer: LayerDifference, found: Sequence[OutputDifference | None], ends: tuple[int, int]
+    layer: LayerDifference,
+    host: str,
+    found: Sequence[OutputDifference | None],
+    ends: tuple[int, int],
 ) -> str:
-    """Return the table row of a layer, with a figure and a histogram for each way in *found*."""
+    """Return the table row of a layer, with a figure and a histogram for each way in *found*.
+
+    Args:
+        layer: the layer.
+        host: name of the runtime that runs it if no delegate does.
+        found: its differences.
+        ends: the smallest and the greatest exponent of the histograms.
+    """
     cells = [f"<td class=number>{layer.node}</td><td class=operator>{_breakable(layer.op)}</td>"]
     for difference in found:
         metrics = {} if difference is None else difference.compared()
@@ -287,7 +297,7 @@ def _row(
         cells.append(f"<td class={kind}>{most}{strip}</td>")
     name = escape(layer.name)
     cells.append(f'<td class=name title="{name}">{name}</td>')
-    cells.append(f"<td>{escape(layer.delegate or '')}</td>")
+    cells.append(f"<td>{escape(layer.delegate or host)}</td>")
     return f"<tr>{''.join(cells)}</tr>"
 
 

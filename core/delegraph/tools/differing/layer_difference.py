@@ -83,6 +83,11 @@ class LayersDifference(JsonRecord):
     notes: tuple[str, ...] = ()
 
     @property
+    def host(self) -> str:
+        """Name of the runtime whose kernels run the test's nodes without a delegate."""
+        return "Delegraph" if self.test.runtime == "delegraph" else "LiteRT"
+
+    @property
     def same_inputs_say_more(self) -> bool:
         """Whether *same inputs* tells more about a layer than *drift*.
 

@@ -31,8 +31,11 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import called_name
 
-LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any]], Tolerance]
-"""Function that returns a tensor's tolerance from the reference's values and details."""
+LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any], Mapping[str, Any]], Tolerance]
+"""Function that returns a tensor's tolerance.
+
+Its arguments are the reference's values, the reference's details and the test's details.
+"""
 
 _OneRun = tuple[TensorDifference, int]
 """Difference of a tensor in one run, and the number of elements beyond the tolerance."""
@@ -217,7 +220,8 @@ class _Comparison:
                 difference = tensor_difference(values, right, entry, other, self._figures)
                 count = 0
                 if self._tolerance is not None and not difference.are_equal:
-                    allowed = in_compared_numbers(self._tolerance(right, other), difference, other)
+                    allowed = self._tolerance(right, other, entry)
+                    allowed = in_compared_numbers(allowed, difference, other)
                     count = outside(difference, values, right, entry, other, allowed)
                 new[tensor] = difference, count
                 found.setdefault(tensor, []).append(new[tensor])

@@ -16,19 +16,28 @@ from delegraph.tools.differing.metrics import TensorDifference
 _TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
 
 
-def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """Return the tolerance for rounding errors of the node that computes the tensor *details*.
+def rounding(
+    values: NDArray[Any], details: Mapping[str, Any], test_details: Mapping[str, Any]
+) -> Tolerance:
+    """Return the tolerance for rounding errors of the node that computes a tensor.
 
     The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
-    value.
+    value. Quantized integers beside floats may differ by their scale, which is one step.
 
-    >>> rounding(np.float32([-50, 1]), {}).absolute
+    >>> rounding(np.float32([-50, 1]), {}, {}).absolute
     0.005
+
+    Args:
+        values: values of the reference.
+        details: details of the reference's tensor.
+        test_details: details of the test's tensor.
     """
     if values.dtype.kind in "iu":
         return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
     if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
         return Tolerance()
+    if len(steps := _scales(test_details)) and np.dtype(test_details["dtype"]).kind in "iu":
+        return Tolerance(absolute=float(max(steps)))
     largest = _largest(values)
     return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
 

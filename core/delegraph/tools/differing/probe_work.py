@@ -283,7 +283,7 @@ def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances | None) 
             continue
         difference = tensor_difference(a, b, entry, other)
         if allowed is None:
-            allowed = in_compared_numbers(rounding(b, other), difference, other)
+            allowed = in_compared_numbers(rounding(b, other, entry), difference, other)
         count = outside(difference, a, b, entry, other, allowed)
         if count:
             compared = difference.compared

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from delegraph.delegation.placement import Placement
+from delegraph.json_records import to_json
 from delegraph.memory import live_bytes
-from delegraph.tools.memory_report import IN_PLACE, MemoryReport
+from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
+from delegraph.tools.memory_suggestions import suggestions
+from delegraph.tools.memory_svg import bytes_in_use, last_positions
 
 
 def memory_json(
@@ -36,4 +39,20 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
         "operators": list(report.operators),
         "in_use": [[int(task), int(count)] for task, count in zip(tasks, used, strict=True)],
         "in_place": list(IN_PLACE),
+        "planners": [_planner_json(report, result) for result in report.results],
+        "suggestions": to_json(suggestions(report)),
     }
+
+
+def _planner_json(report: MemoryReport, result: PlannerResult) -> dict[str, Any]:
+    """Return a plan for JSON; if it keeps inputs to the end, with each tensor's end and the bytes.
+
+    Args:
+        report: memory of the model.
+        result: the plan.
+    """
+    told = dict(result.to_json())
+    if result.planner in IN_PLACE:
+        told["last"] = last_positions(report, result)
+        told["in_use"] = list(enumerate(bytes_in_use(report, result)))
+    return told

@@ -39,8 +39,8 @@ def profile_json(profile: OpProfile) -> dict[str, Any]:
     """
     return {
         "runs": profile.runs.count,
-        "mean": profile.runs.mean,
-        "outside": profile.outside,
+        "median": profile.runs.median,
+        "outside": profile.median_outside,
         "notes": list(profile.notes),
         "sections": list(map(_section_json, profile.sections)),
     }

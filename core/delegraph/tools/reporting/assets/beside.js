@@ -13,7 +13,7 @@ function otherPlacement(report) {
 function movedNodes(report, other) {
   return report.subgraphs.flatMap(({ nodes }, subgraph) => nodes.flatMap((node, index) => {
     const there = other.subgraphs[subgraph].nodes[index];
-    return holder(report, node) === holder(other, there) ? [] : [{ subgraph, index, op: node.op, node, there }];
+    return node.is_constant || holder(report, node) === holder(other, there) ? [] : [{ subgraph, index, op: node.op, node, there }];
   }));
 }
 
@@ -33,16 +33,18 @@ function besideSection(report, view, go) {
     shown.mark(moved.filter((m) => m.subgraph === number).map((m) => m.index), false);
   });
   view.followers.push(draw);
-  const why = (mine) => (m) => Object.entries(m[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`).join("; ");
+  // Reasons why a node is not, as on the other side, on its delegate; that side may lack the delegate.
+  const why = (shown, mine, theirs) => (m) => [...Object.entries(m[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`),
+    ...[m[theirs].delegate].filter((name) => name && !shown.delegates.includes(name)).map((name) => `${name}: not applied`)].join("; ");
   const side = (shown, mine) => ({ title: mine === "node" ? "runs here on" : "there on", class: "nowrap",
     value: (m) => runner(shown, m[mine]), cell: (m) => [h("span", { class: `swatch ${m[mine].is_unresolved ? "unresolved" : colourOf(shown, m[mine].delegate)}` }), runner(shown, m[mine])] });
   const columns = [
     { title: "node", isNumber: true, value: (m) => m.index, cell: (m) => nodeLink(m.subgraph, m.index, view, go) },
     { title: "operator", value: (m) => m.op }, side(report, "node"), side(other, "there"),
-    { title: "why not here", class: "wide", value: why("node") },
-    { title: "why not there", class: "wide", value: why("there") },
+    { title: "why not here", class: "wide", value: why(report, "node", "there") },
+    { title: "why not there", class: "wide", value: why(other, "there", "node") },
   ];
   return h("section", { id: "beside" }, h("h2", {}, "Beside"),
-    h("p", {}, moved.length ? `${count(moved.length, "node")} of ${report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0)} run on something else; they are marked.` : "Every node runs on the same in both."),
+    h("p", {}, moved.length ? `${count(moved.length, "node")} of ${computedNodes(report).length} run on something else; they are marked.` : "Every node runs on the same in both."),
     drawings, moved.length ? table("What runs on something else", columns, moved) : null);
 }

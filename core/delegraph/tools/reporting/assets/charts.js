@@ -79,23 +79,34 @@ function memoryPart(name, memory) {
   return h("div", { class: "plans" }, name ? h("h3", {}, name) : null, h("p", {}, ...told),
     h("label", {}, "Plan of ", choice),
     key([["d0", "a tensor, as wide as its life"], ["line used", "bytes in use"], ["line bound", "lower bound"]]),
-    figure, plannerTable(memory), memory.peak ? peakTable(memory) : null);
+    figure, plannerTable(memory), memory.peak ? peakTable(memory) : null,
+    memory.suggestions.length ? savingTable(memory) : null);
+}
+
+// What would make the arena smaller, with its share of the interpreter's arena.
+function savingTable({ suggestions, planners: [{ bytes }], lower_bound: bound }) {
+  const whole = Math.max(bytes, bound, 1);
+  return table("What would save memory, at most", [
+    { title: "bytes", value: (s) => s.saves, cell: (s) => s.saves.toLocaleString("en"), isNumber: true },
+    { title: "share", value: (s) => s.saves, cell: (s) => `${Math.round(100 * s.saves / whole)} %`, isNumber: true },
+    { title: "what", value: (s) => s.text, class: "wide" },
+  ], suggestions);
 }
 
 // The word for a position in the execution plan: with partitions it is not the index of a node.
 const unit = ({ is_by_node: isByNode }) => (isByNode ? "node" : "step");
 
 function memoryChart(width, memory, plan) {
-  const { tensors, in_use: used, operators } = memory;
+  const { tensors, operators } = memory, used = plan.in_use ?? memory.in_use, lasts = plan.last ?? tensors.map(({ last }) => last);
   const top = Math.max(plan.bytes, plan.bound, ...used.map(([, bytes]) => bytes), 1);
   const steps = Math.max(operators.length, 1);
   const x = d3.scaleLinear([0, steps], [0, 1]), y = d3.scaleLinear([0, top], [0, 1]);
   const { root, plot } = chart(width, 380, x, y, `${unit(memory)} of the execution plan`, { x: whole, y: size });
   tensors.forEach((tensor, i) => {
-    const from = x(tensor.first), to = x(tensor.last + 1), offset = plan.offsets[i];
+    const from = x(tensor.first), to = x(lasts[i] + 1), offset = plan.offsets[i];
     const low = y(offset), high = y(offset + tensor.bytes);
     const box = svg("g", { class: "box" },
-      svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, ${unit(memory)}s ${tensor.first}-${tensor.last}`),
+      svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, ${unit(memory)}s ${tensor.first}-${lasts[i]}`),
       svg("rect", { x: from, y: high, width: Math.max(to - from - 0.5, 1), height: Math.max(low - high - 0.5, 0.5) }));
     if (low - high > ROOM_FOR_TEXT && to - from > 7 * tensor.made_by.length + 8) {
       box.append(svg("text", { x: from + 4, y: high + 12 }, tensor.made_by));
@@ -118,14 +129,15 @@ function plannerTable(memory) {
     { title: "ratio", value: (p) => p.ratio, cell: (p) => p.is_optimal && p.bytes === least ? "least" : p.ratio.toFixed(3), isNumber: true },
     { title: "in place", value: (p) => memory.in_place.includes(p.planner) ? "yes" : "no" },
     { title: "ms", value: (p) => p.milliseconds, cell: (p) => p.milliseconds.toFixed(2), isNumber: true },
-  ], memory.planners), h("p", { class: "muted" }, "bound: no plan is smaller; ratio: arena / bound; least: equal, no row is smaller")];
+  ], memory.planners), h("p", { class: "muted" }, `bound: no plan is smaller; ratio: arena / bound; least: equal, no row is smaller. ${memory.in_place.join(" and ")} compute in place and keep the model's inputs, so have another bound.`)];
 }
 
 function peakTable(memory) {
   const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
   const short = shortNames(rows.map((t) => t.name));
   const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
-  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}`;
+  const keepsMore = memory.planners.some((p) => p.in_use?.some(([, bytes]) => bytes > peak.bytes));
+  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}${keepsMore ? ", without inputs that no later node reads" : ""}`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
     { title: "name", value: (t) => t.name, cell: (t) => named(t.name, short), class: "wide" },
@@ -161,15 +173,18 @@ function benchmarkParts(benchmark) {
     h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`)];
 }
 
+// Words that say where the nodes of a section are.
+const inSection = ({ title, is_inside: isInside }) => (isInside ? title : `of ${title}`);
+
 // The time of every node, section by section, and of all nodes of one operator together.
 function profileParts(profile, view, go) {
-  const told = `${count(profile.runs, "run")} with every node timed: ${seconds(profile.mean)} on average, ${seconds(profile.outside)} of them in no node.`;
+  const told = `${count(profile.runs, "run")} with every node timed: median ${seconds(profile.median)}, ${seconds(profile.outside)} of it outside of nodes.`;
   return [h("h3", {}, "Operators"), h("p", {}, told), profile.notes.map((note) => h("p", { class: "muted" }, note)),
     profile.sections.flatMap((section) => {
-      const where = `${section.title}, ${seconds(section.seconds)} a run`;
+      const where = `${inSection(section)}, ${seconds(section.seconds)} a run`;
       const own = section.is_inside ? "; in the times of its partitions, too" : "";
-      return [table(`Nodes of ${where}${own}`, nodeColumns(view, go), section.nodes),
-        table(`By operator, ${where}`, typeColumns, section.types)];
+      return [table(`Nodes ${where}${own}`, nodeColumns(view, go), section.nodes),
+        table(`By operator, ${section.title}, ${seconds(section.seconds)} a run`, typeColumns, section.types)];
     })];
 }
 
@@ -242,7 +257,7 @@ function verdictSection() {
   return h("section", { id: "verdicts" }, h("h2", {}, "Verdicts"),
     h("p", {}, `${found.one.name}: ${seconds(found.one.median)}. Ratio: its time by that of the other, below 1 it is faster; the interval holds 95 % of bootstrap resamples of ${count(found.blocks, "block")}. Beside itself it is ${spread(found.control)}.`),
     drawing("Ratio of times with its interval, beside each other set-up", (width) => ratioChart(width, rows)),
-    table(`${found.one.name} is`, [
+    table(`${found.one.name} beside each other set-up`, [
       { title: "set-up", value: (t) => t.name, class: "wide" },
       { title: "threads", isNumber: true, value: (t) => t.threads ?? -1, cell: (t) => t.threads ?? "-" },
       { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },

@@ -88,8 +88,8 @@ function heats(report) {
     const times = nodeTimes(report.profile), [low, high] = extent([...times.values()].map((t) => t.seconds));
     if (times.size) found.push({ word: "time", scale: "by the square root", ends: [{ seconds: low }, { seconds: high }],
       told: ({ seconds: time }) => `${seconds(time)} a run`, of: (subgraph, index) => times.get(`${subgraph} ${index}`),
-      shown: ({ seconds: time, share, count: together }) =>
-        `${seconds(time)}, ${(100 * share).toFixed(1)} %${together > 1 ? `, with ${together - 1} more` : ""}`,
+      shown: ({ seconds: time, share, where, count: together }) =>
+        `${seconds(time)}, ${(100 * share).toFixed(1)} % ${where}${together > 1 ? `, with ${together - 1} more` : ""}`,
       share: ({ seconds: time }) => FAINTEST + (1 - FAINTEST) * Math.sqrt(high ? time / high : 0) });
   }
   if (report.differences) {
@@ -110,13 +110,14 @@ function heats(report) {
   return found;
 }
 
-// Each node's time, as share of all; nodes that are timed together have it together. What a
-// delegate tells of its inside is finer than the time of its partition.
-function nodeTimes({ sections, mean }) {
+// Each node's time, with its share of the section; nodes that are timed together have it together.
+// What a delegate tells of its inside is finer than the time of its partition.
+function nodeTimes({ sections }) {
   const times = new Map();
   for (const section of [...sections].sort((a, b) => a.is_inside - b.is_inside)) {
-    for (const { subgraph, nodes, seconds: time } of section.nodes) {
-      for (const node of nodes) times.set(`${subgraph} ${node}`, { seconds: time, share: mean ? Math.min(1, time / mean) : 0, count: nodes.length });
+    const where = inSection(section).split(" (")[0]; // without the subgraph's name
+    for (const { subgraph, nodes, seconds: time, share } of section.nodes) {
+      for (const node of nodes) times.set(`${subgraph} ${node}`, { seconds: time, share, where, count: nodes.length });
     }
   }
   return times;

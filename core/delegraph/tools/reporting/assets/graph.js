@@ -444,11 +444,13 @@ function ramp({ word, ends: [low, high], told, share, scale }) {
 
 const MOST_PARTITIONS = 30; // letters of the legend
 
+// The nodes that run each time: all but those that make a constant once.
+const computedNodes = ({ subgraphs }) => subgraphs.flatMap((s) => s.nodes).filter((node) => !node.is_constant);
+
 // Who has which colour, with the number of nodes and of their partitions, which prints without colours show.
 function legend(report) {
   const taken = new Map(), parts = new Map();
-  const nodes = report.subgraphs.flatMap((s) => s.nodes).filter((node) => !node.is_constant);
-  for (const node of nodes) {
+  for (const node of computedNodes(report)) {
     const who = holder(report, node);
     taken.set(who, (taken.get(who) ?? 0) + 1);
     if (partitionName(report, node) !== "-") parts.set(who, (parts.get(who) ?? new Set()).add(node.partition));

@@ -4,13 +4,19 @@ const report = JSON.parse(document.getElementById("data").textContent);
 
 function head() {
   const pairs = [["file", size(report.bytes)], ["constants", size(report.constant_bytes)], ...figures(),
-    ["operators", report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0).toLocaleString("en")]];
+    ["nodes", nodeCount()]];
   if (report.subgraphs.length > 1) pairs.push(["subgraphs", `${report.subgraphs.length}`]);
   pairs.push(...ends("input"), ...ends("output"));
   if (report.description) pairs.push(["description", report.description]);
   return [h("h1", {}, report.model), h("p", { class: "summary" }, report.summary),
     report.problem ? h("div", { class: "problem", role: "alert" }, report.problem.map((line) => h("p", {}, line))) : null,
     facts(pairs)].filter(Boolean);
+}
+
+// Number of nodes, without those that make constants once, which are told apart.
+function nodeCount() {
+  const computed = computedNodes(report).length, once = report.subgraphs.reduce((sum, s) => sum + s.nodes.length, -computed);
+  return computed.toLocaleString("en") + (once ? `; ${count(once, "constant")}, computed once` : "");
 }
 
 // Parameters, arithmetic and quantization, as `inspect` has them.
