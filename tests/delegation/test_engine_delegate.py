@@ -22,6 +22,7 @@ from delegraph.delegation import engine_delegate
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing.conformance.subject import subject_of
 from support.by_name import Y, run, sines
 from support.chip_plugin import EVENTS, ChipDelegate, ChipOptions, install_chip
 
@@ -287,6 +288,18 @@ def test_a_class_without_version_is_told_to_have_one(monkeypatch: pytest.MonkeyP
     monkeypatch.delattr(Doubles, "version")
     with pytest.raises(RuntimeError, match=r"Doubles has no version: write version = '1' in the"):
         Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])])
+
+
+def test_claims_that_are_a_list_are_told_what_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Doubles, "capabilities", lambda self: [Claim("ADD", "FLOAT32")])
+    made = Doubles(lambda x, y: [x + y])
+    said = (
+        r"Doubles\.capabilities returned list, expected Capabilities: write return Capabilities\("
+    )
+    with pytest.raises(RuntimeError, match=said):
+        Interpreter(model_content=DOUBLE, delegates=[made])
+    with pytest.raises(RuntimeError, match=said):
+        subject_of(lambda: made)
 
 
 def test_errors_of_the_engine_that_mean_a_refusal_leave_the_nodes() -> None:

@@ -32,6 +32,22 @@ SWAPPED = """\
         constants[names[1]] = constants[names[1]].swapaxes(2, 3)
 """
 LAST = "    return [helper.make_node(OPERATORS"
+COUNT = """
+import onnxruntime
+from delegraph import Interpreter
+from delegraph.testing import one_op_model, tensor
+from delegraph_my_ort import engine
+
+class Session(onnxruntime.InferenceSession):
+    def __init__(self, content, options):
+        print(options.intra_op_num_threads)
+        super().__init__(content, options)
+
+engine.ort.InferenceSession = Session
+for threads in (None, 3):
+    content = one_op_model("ABS", [tensor((4,))], [tensor((4,))])
+    Interpreter(model_content=content, delegates=["my_ort"], num_threads=threads)
+"""
 MISTAKES = {
     "layout": [(START, SWAPPED + START)],
     "padding": [
@@ -94,6 +110,20 @@ def test_the_project_passes_its_tests(project: Path) -> None:
     printed = run(project, "pytest", "-q", "--delegate-quick", folder=project)
     assert "my_ort: passed" in printed, printed
     assert "failed" not in printed.splitlines()[-1]
+
+
+@NEEDS_ENGINE
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEQUANTIZE", "RESHAPE"])
+def test_everything_that_the_project_claims_is_taken(project: Path, operator: str) -> None:
+    words = ("-q", "-k", f"test_claims_are_executed and {operator} and not DEPTHWISE")
+    assert run(project, "pytest", *words, folder=project).splitlines()[-1].startswith("1 passed")
+
+
+@NEEDS_ENGINE
+def test_a_session_has_the_interpreters_number_of_threads(project: Path) -> None:
+    (project / "count.py").write_text(COUNT, encoding="utf-8")
+    assert run(project, "count", folder=project).split() == ["1", "3"]
 
 
 @NEEDS_ENGINE

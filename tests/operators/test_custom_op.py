@@ -365,9 +365,19 @@ def test_an_operator_stands_wherever_a_registration_does() -> None:
     np.testing.assert_array_equal(run("Twice", X)[0], X + 1)
     unregister_custom_op("Once")
     np.testing.assert_array_equal(run("Once", X, custom_ops={"Once": once})[0], X + 1)
-    with pytest.raises(ArgumentError, match="a custom operator is a Registration or"):
+
+
+def test_a_plain_function_is_told_what_makes_it_an_operator() -> None:
+    said = (
+        r"custom operator 'Once' is <.*>, expected a function with @delegraph.custom_op\('Once'\)"
+    )
+    with pytest.raises(ArgumentError, match=said):
         run("Once", X, custom_ops={"Once": print})
-    with pytest.raises(ArgumentError, match="a custom operator is a Registration or"):
+    with pytest.raises(
+        ArgumentError, match=r'custom_ops is list, .* custom_ops=\{"Name": function'
+    ):
+        run("Once", X, custom_ops=[print])
+    with pytest.raises(ArgumentError, match=said):
         register_custom_op("Once", print)  # type: ignore[arg-type]  # that is the point
 
 

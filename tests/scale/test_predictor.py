@@ -254,6 +254,10 @@ def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) 
             {"image": pictures(2).astype(np.float32)},
             "holds float32 from -128 to 127, expected int8, or real",
         ),
+        (
+            {"image": np.ones((2, 8, 8, 1), np.uint8)},
+            r"'image' holds uint8, .* float32, or array\.astype\(np\.int8\) of integers as",
+        ),
     ],
 )
 def test_batches_that_do_not_fit(batch: Any, message: str) -> None:

@@ -60,6 +60,8 @@ def test_random_strings_are_empty() -> None:
         ("1,2,3,4", details("u1", [2, 2]), [[1, 2], [3, 4]]),
         ("7", details("i8", []), 7),
         ("1", details("?", [2]), [True, True]),
+        ("1,2,3", details("f4", [1], [-1]), [1, 2, 3]),
+        ("1,2,3,4", details("i4", [1, 2], [-1, 2]), [[1, 2], [3, 4]]),
         ("nan", details("f4", [2]), [np.nan, np.nan]),
         ("-inf, NaN", details("f4", [2]), [-np.inf, np.nan]),
     ],
@@ -74,6 +76,8 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
     ("text", "entry", "message"),
     [
         ("1,2", details("f4", [3]), r"2 numbers are given, expected 1 or 3"),
+        ("1,2,3", details("f4", [1, 2], [-1, 2]), r"3 numbers are .* 1 or a multiple of 2$"),
+        ("1,2", details("f4", [1, 1], [-1, -1]), r"2 numbers are given, expected 1$"),
         ("1,2", details("f4", [1]), r"2 numbers are given, expected 1$"),
         ("300", details("u1", [1]), r"'300' does not fit uint8"),
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),

@@ -24,6 +24,7 @@ from delegraph.delegation.rejections import Rejection, answered
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
+    claims_of,
     is_asynchronous,
 )
 from delegraph.errors import (
@@ -75,7 +76,7 @@ class SimpleDelegate(Delegate):
 
     def capabilities(self) -> Capabilities:
         """Capabilities of the wrapped delegate."""
-        return self.simple.capabilities()
+        return claims_of(self.simple)
 
     def note(self) -> str:
         """Note of the wrapped delegate."""

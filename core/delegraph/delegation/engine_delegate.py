@@ -17,6 +17,7 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
+    claims_of,
 )
 from delegraph.errors import DelegateError, DelegraphError, PartitionRejected
 from delegraph.operators.registration import Node, Registration
@@ -195,7 +196,7 @@ class EngineDelegate(SimpleDelegateInterface):
         for tensor in tensors:
             if tensor.is_variable:
                 return Rejection("variable", "it keeps no state", tensor=tensor.index)
-        claimed = self.capabilities()
+        claimed = claims_of(self)
         answer = claimed.check(registration, node, context)
         answer = answer and claimed.check_features(registration, node, context)
         return answer and _check_output_shapes(registration.name, node, context)

@@ -18,6 +18,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
 )
 from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegateError
 from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
@@ -214,6 +215,23 @@ class SimpleDelegateInterface(ABC):
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
         """Free the delegate's own buffer *handle*; the default does nothing."""
+
+
+def claims_of(delegate: SimpleDelegateInterface) -> Capabilities:
+    """Return the capabilities of a delegate.
+
+    Raises:
+        DelegateError: its method returned something else.
+    """
+    from delegraph.delegation.capabilities import Capabilities
+
+    claimed: object = delegate.capabilities()
+    if isinstance(claimed, Capabilities):
+        return claimed
+    raise DelegateError(
+        f"{type(delegate).__name__}.capabilities returned {type(claimed).__name__}, expected "
+        "Capabilities: write return Capabilities([Claim('ADD', 'FLOAT32'), ...])"
+    )
 
 
 def is_asynchronous(kernel: object) -> bool:

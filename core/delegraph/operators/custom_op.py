@@ -200,7 +200,7 @@ def register_custom_op(name: str, op: AnyCustomOp) -> None:
     """
     if not name:
         raise ArgumentError("a custom operator needs a name")
-    _REGISTERED[name] = as_registration(op)
+    _REGISTERED[name] = as_registration(op, name)
 
 
 def unregister_custom_op(name: str) -> None:
@@ -222,8 +222,12 @@ def registered_custom_ops() -> Mapping[str, Registration]:
     return _REGISTERED
 
 
-def as_registration(op: AnyCustomOp) -> Registration:
+def as_registration(op: AnyCustomOp, name: str) -> Registration:
     """Return the registration of *op*, which may itself be a registration.
+
+    Args:
+        op: the implementation of the operator.
+        name: name of the operator, for the message.
 
     Raises:
         ArgumentError: *op* is neither a registration nor a custom operator.
@@ -233,7 +237,8 @@ def as_registration(op: AnyCustomOp) -> Registration:
     if isinstance(op, Registration):
         return op
     raise ArgumentError(
-        f"a custom operator is a Registration or a function made one by custom_op, not {op!r}"
+        f"custom operator {name!r} is {op!r}, expected a function with "
+        f"@delegraph.custom_op({name!r}) above it, or a Registration"
     )
 
 

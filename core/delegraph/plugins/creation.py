@@ -109,7 +109,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
 
     loaded = _loaded("custom operator", spec, provider)
     try:
-        return as_registration(loaded)
+        return as_registration(loaded, spec.name)
     except ArgumentError:
         raise PluginLoadError(
             f"custom operator {spec.name!r}: load() of {provider} returned a "

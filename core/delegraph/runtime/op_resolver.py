@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
-from delegraph.errors import OperatorError, UnsupportedModelError
+from delegraph.errors import ArgumentError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.lazy_dataclass import replace
 from delegraph.operators.op_table import OP_TABLE
@@ -45,7 +45,13 @@ class OpResolver:
         if custom_ops:
             from delegraph.operators.custom_op import as_registration  # lazy: few models have any
 
-            self._custom_ops = {name: as_registration(op) for name, op in custom_ops.items()}
+            if not isinstance(custom_ops, Mapping):
+                raise ArgumentError(
+                    f"custom_ops is {type(custom_ops).__name__}, expected a dictionary: write "
+                    'custom_ops={"Name": function}, with @delegraph.custom_op("Name") above the '
+                    "function"
+                )
+            self._custom_ops = {name: as_registration(op, name) for name, op in custom_ops.items()}
 
     def resolve(self, operator: OperatorSpec | tuple[Any, ...]) -> Registration:
         """Return the registration of *operator*, an ``OperatorSpec`` or the tuple of its fields.
@@ -85,7 +91,7 @@ class OpResolver:
         spec = offered.custom_ops().get(name)
         if spec is not None:
             plugin = offered.custom_op_providers()[name][0].name
-            return replace(as_registration(spec.load()), name=name, plugin=plugin)
+            return replace(as_registration(spec.load(), name), name=name, plugin=plugin)
         return Registration(name, _prepare_unresolved, is_unresolved=True)
 
 

@@ -231,8 +231,8 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
     Floats for a quantized input are real numbers, and become the nearest stored integers.
 
     Raises:
-        ArgumentError: the dtype is of another kind or cannot hold *values*; the message names
-            *source*.
+        ArgumentError: the dtype is of another kind or cannot hold *values*, or *values* are
+            pictures of int8 for uint8 or the reverse; the message names *source*.
     """
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "S":
@@ -241,6 +241,12 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
         return values.view(dtype)  # NumPy's files do not know bfloat16 and its like
     if values.dtype == dtype:
         return values
+    if {values.dtype.name, dtype.name} == {"int8", "uint8"} and len(declared_shape(details)) == 4:
+        raise ArgumentError(
+            f"{input_name(details)}: {source!r} holds {values.dtype.name}, and pixels of "
+            f"{values.dtype.name} are other numbers in {dtype.name}: give real numbers as float32, "
+            f"or array.astype(np.{dtype.name}) of integers as the model stores them"
+        )
     if values.dtype.kind == "f" and dtype.kind in "iu" and details["quantization"][0]:
         return _quantized(values, details, source)
     if dtype.kind in "iu" and _are_integers(values):
@@ -327,6 +333,7 @@ def _quantized(values: NDArray[Any], details: Details, source: str) -> NDArray[A
 
 def _numbers(text: str, details: Details) -> NDArray[Any]:
     shape, dtype = details["shape"].tolist(), np.dtype(details["dtype"])
+    declared = declared_shape(details)
     try:
         values = np.array([float(part) for part in text.split(",")])
         if dtype.kind in "iub" and not np.isfinite(values).all():
@@ -342,8 +349,12 @@ def _numbers(text: str, details: Details) -> NDArray[Any]:
         raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
     if len(typed) == 1:
         return np.full(shape, typed[0], dtype)
-    if len(typed) != (size := math.prod(shape)):
-        expected = f"1 or {size}" if size != 1 else "1"
+    is_open = declared.count(-1) == 1  # then the numbers decide that dimension
+    size = math.prod(each for each in declared if each != -1) if is_open else math.prod(shape)
+    if is_open and size and len(typed) % size == 0:
+        return typed.reshape(declared)
+    if is_open or len(typed) != size:
+        expected = f"1 or {'a multiple of ' * is_open}{size}" if size != 1 else "1"
         raise ArgumentError(
             f"{input_name(details)}: {len(typed)} numbers are given, expected {expected}"
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import sys
 import time
@@ -122,6 +123,17 @@ def test_long_names_are_shortened_to_what_the_width_leaves(width: int, length: i
 def test_json_has_null_for_what_it_cannot_hold(capsys: pytest.CaptureFixture[str]) -> None:
     printing.print_json({"a": math.nan, "b": [math.inf, 1.5], "c": ("\u00e9",)})
     assert "".join(capsys.readouterr().out.split()) == '{"a":null,"b":[null,1.5],"c":["\u00e9"]}'
+
+
+def test_json_has_numbers_on_one_line_and_texts_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"a": [1, -2.5e-07, None], "b": ["[\n  1\n]"], "c": [[1, 2], []]}
+    printing.print_json(value)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == value
+    assert '"a": [1, -2.5e-07, null],' in printed
+    assert "    [1, 2],\n" in printed
 
 
 def test_progress_shows_on_a_terminal_once_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -276,8 +277,26 @@ def print_json(value: Mapping[str, Any]) -> None:
 def write_json(value: object) -> None:
     """Print *value* as JSON now; NaN and infinities, which JSON lacks, become null."""
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(finite(value), indent=2, ensure_ascii=not is_unicode)
+    text = json_text(value, ensure_ascii=not is_unicode)
     print("\n".join(map(_json_printable, text.split("\n"))))
+
+
+def json_text(value: object, *, ensure_ascii: bool = True) -> str:
+    """Return *value* as JSON with a line for each entry, but lists of numbers on one line.
+
+    >>> print(json_text({"seconds": [0.5, 0.25]}))
+    {
+      "seconds": [0.5, 0.25]
+    }
+    """
+    text = json.dumps(finite(value), indent=2, ensure_ascii=ensure_ascii)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+
+
+_NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
+
+# Texts in JSON contain no line breaks, so that none of their brackets match.
+_NUMBERS = re.compile(rf"\[\n *({_NUMBER}(?:,\n *{_NUMBER})*)\n *\]")
 
 
 def _json_printable(line: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from delegraph.cli.answers.printing import finite
+from delegraph.cli.answers.printing import json_text
 
 
 def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
@@ -22,7 +21,7 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    write_text(path, json.dumps(finite(result), indent=2) + "\n", option)
+    write_text(path, json_text(result) + "\n", option)
 
 
 def write_text(path: str, text: str, option: str) -> None:

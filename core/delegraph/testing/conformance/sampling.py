@@ -73,7 +73,8 @@ class Effort:
             return ""
         operators = {op for claim in capabilities.claims for op in claim.operators}
         return (
-            f"each claimed type of {plural(len(operators), 'operator')} once; "
+            f"each claimed type of {plural(len(operators), 'operator')} once, "
+            "not each claimed feature, version and activation; "
             f"{self.specimens} model for each check of the contract; "
             f"{self.examples} generated models"
         )
