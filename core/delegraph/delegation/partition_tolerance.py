@@ -72,10 +72,11 @@ class ComputedTensor:
 
 @dataclass(frozen=True, slots=True)
 class HugeTolerance(Tolerance):
-    """Tolerance of a tensor with values from :data:`HUGE` on.
+    """Tolerance that is wider for values whose magnitude is :data:`HUGE` or more.
 
     Attributes:
-        huge: allowed difference of these values as a share of the right value, in addition.
+        huge: allowed difference of these values, as a share of the right value; the tolerance of
+            the other values is added to it.
     """
 
     huge: float = 0.0

@@ -25,10 +25,11 @@ _OUTPUT_BITS = 6
 
 @kernel("SignalPCAN")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Prepare SignalPCAN: bands normalised by their noise, both ``[n], uint32``.
+    """Prepare SignalPCAN: bands normalised by their noise.
 
-    Input 2 is the table of gains, ``[125], int16``; the product is shifted to the right by
-    ``snr_shift``.
+    Inputs 0 and 1 are the bands and the estimates of their noise, ``[n], uint32``. Input 2 is the
+    table from which the gain for a noise is interpolated, ``[125], int16``. A band times its gain
+    is shifted to the right by ``snr_shift``.
 
     Source:
         tflite-micro/signal/micro/kernels/pcan.cc, src/pcan_argc_fixed.cc.

@@ -15,9 +15,9 @@ from delegraph.runtime.isolation.isolation import Isolation
 
 
 class AnnouncedDelegates(list[Any]):
-    """List of delegates that records when the official constructor reads its first item.
+    """List of delegates that calls a function when the official constructor begins to read it.
 
-    At that time the model is loaded.
+    The constructor has loaded the model by then.
     """
 
     def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:

@@ -257,7 +257,8 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
     """Return all keypoints, ``[N, 17, 2]``, of the poses with roots of *kinds* at *places*.
 
-    *kinds* are the roots' keypoint numbers, *places* their places, and *maps* the grids.
+    *kinds* are the roots' keypoint numbers, ``[N]``, *places* their places (y, x), ``[N, 2]``, and
+    *maps* the model's outputs: heat maps, and short and middle offsets.
     """
     _, short, mid = maps
     count = len(KEYPOINTS)

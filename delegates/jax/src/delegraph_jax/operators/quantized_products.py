@@ -67,7 +67,7 @@ def exact_sums(
 
 
 def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
-    """Return *values* as int8, and *zero_point* shifted by the same number."""
+    """Return *values* as int8, and their zero point; both are 128 less if the values are uint8."""
     if values.dtype != np.uint8:
         return values, zero_point
     if isinstance(values, np.ndarray):

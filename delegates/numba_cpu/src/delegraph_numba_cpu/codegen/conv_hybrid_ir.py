@@ -64,7 +64,7 @@ def _places(builder, base, index, vectors, itemsize):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the least and the largest of 0 and *count* > 0 float32; NaN if one is not finite."""
+    """Store the least and the largest of *count* floats and 0; NaN if any float is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments

@@ -32,10 +32,11 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 
 
 def channel_product(height: int, width: int, masked: bool) -> Any:
-    """Return an intrinsic that computes one register of depthwise channels for some pixels.
+    """Return an intrinsic for *width* channels, one register, of *height* depthwise pixels.
 
-    It is called as ``product(rows, taps, tap_count, channel, weight, *output)``. It computes
-    *width* channels of *height* pixels. *channel* is the offset of the first channel in a pixel.
+    It is called as ``product(rows, taps, tap_count, channel, weight, *output)``. *rows* has the
+    address of each pixel, *taps* the offset of each of *tap_count* taps. *channel* is the offset of
+    the first channel in a pixel, also in bytes. *weight* has start values, then weights by tap.
     With *masked*, only the first *columns* channels are read and written. *output* is ``out, pitch,
     pixels, columns, limits``, as of ``matrix_product``.
     """

@@ -173,7 +173,7 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 @kernel(instructions.FILL)
 def fill(record, tile, worker):
-    """Fill this tile's share of the rows of the loop nest with one value.
+    """Fill a tile's share of a strided array with one value, contiguous piece by piece.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

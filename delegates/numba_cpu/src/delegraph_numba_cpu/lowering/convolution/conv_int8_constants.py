@@ -179,7 +179,7 @@ class Product:
         )
 
     def rounding(self, exact: bool) -> int:
-        """Return how the kernel rounds, as a number of ``instructions``, such as ``EXACT``.
+        """Return the kernel's rounding, a constant of the module ``instructions`` like ``EXACT``.
 
         Args:
             exact: whether results must equal those of LiteRT's kernels bit by bit.

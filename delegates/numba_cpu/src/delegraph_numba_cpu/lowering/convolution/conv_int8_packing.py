@@ -121,9 +121,9 @@ def tap_pairs(weight: Integers) -> NDArray[np.int16]:
         weight: ``[KH, KW, C]``.
 
     Returns:
-        ``[taps, 64, 2]`` for each 64 channels, one after the other, then the same for each 16 of
-        the rest. Taps are those of rows 0 and 2 of every four rows, ``[KH / 4, KW]``, then those of
-        rows 1 and 3.
+        ``[pairs, 64, 2]`` for each 64 channels, one after the other, then the same for each 16 of
+        the rest. A pair is of one column and two rows: first of rows 0 and 2 of every four rows,
+        ``[KH / 4, KW]``, then of rows 1 and 3. Rows beyond KH are zeros.
     """
     words = _by_fours(weight).astype(np.int16)
     odd_groups = (weight.shape[0] + 2) // 4
