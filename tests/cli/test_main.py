@@ -390,6 +390,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["run", DIGITS, "--signature", ""], {"serving_default"}),
         (["run", DIGITS, "--input", ""], {"image=", "files"}),
         (["diff", DIGITS, "--tolerance", ""], {"digit="}),
+        (["predict", DIGITS, "rows.csv", "--output-column", ""], {"digit="}),
         (["run", "gone.tflite", "--signature", ""], {""}),
         (["run", __file__, "--signature", ""], {""}),
         (["run", "gone.tflite", "--input", "x"], {"files"}),

@@ -200,6 +200,8 @@ _OFFERS: dict[str, Offer] = {
     "--input": _inputs,
     "--input-shape": _input_names,
     "--input-range": _input_names,
+    "--input-column": _input_names,
+    "--output-column": _outputs,
     "--tolerance": _outputs,
     "--node": _operators,
     "--intermediate-tensors": _computed_tensors,
