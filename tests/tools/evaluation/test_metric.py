@@ -70,6 +70,7 @@ def test_a_metric_is_found_by_name_in_the_current_folder(
     [
         ("accuracy", "metric 'accuracy': expected package:function"),
         (":f", "expected package:function"),
+        ("folder/mine.py:f", "names a file: write mine:f in the folder of mine.py"),
         ("no_such_package:f", "cannot be imported: ModuleNotFoundError: No module named 'no_such"),
         ("json:no_such", "cannot be imported: AttributeError: module 'json' has no attribute"),
         ("math:pi", "metric 'math:pi' is float, expected a function of outputs and labels, or"),
@@ -89,5 +90,7 @@ def test_a_failure_names_the_metric_the_row_and_what_it_got() -> None:
         named_metric(error).row(ROW[0], {}, "a.npz[3]")
     with pytest.raises(ArgumentError, match=r"failed on 'k': ValueError: could not convert"):
         named_metric(lambda outputs, labels: "good").row({}, {}, "k")
+    with pytest.raises(ArgumentError, match="it returned None, expected a number"):
+        named_metric(lambda outputs, labels: None).row({}, {}, "k")
     with pytest.raises(ArgumentError, match="metric 'Ratio' failed on 1 rows: ZeroDivisionError"):
         named_metric(Ratio).total([[1.0, 0.0]])

@@ -68,6 +68,8 @@ class MeanOfRows:
     def row(self, outputs: Values, labels: Values) -> Figures:
         """Return the function's numbers for a row: the model's *outputs* and the row's *labels*."""
         found = self.function(outputs, labels)
+        if found is None:
+            raise TypeError("it returned None, expected a number, or numbers by name")
         numbers = found if isinstance(found, Mapping) else {self.name: found}
         return {str(name): float(number) for name, number in numbers.items()}
 
@@ -128,6 +130,11 @@ def load_metric(name: str) -> NamedMetric:
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise ArgumentError(f"metric {name!r}: expected package:function, as my_metrics:accuracy")
+    if module_name.endswith(".py"):
+        module = Path(module_name).stem
+        raise ArgumentError(
+            f"metric {name!r} names a file: write {module}:{attribute} in the folder of {module}.py"
+        )
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
