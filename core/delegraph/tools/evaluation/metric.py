@@ -131,9 +131,9 @@ def load_metric(name: str) -> NamedMetric:
     if not module_name or not attribute:
         raise ArgumentError(f"metric {name!r}: expected package:function, as my_metrics:accuracy")
     if module_name.endswith(".py"):
-        module = Path(module_name).stem
+        stem = Path(module_name).stem
         raise ArgumentError(
-            f"metric {name!r} names a file: write {module}:{attribute} in the folder of {module}.py"
+            f"metric {name!r} names a file: write {stem}:{attribute} in the folder of {stem}.py"
         )
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
