@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.schema.options import MulOptions
-from delegraph.testing import constant, graph_model
+from delegraph.schema.options import Conv2DOptions, MulOptions
+from delegraph.testing import constant, graph_model, tensor
 
 STORED = 8  # bytes of [4] float16
 
@@ -22,3 +22,19 @@ def half_weights() -> bytes:
     halves = np.random.default_rng(1).standard_normal((2, 4)).astype(np.float16)
     stored = {"half": constant(halves[0]), "other_half": constant(halves[1])}
     return graph_model(nodes, inputs="x", outputs="y", tensors=stored)
+
+
+def half_convolution() -> bytes:
+    """Return a model of a convolution y of x, ``[1, 2, 2, 3]``, with a DEQUANTIZE node for w."""
+    nodes = [
+        ("DEQUANTIZE", "half", "w"),
+        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
+    tensors = {
+        "x": tensor((1, 2, 2, 3)),
+        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
+        "w": tensor((1, 1, 1, 3)),
+        "bias": constant(np.ones(1, np.float32)),
+        "y": tensor((1, 2, 2, 1)),
+    }
+    return graph_model(nodes, inputs="x", outputs="y", tensors=tensors)

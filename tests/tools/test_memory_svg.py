@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.memory_report import memory_report
-from delegraph.tools.memory_svg import bytes_in_use, last_positions, plan_svg
+from delegraph.tools.memory_svg import plan_svg
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -20,7 +22,18 @@ def test_a_plan_that_keeps_the_inputs_is_drawn_so(planner: str, last: int) -> No
         interpreter.allocate_tensors()
         report = memory_report(interpreter, [planner])
     result = report.results[0]
-    assert (report.tensors[0].made_by, last_positions(report, result)[0]) == ("input", last)
+    assert (report.tensors[0].made_by, report.last_positions(result)[0]) == ("input", last)
     box = rf"tensor 0 \w+ of input: 64 bytes at [\d,]+, nodes 0 to {last}<"
     assert re.search(box, plan_svg(report, result, ""))
-    assert max(bytes_in_use(report, result)) == result.bound
+    assert max(report.bytes_in_use(result)) == result.bound
+
+
+def test_the_bytes_in_use_end_where_shapes_become_unknown() -> None:
+    nodes = [("SIN", "x", "s"), ("FILL", "n v", "a"), ("SIN", "a", "y")]
+    tensors = {"x": tensor((100,)), "n": tensor((1,), "INT32"), "v": constant(np.float32(1))}
+    model = graph_model(nodes, inputs="x n", outputs="s y", tensors=tensors)
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["delegraph"])
+    assert len(report.operators) == 3
+    assert len(report.bytes_in_use(report.results[0])) == len(report.in_use) == 2

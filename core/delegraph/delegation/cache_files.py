@@ -2,7 +2,7 @@
 
 Files of delegates decide which code runs in this process: they contain compiled code, or permission
 to load native code. A user who can write one of these files can run code here. A checksum does not
-help, since that user can compute it. So files and folders are used only if nobody but this user and
+help, since that user can compute it. So files and folders are used only if no user but this one and
 root may write them:
 
 - The file, the cache's own folder and all folders below it belong to this user or to root. Neither

@@ -311,10 +311,10 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
 
 def compiled_by(delegate: EngineDelegate, model: PartitionModel) -> bytes:
-    """Return what the *delegate* compiled the partition *model* to.
+    """Return the bytes that the *delegate* compiles from the partition *model*.
 
     Raises:
-        DelegateError: it is not bytes.
+        DelegateError: the delegate's ``compile`` returned another type.
         PartitionRejected: the engine cannot compute the partition.
     """
     compiled: object = delegate.compile(model)

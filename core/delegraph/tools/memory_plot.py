@@ -9,7 +9,7 @@ from typing import Any
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.memory_report import MemoryReport, PlannerResult
-from delegraph.tools.memory_svg import plan_svg
+from delegraph.tools.memory_svg import UNITS, plan_svg
 
 FORMATS = (".svg", ".png", ".html")
 """Suffixes of files to which a plan can be drawn."""
@@ -17,7 +17,6 @@ FORMATS = (".svg", ".png", ".html")
 _WIDTH, _HEIGHT = 12.0, 6.5  # inches
 _LETTER = 0.08  # width of a letter in inches
 _BRIGHT = 0.6  # share of the colour map from which black letters read better than white ones
-_UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
 
 
 def draw_plan(
@@ -75,13 +74,14 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     from matplotlib.figure import Figure
 
     top, nodes = max(result.bytes, result.bound, 1), max(len(report.operators), 1)
-    unit, bytes_of_unit = next((u, b) for u, b in _UNITS if top >= b)
+    unit, bytes_of_unit = next((u, b) for u, b in UNITS if top >= b)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     colours = colormaps["viridis"]
-    for tensor, offset in zip(report.tensors, result.offsets, strict=True):
+    lasts = report.last_positions(result)
+    for tensor, offset, last in zip(report.tensors, result.offsets, lasts, strict=True):
         width, height, bottom = (
-            tensor.last - tensor.first + 1,
+            last - tensor.first + 1,
             tensor.bytes / bytes_of_unit,
             offset / bytes_of_unit,
         )
@@ -109,7 +109,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
                 rotation=90 if width / nodes < share else 0,
                 clip_on=True,
             )
-    in_use = report.in_use / bytes_of_unit
+    in_use = [count / bytes_of_unit for count in report.bytes_in_use(result)]
     edges = range(len(in_use) + 1)
     axes.stairs(in_use, edges, color="black", linewidth=1, label="bytes in use")
     bound = result.bound / bytes_of_unit

@@ -183,6 +183,36 @@ class MemoryReport(JsonRecord):
         end = -1 if self.open_shape is None else self.open_shape.position + 1
         return np.cumsum(changes)[:end]
 
+    def last_positions(self, result: PlannerResult) -> list[int]:
+        """Return the position in the execution plan up to which a plan keeps each tensor.
+
+        Planners that compute in place keep the model's inputs to the end.
+        """
+        end = max(len(self.operators), 1) - 1
+        keeps = result.planner in IN_PLACE
+        return [
+            end if keeps and tensor.made_by == "input" and tensor.first == 0 else tensor.last
+            for tensor in self.tensors
+        ]
+
+    def bytes_in_use(self, result: PlannerResult) -> list[int]:
+        """Return :attr:`in_use` for a plan: bytes that tensors share in place count once."""
+        starting: dict[int, list[tuple[int, int, int]]] = {}
+        places = zip(self.tensors, result.offsets, self.last_positions(result), strict=True)
+        for tensor, offset, last in places:
+            padded = -(-tensor.bytes // self.alignment) * self.alignment
+            starting.setdefault(tensor.first, []).append((offset, offset + padded, last))
+        alive: list[tuple[int, int, int]] = []
+        found = []
+        for node in range(max(len(self.in_use), 1)):
+            alive = sorted([each for each in alive if each[2] >= node] + starting.get(node, []))
+            used = end = 0
+            for start, stop, _ in alive:
+                used += max(0, stop - max(start, end))
+                end = max(end, stop)
+            found.append(used)
+        return found
+
     def result_of(self, planner: str) -> PlannerResult:
         """Return the result of a planner.
 

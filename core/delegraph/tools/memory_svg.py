@@ -5,61 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape
 
-from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
+from delegraph.tools.memory_report import MemoryReport, PlannerResult
 
 _WIDTH, _HEIGHT = 1200, 650
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 20, 50, 60
 _LETTER = 7.5  # width of a letter of the labels in boxes
 _LINE = 12  # their height
 _TICKS = 8
-_UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
+UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
+"""Units of offsets in pictures, with their bytes, the largest first."""
+
 _STYLE = (
     "text{font:13px sans-serif}.box text{font-size:11px;text-anchor:middle;fill:white}"
     ".box rect{stroke:white;stroke-width:.5}.end{text-anchor:end}.middle{text-anchor:middle}"
 )
-
-
-def last_positions(report: MemoryReport, result: PlannerResult) -> list[int]:
-    """Position in the execution plan up to which a plan keeps each tensor.
-
-    Planners that compute in place keep the model's inputs to the end.
-
-    Args:
-        report: tensors with their lifetimes.
-        result: the plan.
-    """
-    end = max(len(report.operators), 1) - 1
-    keeps = result.planner in IN_PLACE
-    return [
-        end if keeps and tensor.made_by == "input" and tensor.first == 0 else tensor.last
-        for tensor in report.tensors
-    ]
-
-
-def bytes_in_use(report: MemoryReport, result: PlannerResult) -> list[int]:
-    """Number of bytes that a plan has in use while each node runs, with padding.
-
-    Bytes that tensors share in place count once.
-
-    Args:
-        report: tensors with their lifetimes.
-        result: the plan.
-    """
-    starting: dict[int, list[tuple[int, int, int]]] = {}
-    places = zip(report.tensors, result.offsets, last_positions(report, result), strict=True)
-    for tensor, offset, last in places:
-        padded = -(-tensor.bytes // report.alignment) * report.alignment
-        starting.setdefault(tensor.first, []).append((offset, offset + padded, last))
-    alive: list[tuple[int, int, int]] = []
-    found = []
-    for node in range(max(len(report.operators), 1)):
-        alive = sorted([each for each in alive if each[2] >= node] + starting.get(node, []))
-        used = end = 0
-        for start, stop, _ in alive:
-            used += max(0, stop - max(start, end))
-            end = max(end, stop)
-        found.append(used)
-    return found
 
 
 def plan_svg(report: MemoryReport, result: PlannerResult, title: str) -> str:
@@ -107,7 +66,7 @@ class _Plot:
 
     def axes(self) -> Iterator[str]:
         """Yield both axes with their numbers and texts."""
-        unit, of_unit = next((u, b) for u, b in _UNITS if self._top >= b)
+        unit, of_unit = next((u, b) for u, b in UNITS if self._top >= b)
         left, bottom = self._x(0), self._y(0)
         yield _path([(left, _TOP), (left, bottom), (_WIDTH - _RIGHT, bottom)], "black")
         for step in range(_TICKS + 1):
@@ -127,7 +86,7 @@ class _Plot:
 
     def boxes(self) -> Iterator[str]:
         """Yield a box for each tensor, with the operator that writes it if there is room."""
-        lasts = last_positions(self._report, self._result)
+        lasts = self._report.last_positions(self._result)
         places = zip(self._report.tensors, self._result.offsets, lasts, strict=True)
         for tensor, offset, last in places:
             x, y = self._x(tensor.first), self._y(offset + tensor.bytes)
@@ -146,7 +105,7 @@ class _Plot:
 
     def lines(self) -> Iterator[str]:
         """Yield bytes in use, the bound, and the node at which most is in use, with a legend."""
-        in_use = bytes_in_use(self._report, self._result)
+        in_use = self._report.bytes_in_use(self._result)
         steps = [
             (self._x(node + side), self._y(count))
             for node, count in enumerate(in_use)

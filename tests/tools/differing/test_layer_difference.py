@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from delegraph.schema.options import Conv2DOptions
-from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import diff_layers
+from support.half_weights import half_convolution
 from support.layer_models import WrongProduct, file, greatest, setup_of
 from support.seeded_faults import with_kernel
 
@@ -34,18 +31,7 @@ def test_the_official_compiled_model_exposes_tensors_by_default(chain: str) -> N
 
 
 def test_constants_that_are_equal_are_not_shown(tmp_path: Path) -> None:
-    nodes: list[Any] = [
-        ("DEQUANTIZE", "half", "w"),
-        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
-    ]
-    tensors = {
-        "x": tensor((1, 2, 2, 3)),
-        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
-        "w": tensor((1, 1, 1, 3)),
-        "bias": constant(np.ones(1, np.float32)),
-        "y": tensor((1, 2, 2, 1)),
-    }
-    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    model = file(tmp_path, half_convolution())
     found = diff_layers(setup_of(model, "delegraph"), runs=1)
     assert [layer.is_equal_constant for layer in found.layers] == [True, False]
     assert [layer.name for layer in found.shown()] == ["y"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from delegraph.schema.options import Conv2DOptions
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import graph_model
 from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing.layer_units import FOLDED
-from support.half_weights import half_weights
+from support.half_weights import half_convolution, half_weights
 from support.layer_models import add, by_name, file, greatest, mul, setup_of
 
 pytest.importorskip("ai_edge_litert")
@@ -45,18 +43,7 @@ def test_nodes_read_constants_of_the_side_that_writes_them(tmp_path: Path) -> No
 
 
 def test_a_node_that_runs_alone_has_the_constants_that_it_folds(tmp_path: Path) -> None:
-    nodes: list[Any] = [
-        ("DEQUANTIZE", "half", "w"),
-        ("CONV_2D", "x w bias", "y", Conv2DOptions(stride_w=1, stride_h=1)),
-    ]
-    tensors = {
-        "x": tensor((1, 2, 2, 3)),
-        "half": constant(np.ones((1, 1, 1, 3), np.float16)),
-        "w": tensor((1, 1, 1, 3)),
-        "bias": constant(np.ones(1, np.float32)),
-        "y": tensor((1, 2, 2, 1)),
-    }
-    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    model = file(tmp_path, half_convolution())
     (weight, y) = diff_layers(Setup(model, "litert"), inner="alone").layers
     assert (weight.drift_note, y.delegate, y.same_inputs_note) == (FOLDED, "XNNPACK", "")
     assert y.same_inputs is not None

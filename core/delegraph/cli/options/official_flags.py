@@ -9,6 +9,7 @@ Source:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -77,7 +78,7 @@ def _switched(flag: str, value: str) -> str:
     return "true" if value.lower() in _YES else "false"
 
 
-class _Pair:
+class _Pair(ABC):
     """Two flags that together become one option.
 
     Attributes:
@@ -90,13 +91,13 @@ class _Pair:
     def __init__(self) -> None:
         self.given: dict[str, str] = {}
 
+    @abstractmethod
     def words(self) -> list[str]:
-        """Return the option with its value; not called without a flag.
+        """Return the option with its value; called if at least one flag is given.
 
         Raises:
-            UsageError: a flag is missing, or does not fit the other one.
+            UsageError: one of the two flags is missing, or their values do not fit together.
         """
-        raise NotImplementedError
 
     def _needed(self, flag: str, by: str) -> str:
         if flag not in self.given:

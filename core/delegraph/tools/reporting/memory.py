@@ -9,7 +9,6 @@ from delegraph.json_records import to_json
 from delegraph.memory import live_bytes
 from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
 from delegraph.tools.memory_suggestions import suggestions
-from delegraph.tools.memory_svg import bytes_in_use, last_positions
 
 
 def memory_json(
@@ -53,6 +52,6 @@ def _planner_json(report: MemoryReport, result: PlannerResult) -> dict[str, Any]
     """
     told = dict(result.to_json())
     if result.planner in IN_PLACE:
-        told["last"] = last_positions(report, result)
-        told["in_use"] = list(enumerate(bytes_in_use(report, result)))
+        told["last"] = report.last_positions(result)
+        told["in_use"] = list(enumerate(report.bytes_in_use(result)))
     return told
