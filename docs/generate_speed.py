@@ -69,13 +69,15 @@ def part(kept: dict[str, Any]) -> str:
         lines += ["", "### How near the roof operators are", "", _REACHED, ""]
         lines += [f"![Share of the roof that operators reach, by family]({_link(ROOFS)})", ""]
         lines += ["The ten slowest operators of all networks:", "", *_slowest(kept, names)]
-    return "\n".join(lines)
+    shown_names = {entry["network"] for entry in entries} & names.keys()
+    targets = sorted(f"[{names[each]['name']}]: {names[each]['source']}" for each in shown_names)
+    return "\n".join([*lines, "", *targets])
 
 
 _MEANS = (
     "*Mean* is the geometric mean of the ratios of all networks, *floats* and *integers* that of "
     "some; *least* and *most*\nare the extremes. *Slower* is the number of networks in which a "
-    "runtime takes longer than XNNPACK."
+    "runtime takes longer than XNNPACK.\nThe picture leaves out the core."
 )
 _GAINS = (
     "How many times as fast a network runs on two threads as on one: by the least times of the "
@@ -245,8 +247,9 @@ def _by_name(entry: Entry) -> dict[str, Entry]:
 
 
 def _linked(network: str, names: Names) -> str:
+    """Return the name of a network, as a link whose target stands after the tables."""
     known = names.get(network)
-    return network if known is None else f"[{known['name']}]({known['source']})"
+    return network if known is None else f"[{known['name']}]"
 
 
 def _ratio(result: Entry) -> str:

@@ -25,7 +25,7 @@ from speed_results import (
 DRAWN = {"numba_cpu": "mine", "OpenVINO": "vino", "ONNX Runtime": "onnx", "TFLite builtin": "plain"}
 """The runtimes in the picture, and the classes of their dots; the core is far to the right."""
 
-LEFT, WIDE, STEP, LEAST, MOST = 370, 600, 18, 0.2, 8.0
+LEFT, WIDE, STEP, LEAST, MOST = 370, 600, 18, 0.2, 64.0
 
 STYLE = """\
 <style>
@@ -82,7 +82,7 @@ def _legend(entries: Sequence[Entry]) -> str:
 
 def _panel(entries: Sequence[Entry], top: int, names: Names) -> Iterator[str]:
     bottom = top + STEP * len(entries)
-    for mark in (0.25, 0.5, 1, 2, 4, 8):
+    for mark in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64):
         kind, x = "one" if mark == 1 else "line", _x(mark)
         yield f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>'
         yield f'<text class="middle" x="{x}" y="{bottom + 16}">{mark:g}</text>'
