@@ -132,6 +132,8 @@ def test_a_group_without_a_subcommand_shows_its_help(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["m.tflite"], "no command 'm.tflite': 'delegraph run m.tflite' runs it"),
+        (["help"], "no command 'help': 'delegraph --help' does that"),
         (["ruin"], "no command 'ruin' (did you mean 'run'?), expected one of: run, predict, "),
         (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
         (["run"], "error: Missing argument 'MODEL'"),

@@ -149,6 +149,7 @@ def _own_command(name: str) -> click.Command:
 _ELSEWHERE = {
     "bisect": "diff --bisect",
     "compare": "diff",
+    "help": "--help",
     "profile": "benchmark --op-profile",
     "view": "report",
     "visualize": "report",
@@ -171,6 +172,8 @@ def _no_command(name: str) -> str:
             if each.distribution == package:
                 why = f"{each} is {each.state.value}: {each.error}; {each.remedy}"
         return f"no command {name!r}: {why}"
+    if name.endswith(".tflite"):
+        return f"no command {name!r}: 'delegraph run {name}' runs it, 'delegraph --help' has others"
     if name in _ELSEWHERE:
         return f"no command {name!r}: 'delegraph {_ELSEWHERE[name]}' does that"
     known = dict.fromkeys([*COMMANDS, *plugins.commands()])

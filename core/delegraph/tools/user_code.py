@@ -1,4 +1,4 @@
-"""The place in a delegate author's code that an error comes from."""
+"""The place in a user's code that an error comes from."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ class Place(NamedTuple):
 
 
 def origin(error: BaseException) -> Place | None:
-    """Return the line where a delegate author's code failed; None if no such line is known.
+    """Return the line where a delegate author's code failed; None if no such line is known."""
+    is_authors_fault = isinstance(error, DelegateError | PluginLoadError) or blamed(error)
+    return last_place(error) if is_authors_fault else None
+
+
+def last_place(error: BaseException) -> Place | None:
+    """Return the last line of a user's code that *error* went through; None if there is none.
 
     Code of installed packages does not count, except of packages that are installed as editable.
     """
-    if not (isinstance(error, DelegateError | PluginLoadError) or blamed(error)):
-        return None
     for each in reversed(list(_with_causes(error))):
         for frame, line in reversed(list(walk_tb(each.__traceback__))):
             path = frame.f_code.co_filename

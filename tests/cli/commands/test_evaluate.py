@@ -277,6 +277,9 @@ def test_errors_name_options_of_the_task(delegraph: Command, classification: Wor
 METRIC = """
 def exact(outputs, labels):
     return abs(outputs["scores"] - labels["truth"]).max() == 0
+
+def unknown(outputs, labels):
+    return float("nan") if labels["truth"].max() == 2 else 1
 """
 
 
@@ -298,6 +301,11 @@ def test_a_metric_of_a_package_judges_rows(
     first = ran.lines.index("Figures of my_metrics:exact") + 1
     assert ran.lines[first : first + 2] == ["figure set-up 1 set-up 2", "exact 0.8 0.8"]
     assert "2 exact none 0 to 0" in ran.lines
+    ran = delegraph(
+        "evaluate", *task, "--metric", "my_metrics:unknown", *words[2:], "--against", "--threads 1"
+    )
+    assert f"unknown of set-up 2 is NaN in 1 row, the first is {words[3]}[4]" in " ".join(ran.lines)
+    assert "2 unknown no number -" in ran.lines
     ran = delegraph("evaluate", *task, *words[:1], "my_metrics:inexact", *words[2:])
     assert ran.code == 2
     assert "metric 'my_metrics:inexact' cannot be imported: AttributeError" in ran.err

@@ -102,6 +102,12 @@ def test_real_numbers_are_quantized_and_outputs_are_real_again(
     assert result.figures[0] == {"hits": 1.0}
 
 
+    np.savez(tmp_path / "nan.npz", x=np.float32([[1.3, np.nan], [4, 0]]), truth=[[1.5, 0], [4, 0]])
+    answers = evaluate_metric(Setup(str(path)), Hits, [str(tmp_path / "nan.npz")]).answers
+    assert [bad.key for bad in answers.bad] == [f"{tmp_path / 'nan.npz'}[0]"]
+    assert "holds float32 from nan to nan, expected int8" in answers.bad[0].reason
+
+
 def test_inputs_and_outputs_go_by_the_names_of_a_signature_or_by_position(tmp_path: Path) -> None:
     path = tmp_path / "named.tflite"
     path.write_bytes(two_signatures())

@@ -83,8 +83,8 @@ def test_what_is_no_metric_is_refused(name: str, message: str) -> None:
 
 def test_a_failure_names_the_metric_the_row_and_what_it_got() -> None:
     message = (
-        r"metric 'error' failed on 'a.npz\[3\]': KeyError: 'truth'; it got outputs 'y' float64 "
-        r"\[2\] and labels none"
+        r"metric 'error' failed on 'a.npz\[3\]': KeyError: 'truth', at tests/tools/evaluation/"
+        r"test_metric.py:\d+ in error; it got outputs 'y' float64 \[2\] and labels none"
     )
     with pytest.raises(ArgumentError, match=message):
         named_metric(error).row(ROW[0], {}, "a.npz[3]")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.answers.printing import heading, print_table
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table
 from delegraph.cli.commands.evaluation import (
     Evaluation,
     EvaluationCommand,
@@ -14,11 +15,13 @@ from delegraph.cli.commands.evaluation import (
     print_changes,
     setup_headings,
 )
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.tools.evaluation.custom import CustomEvaluation
+    from delegraph.tools.evaluation.task import Row
 
 
 @click.command("custom", cls=EvaluationCommand)
@@ -59,6 +62,10 @@ def _print_figures(out: Console, result: CustomEvaluation) -> None:
         for name in result.figures[0]
     ]
     print_table(out, columns, rows, right=columns[1:], names=())
+    for position, kept in enumerate(result.answers.rows, 1):
+        for name, keys in _rows_without_number(result.answers.keys, kept).items():
+            first = f"{name} of set-up {position} is NaN in {plural(len(keys), 'row')}"
+            print_paragraph(out, f"{first}, the first is {keys[0]}")
     if result.drops:
         changes = (
             (position, name, drop.drop, drop.interval)
@@ -66,3 +73,14 @@ def _print_figures(out: Console, result: CustomEvaluation) -> None:
             for name, drop in drops.items()
         )
         print_changes(out, "figure", changes)
+
+
+def _rows_without_number(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return the names of the rows in which each figure of a metric is NaN."""
+    found: dict[str, list[str]] = {}
+    for key, kept in zip(keys, rows, strict=True):
+        figures = kept["row"] if isinstance(kept["row"], Mapping) else {}
+        for name, value in figures.items():
+            if value != value:
+                found.setdefault(name, []).append(key)
+    return found

@@ -260,7 +260,7 @@ def print_changes(
 
 def _judged(drop: float, interval: Interval | None) -> tuple[str, str]:
     """Texts of the interval of a change, and of the verdict on it."""
-    if interval is None:
+    if interval is None or drop != drop:
         return "-", ""
     verdict = "clear" if interval.excludes(0) else "unclear" if drop else ""
     return change_interval(interval, "{:+.3g}"), verdict
@@ -276,6 +276,8 @@ def change(drop: float, form: str) -> str:
         drop: figure of set-up 1 minus the other figure.
         form: format of a figure.
     """
+    if drop != drop:
+        return "no number"
     return f"{form.format(abs(drop))} {'lower' if drop > 0 else 'higher'}" if drop else "none"
 
 

@@ -28,7 +28,7 @@ from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import fitted
 from delegraph.tools.progress import Progress, untold
-from delegraph.tools.quantizing import quantized, real_values
+from delegraph.tools.quantizing import real_values
 from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import input_names, output_names
 
@@ -78,10 +78,7 @@ class MetricTask:
                 f"{' or '.join(map(repr, names))}{did_you_mean(names[0], sorted(arrays))}; "
                 f"it holds {', '.join(map(repr, sorted(arrays)))}"
             )
-        values, scale = arrays[name], entry["quantization"][0]
-        if scale and values.dtype.kind == "f":
-            values = quantized(values, entry)
-        return fitted(values, entry, f"{sample.key}: {name}")
+        return fitted(arrays[name], entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
         """Return the metric's record of *outputs* for the row *sample*.

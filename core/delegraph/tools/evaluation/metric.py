@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.evaluation.task import content_digest
+from delegraph.tools.user_code import last_place
 
 Values = Mapping[str, NDArray[Any]]
 Figures = dict[str, float]
@@ -102,7 +103,7 @@ class NamedMetric:
             return _plain(self.metric.row(outputs, labels))
         except Exception as error:
             raise ArgumentError(
-                f"metric {self.name!r} failed on {key!r}: {type(error).__name__}: {error}; it got "
+                f"metric {self.name!r} failed on {key!r}: {_told(error)}; it got "
                 f"outputs {_described(outputs)} and labels {_described(labels)}"
             ) from error
 
@@ -116,7 +117,7 @@ class NamedMetric:
             return {str(name): float(value) for name, value in self.metric.total(rows).items()}
         except Exception as error:
             raise ArgumentError(
-                f"metric {self.name!r} failed on {len(rows)} rows: {type(error).__name__}: {error}"
+                f"metric {self.name!r} failed on {len(rows)} rows: {_told(error)}"
             ) from error
 
 
@@ -182,6 +183,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _told(error: Exception) -> str:
+    """Text of the error of a metric, with the line of the user's code that raised it."""
+    place = last_place(error)
+    return f"{type(error).__name__}: {error}{f', at {place}' if place else ''}"
 
 
 def _described(values: Values) -> str:
