@@ -169,7 +169,7 @@ def test_options_of_the_other_delegate_are_checked() -> None:
 
 
 def test_a_twin_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(PluginError, match=r"there is no twin 'nowhere\.tflite'"):
+    with pytest.raises(PluginOptionError, match=r"there is no file 'nowhere\.tflite', for the opt"):
         load_delegate("edgetpu", {"twin": "nowhere.tflite"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 from delegraph import (
     Capabilities,
@@ -51,8 +50,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
 
     Raises:
-        ArgumentError: the simulated device, or the file of the option ``twin`` (the model before
-            compilation), does not exist.
+        ArgumentError: the simulated device does not exist.
         PluginError: the delegate of the option ``via``, which computes the nodes, is not installed.
     """
 
@@ -60,8 +58,6 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         self._options = options or EdgeTpuOptions()
         self._device = device_named(self._options.device)
         self._via = _delegate_of(self._options.via)
-        if self._options.twin and not Path(self._options.twin).is_file():
-            raise ArgumentError(f"there is no twin {self._options.twin!r}")
 
     def name(self) -> str:
         return "edgetpu"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 
@@ -26,3 +27,5 @@ class EdgeTpuOptions:
         from delegraph_edgetpu.devices import device_named
 
         device_named(self.device)
+        if self.twin and not os.path.isfile(self.twin):
+            raise ValueError(f"there is no file {self.twin!r}, for the option twin")
