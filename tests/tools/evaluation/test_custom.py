@@ -101,7 +101,6 @@ def test_real_numbers_are_quantized_and_outputs_are_real_again(
     result = evaluate_metric(Setup(str(path)), Hits, [str(tmp_path / "stored.npz")])
     assert result.figures[0] == {"hits": 1.0}
 
-
     np.savez(tmp_path / "nan.npz", x=np.float32([[1.3, np.nan], [4, 0]]), truth=[[1.5, 0], [4, 0]])
     answers = evaluate_metric(Setup(str(path)), Hits, [str(tmp_path / "nan.npz")]).answers
     assert [bad.key for bad in answers.bad] == [f"{tmp_path / 'nan.npz'}[0]"]
