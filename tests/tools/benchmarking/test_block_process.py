@@ -55,16 +55,19 @@ def test_each_set_up_takes_turns() -> None:
     assert all(second > 0 for pair in found.times["a"] for turn in pair for second in turn)
 
 
-def test_interpreters_are_made_in_a_random_order() -> None:
-    made = list[str]()
-    for number in range(12):
+def test_set_ups_are_made_first_in_turn_and_the_others_in_a_random_order() -> None:
+    seconds = set[str]()
+    for number in range(18):
         marks = list[str]()
-        block = request({"a": Setup(SINES), "b": Setup(SINES)}, 0)
-        block_here(
+        block = request(dict.fromkeys("abc", Setup(SINES)), 0)
+        found = block_here(
             BlockRequest(block.setups, block.inputs, None, 0, (0, number)), mark=marks.append
         )
-        made.append(marks[0])
-    assert {"a", "b"} == set(made)
+        made = list(dict.fromkeys(marks))
+        assert made[0] == "abc"[number % 3]
+        assert [*found.memory] == made[:1]
+        seconds |= {made[1]} if made[0] == "a" else set()
+    assert seconds == {"b", "c"}
 
 
 def test_who_cannot_be_made_or_run_is_listed_and_the_others_go_on(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ class BlockRequest:
         inputs: values for the set-ups' inputs.
         signature: name of the signature to call; None means the whole model.
         seconds: approximate time for all turns.
-        seed: seed of the order in which interpreters are created and take turns; each block has its
-            own.
+        seed: seed of the order in which interpreters are created and take turns. The second number
+            is that of the block: the set-ups are created first in turn, block by block.
     """
 
     setups: Mapping[str, Setup]
@@ -62,8 +62,8 @@ class BlockTimes:
         failures: mapping from each set-up that failed to its error.
         handed_on: mapping from each set-up with states, such as KV caches, to the states that a run
             passes to the next run.
-        memory: mapping from each set-up that did not fail to the bytes of resident memory that its
-            creation and first run added; empty if the system does not report memory.
+        memory: mapping from the set-up that was made first to the bytes of resident memory that its
+            creation and first run added; empty if it failed or the system does not report memory.
         threads: mapping from each set-up that did not fail to its number of threads; None if a
             delegate chooses it and does not report it.
     """
@@ -92,9 +92,11 @@ def block_here(
     failures: dict[str, Exception] = {}
     added: dict[str, int] = {}
     with ExitStack() as stack:
-        for name in (names[i] for i in rng.permutation(len(names))):
+        turn = request.seed[1] % max(1, len(names))
+        others = (names[i] for i in rng.permutation(len(names)) if i != turn)
+        before = memory().current
+        for name in (*names[turn : turn + 1], *others):
             mark(name)
-            before = memory().current
             try:
                 made = timed_model(
                     request.setups[name], request.inputs, signature=request.signature
@@ -106,9 +108,8 @@ def block_here(
                 failures[name] = error
                 runs.pop(name, None)
                 continue
-            after = memory().current
-            if before is not None and after is not None:
-                added[name] = max(0, after - before)
+            if name == names[turn] and before is not None:  # later ones share what this one loaded
+                added[name] = max(0, (memory().current or 0) - before)
         turns = Turns(runs)
         turns.warm_up()
         times = turns.block(request.seconds, rng, progress)

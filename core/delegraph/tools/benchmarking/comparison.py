@@ -64,8 +64,9 @@ class Timed(JsonRecord):
             and after a failure.
         handed_on: states, such as KV caches, that each run passes to the next run; None if there
             are none.
-        memory: bytes of resident memory that creating the set-up and its first run added, as the
-            median over blocks; None after a failure, or if the system does not report memory.
+        memory: bytes of resident memory that creating the set-up and its first run added to a new
+            process, as the median over blocks in which it was created first; None if there are
+            none, or if the system does not report memory.
         threads: largest number of threads of a run; None after a failure, or if a delegate chooses
             it and does not report it.
     """
@@ -183,14 +184,15 @@ class _Course:
     threads: dict[str, int | None] = field(default_factory=dict)
 
     def timed(self, name: str, verdict: Verdict | None = None) -> Timed:
-        setup, added = self.setups[name], self.memory.get(name)
+        setup = self.setups[name]
+        added = [b for n, found in self.memory.items() if self.setups[n] == setup for b in found]
         return Timed(
             str(setup),
             setup.to_json(),
             self.blocks[name],
             verdict=verdict,
             handed_on=self.handed_on.get(name),
-            memory=None if added is None else int(np.median(added)),
+            memory=int(np.median(added)) if added else None,
             threads=self.threads.get(name),
         )
 
