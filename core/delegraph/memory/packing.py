@@ -44,7 +44,7 @@ class Packing:
         return len(self.sizes)
 
     def neighbours(self) -> list[list[int]]:
-        """Return, for each record, the other records whose tensors are in use at the same time."""
+        """Return, for each tensor, the numbers of the others that are in use at the same time."""
         some = self.units > 0
         return [
             [

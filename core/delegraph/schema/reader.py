@@ -335,7 +335,7 @@ def _is_integer(field: Field) -> bool:
 
 
 def _are_equal(rows: NDArray[Any]) -> bool:
-    """Whether all rows of an array are equal, as the shapes of small nodes often are."""
+    """Whether all rows of an array, of which there is at least one, are equal."""
     return are_all(rows == rows[0])
 
 

@@ -111,10 +111,10 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return the quantization record for a tensor with the scale or scales *scale*, if given.
+    """Return the quantization of a tensor as a table of the schema; None without a *scale*.
 
     Args:
-        scale: one scale, or one per channel.
+        scale: one scale, or one per channel; None for a tensor that is not quantized.
         zero_point: one zero point, or one per channel.
         axis: axis of the channels.
     """

@@ -170,7 +170,7 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return the placement of each signature of *model*, sorted by name."""
+    """Return each signature's placement, sorted by name; see :func:`explain_placement`."""
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))

@@ -156,7 +156,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return how many partitions fewer a delegate would have if it also claimed nodes of *more*."""
+    """Return how many partitions fewer delegate *name* would have if it also claimed *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes

@@ -259,7 +259,7 @@ def print_changes(
 
 
 def _judged(drop: float, interval: Interval | None) -> tuple[str, str]:
-    """Texts of the interval of a change, and of the verdict on it."""
+    """Two texts: the *interval* of the change *drop*, and whether it is clearly not 0."""
     if interval is None:
         return "-", ""
     verdict = "clear" if interval.excludes(0) else "unclear" if drop else ""

@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another length of one axis, in the file and in all inputs.
+    """The draft with another length of an axis, in file and inputs; None if it would be too large.
 
     Args:
         chance: generator of the random choices.
@@ -38,7 +38,7 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with other input shapes at its second invoke, and the old ones afterwards.
+    """The draft with other input shapes at its second invoke alone; None if they were too large.
 
     Args:
         chance: generator of the random choices.

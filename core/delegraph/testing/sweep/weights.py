@@ -93,9 +93,9 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft | None:
-    """Return the draft with a constant in another stored form, and a node that converts it.
+    """Return the draft with a node of *op* that computes constant *index* from another constant.
 
-    The result is None if the constant is also a graph input, which no node may write.
+    *stored* and *data* are the other one. The result is None if *index* is a graph input, too.
     """
     if index in (draft.main.inputs or ()):
         return None

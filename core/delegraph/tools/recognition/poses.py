@@ -103,7 +103,7 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) per point.
+    """Return the pose of MoveNet.SinglePose; None if the output is not (y, x, score) per point.
 
     Args:
         seen: the outputs of the model, with their details.

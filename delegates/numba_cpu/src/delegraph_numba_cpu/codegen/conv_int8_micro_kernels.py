@@ -79,9 +79,9 @@ def _dot_tile(rows, blocks, chains=1):
             size = rows * blocks
 
             def add_steps(count, values):
-                """Append the products of *count* more steps.
+                """Append instructions that add the products of *count* more steps to the sums.
 
-                Return the new sums, and the addresses of the next weights and of the next bytes.
+                *values* and the result are the sums, and the next addresses of weights and bytes.
                 """
                 *found, place, row = values
                 for k in range(count):
@@ -339,7 +339,7 @@ def sum_bytes(context, source, count):
 
 
 def _flipper(count):
-    """Return an intrinsic that copies *count* bytes, each xored with one number."""
+    """Return an intrinsic ``(source, target, flip)`` that copies *count* bytes, each xor *flip*."""
     kind = ir.VectorType(I8, count)
 
     @intrinsic

@@ -338,7 +338,7 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return the first or second halves of 16 bytes, with elements of *a* and *b* in turn."""
+    """Return elements of *a* and *b*, 16 bytes each, in turn: of half 0 or 1, as *half* says."""
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
@@ -346,7 +346,7 @@ def _zip_16(builder, a, b, half):
 
 
 def _zip(builder, a, b, high):
-    """Return the low or high halves of all 16 bytes, with elements of *a* and *b* in turn."""
+    """Return elements of *a* and *b* in turn: of each 16 bytes, the half that *high* chooses."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0

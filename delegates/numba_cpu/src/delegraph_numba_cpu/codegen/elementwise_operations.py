@@ -258,7 +258,7 @@ def lookup_pair_by_position(
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises float32: scaled, rounded to even, plus a zero point.
+    """Return an operation from float32 to *element*: scaled, rounded to even, plus a zero point.
 
     Results are clamped before the zero point is added. NaN becomes the least value.
     """
@@ -271,7 +271,7 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises by a float64 division and rounds halves away from zero."""
+    """Operation that quantises to *element*: a float64 division, with halves away from zero."""
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
         ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)

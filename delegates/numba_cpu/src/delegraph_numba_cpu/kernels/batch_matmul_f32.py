@@ -104,7 +104,7 @@ def _dot_sums(builder, left, right, depth):
 
 
 def _strided_places(builder, first, step, most, count):
-    """Return a function of *at* that returns *most* addresses, each *at* bytes after its start.
+    """Return a function of an offset *at* that returns *most* addresses, from ``first + at`` on.
 
     The addresses are *step* bytes apart. *count* equals *most*.
     """
@@ -112,7 +112,7 @@ def _strided_places(builder, first, step, most, count):
 
 
 def _places_at_most(builder, first, step, most, count):
-    """Return a function like :func:`_strided_places`; only *count* of the addresses differ."""
+    """As :func:`_strided_places`, but after *count* addresses, the last one is repeated."""
     found = _addresses(builder, first, step, most, count)
     return lambda at: [builder.add(address, at) for address in found]
 

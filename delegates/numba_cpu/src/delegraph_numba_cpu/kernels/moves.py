@@ -83,9 +83,9 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset at step *outer* of the outer loops, which are all but the inner two.
+    """Return the byte offset at step *outer* of the outer ones of *depth* loops: all but two.
 
-    *side* is 1 for the offset in the source, and 2 for that in the target.
+    *loops* is the address of the loops' records. *side* is 1 for the source, 2 for the target.
     """
     offset = 0
     for k in range(depth - 3, -1, -1):

@@ -61,9 +61,9 @@ def pool(instruction, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest element of a window, clamped; see *combine* of :func:`pool`.
+    """Store each channel's largest element of a window of float32, clamped; NaN is ignored.
 
-    NaN is ignored.
+    The arguments are those of *combine* of :func:`pool`.
     """
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)

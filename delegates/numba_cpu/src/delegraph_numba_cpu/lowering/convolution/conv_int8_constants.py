@@ -307,10 +307,10 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _is_surely_exact(call: Call) -> bool:
-    """Whether results are exact for all possible weights; the weights' values are not read.
+    """Whether a node's results are exact for all weights, whose values are not read.
 
     Raises:
-        OperatorError: as :func:`product_of`.
+        OperatorError: the official kernel rejects the quantization.
     """
     x, weight, y = call.input(_input(call)), call.input(1), call.output()
     bias = call.optional_input(_input(call, bias=True))

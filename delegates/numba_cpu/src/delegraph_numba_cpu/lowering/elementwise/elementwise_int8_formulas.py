@@ -182,18 +182,18 @@ IsRight = Callable[[Constants, Pairs, Table | None], NDArray[np.bool_]]
 def _first_right(
     made: Callable[[int], Constants], is_right: IsRight, pairs: Pairs, wanted: Table | None
 ) -> Parameters | None:
-    """Return the first candidate whose results are right for all pairs; None if there is none.
+    """Return the first candidate constants that give right results for all pairs; None if none do.
 
-    The candidate with unchanged constants is right for most nodes, so it is tried alone first.
-    Pairs with a wrong result mostly stay wrong for the next candidates, so these are first tried on
-    a sample of the wrong pairs.
+    The unchanged constants are right for most nodes, so they are tried alone first. Pairs with a
+    wrong result mostly stay wrong for the next candidates, so these are first tried on a sample of
+    the wrong pairs.
 
     Args:
         made: function that returns the constants of the candidates, given the largest number of
             values of each constant.
         is_right: function that tries candidates on pairs.
-        pairs: the pairs.
-        wanted: the right result for each of *pairs*, or None.
+        pairs: the pairs of operands.
+        wanted: the right result for each of *pairs*; None if the formula need not be exact.
     """
     candidates = made(1)
     if candidates.size and is_right(candidates[:, 0], pairs, wanted).all():
