@@ -190,7 +190,7 @@ class TensorLoader:
         return data
 
     def _buffer(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
-        """Return the bytes of a tensor's buffer, or of its external buffer.
+        """Return the bytes of a tensor's buffer or external buffer; None if it has neither.
 
         Args:
             index: index of the tensor in its subgraph.

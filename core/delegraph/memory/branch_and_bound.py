@@ -56,7 +56,7 @@ class BranchAndBound:
         return total + 1 + int(((self._sizes - total - 1) % step).min())
 
     def offsets_within(self, total: int) -> list[int] | None:
-        """Return offsets, in units of the alignment, of a plan of at most *total* bytes, or None.
+        """Offsets, in units of the alignment, of a plan of at most *total* bytes; None without.
 
         Raises:
             OutOfSteps: the search would take too long.

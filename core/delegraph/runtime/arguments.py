@@ -69,7 +69,7 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder; it remains valid when the working folder changes."""
+    """Return the absolute path of a folder, valid in other working folders, too; None for None."""
     if path is None:
         return None
     from pathlib import Path  # lazy import: only a folder that users choose needs it

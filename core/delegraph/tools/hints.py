@@ -236,7 +236,7 @@ def _changes(
 def _change_for(
     delegate: SimpleDelegateInterface, question: _Question, claimed: Claimed
 ) -> _Change | None:
-    """Return the change after which the delegate accepts the node in *question*, or None.
+    """Return the change after which the delegate accepts the node in *question*; None if none.
 
     The constraints that the delegate names are removed one after the other. A change that adds an
     operator removes no other constraint, because the claims say nothing about that operator.

@@ -307,7 +307,7 @@ class LiteRtDelegate:
         return self.failures.partition_failed(subgraph_index, operators, params, error)
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the Python delegate whose C struct is at *address*; see ``Host``."""
+        """Return the Python delegate whose C struct is at *address*; None if there is none."""
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 

@@ -67,7 +67,7 @@ def has_special_values(data: NDArray[Any]) -> bool:
 
 
 def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
-    """Text about NaN or infinity in *tensor* where *expected* is finite, or None."""
+    """Text about NaN or infinity in *tensor* where *expected* is finite; None if there is none."""
     if tensor.data.shape != expected.shape:
         return wrong_shape(tensor, expected.shape)
     wrong = ~np.isfinite(tensor.data) & np.isfinite(expected)

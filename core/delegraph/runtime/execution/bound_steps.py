@@ -76,7 +76,7 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``; its module is not imported before a node fails."""
+    """Call ``node_errors.cause_of``, whose module is imported only when a node fails."""
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)

@@ -75,8 +75,8 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with another length for a weight axis, and all axes of equal length.
 
-    Scales along these axes change as well. In one-dimensional integer constants, values equal to
-    the old length sometimes become the new length.
+    Scales along these axes change, too. In one-dimensional integer constants, values equal to the
+    old length sometimes become the new one. None without weights, or if they would be too large.
 
     Args:
         chance: generator of the random choices.

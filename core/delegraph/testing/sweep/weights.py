@@ -16,7 +16,7 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with INT8 weights changed to INT4 or INT2.
+    """Return the draft with INT8 weights changed to INT4 or INT2; None if it has none.
 
     Args:
         chance: generator of the random choices.
@@ -34,7 +34,7 @@ def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def float16_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE.
+    """Return the draft with FLOAT32 weights as FLOAT16, mostly before DEQUANTIZE; None without.
 
     Args:
         chance: generator of the random choices.
@@ -55,7 +55,7 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY.
+    """Return the draft with a sparse weight matrix, half the time before DENSIFY; None without.
 
     Args:
         chance: generator of the random choices.

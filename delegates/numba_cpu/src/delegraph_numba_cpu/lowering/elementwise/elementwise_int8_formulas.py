@@ -115,7 +115,7 @@ def find_formula(call: Call, pairs: Pairs, wanted: Table | None) -> tuple[int, P
 
 
 def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
-    """Return the parameters of a float32 formula that adds a half and truncates, or None.
+    """Return the parameters of a float32 formula that adds a half and truncates.
 
     The result is None if no such formula gives the *wanted* results for all *pairs*; see
     :func:`find_formula` for the arguments.
