@@ -24,7 +24,7 @@ class Logger:
         self._standard: logging.Logger | None = None
 
     def debug(self, text: str, *values: Any) -> None:
-        """Log details as :meth:`info` does, with the level DEBUG."""
+        """Log ``text % values`` at level DEBUG if the program uses ``logging``."""
         if "logging" in sys.modules:
             self.standard().debug(text, *values, stacklevel=2)
 

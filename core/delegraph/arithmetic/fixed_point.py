@@ -194,7 +194,7 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
-    """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot` does, for any exponent.
+    """Return ``x / 2**exponent`` rounded to nearest, halves away from zero, for any exponent.
 
     *x* has int32 values. Some official kernels use exponents outside of [0, 31], for which C does
     not define the result. As in x86's shift instructions, only the low bits of the exponent count.

@@ -163,7 +163,7 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
+        """Return the offset for a block of *size* bytes, live during nodes *first* to *last*.
 
         Several gaps may have the best size. Then the first gap whose start needs no padding is
         taken, or else the last gap. TFLite's comparison finds the same gap, since offsets are

@@ -101,7 +101,7 @@ def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with constants for all inputs or a drawn one; None without numeric inputs."""
+    """Return the draft with constants for all inputs or one; None without numeric inputs."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None

@@ -204,7 +204,7 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 @jit
 def split_rows(a, a_bytes, rows, steps, target):
-    """Convert *rows* rows of unsigned bytes to int16, as :func:`_dot_split` reads them."""
+    """Store *rows* rows of unsigned bytes at *target* as int16, in :func:`_dot_split`'s order."""
     for _ in range(rows):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)

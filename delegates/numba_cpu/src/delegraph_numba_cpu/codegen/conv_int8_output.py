@@ -120,9 +120,9 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _quickly(quick, exact):
-    """Return a ``prepare`` function whose rescaling uses float32 where the result is certain.
+    """Return a ``prepare`` of :func:`_all_of` that rescales in float32 where that is surely right.
 
-    Elsewhere it uses float64; see :func:`_all_of`.
+    Elsewhere it rescales in float64.
 
     Args:
         quick: function that loads header fields, as :func:`_all_of` returns it. Its function

@@ -56,10 +56,10 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like :func:`_mover`'s that is faster if rows become columns.
+    """Return a function that copies strided elements of *unit* bytes, fast if rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
-    transposes small squares in registers.
+    transposes small squares in registers. The arguments are those of :func:`_mover`.
     """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
