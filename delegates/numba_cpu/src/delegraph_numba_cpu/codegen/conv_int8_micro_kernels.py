@@ -69,9 +69,10 @@ def _dot_tile(rows, blocks, chains=1):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32.
+        """Store ``bias + a @ weights + sums`` at *acc*, int32: *steps* times 4 bytes of each row.
 
-        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
+        *headers* have the biases. Rows of *a* are *row_bytes* apart, blocks of *weights*
+        *block_bytes*, rows of results *acc_bytes*, and blocks in these 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -149,9 +150,10 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32; rows of results are *acc_bytes* apart.
+        """Store ``bias + a @ weights + sums`` at *acc*, int32; *header* has the bias.
 
-        With only 8 columns, the sums and the weights fit into the registers.
+        Rows of *a* are *row_bytes* apart, rows of results *acc_bytes*. With only 8 columns, the
+        sums and the weights fit into the registers.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -70,7 +70,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
 
 
 def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
-    """Return *updates* for *combine*, maximum or minimum, with NaN replaced by a neutral value."""
+    """Return *updates*; if *combine* is maximum or minimum, NaN becomes a value without effect."""
     if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
         return updates
     worst = -np.inf if combine is np.maximum else np.inf
