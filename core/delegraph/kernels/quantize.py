@@ -246,7 +246,7 @@ class _Rescaling(NamedTuple):
 def _table(
     rescaling: _Rescaling, operands: np.dtype[Any], multiply: Callable[..., Any]
 ) -> NDArray[Any]:
-    """Return the results for every value of the type *operands*; the array is shared."""
+    """Return *rescaling* of every value of the type *operands*; callers share the array."""
     table: NDArray[Any] = rescaling(every_value(operands), multiply).astype(rescaling.dtype)
     table.setflags(write=False)
     return table

@@ -201,7 +201,7 @@ class Stored(NamedTuple):
         has_rank: bool,
         quantization: tuple[bytes, bytes, int] | None,
     ) -> Tensor:
-        """Return the tensor; *quantization* has the bytes of float32 and int32 arrays."""
+        """Return the tensor of type *number*; *quantization*: bytes of scales and zeros; axis."""
         kind = TensorType(number)
         sizes = (index, *shape)
         if kind not in STORED_AS_SEEN or type(name) is not str or not shape:

@@ -170,7 +170,7 @@ def one_op_records(
     custom_options: bytes | None = None,
     intermediates: Sequence[TensorDef] = (),
 ) -> tables.Model:
-    """Return the records that :func:`one_op_model` writes, for tests that change them."""
+    """Return the tables that :func:`one_op_model` writes, for the same arguments."""
     defs: list[TensorDef] = []
     for given in (*inputs, *outputs, *intermediates):
         if given is not None and not any(given is seen for seen in defs):

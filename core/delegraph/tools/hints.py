@@ -259,7 +259,7 @@ def _change_for(
 def _lifted(
     change: _Change, rejection: Rejection, question: _Question, claimed: Claimed
 ) -> _Change:
-    """Return *change* with the constraint of *rejection* removed too, if it can be removed."""
+    """Return *change*, extended to remove the constraint of *rejection* if *claimed* allows it."""
     rank = _missing_rank(rejection)
     if rank is not None and change.rank is None:
         return replace(change, rank=rank)

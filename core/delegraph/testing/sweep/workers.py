@@ -325,7 +325,7 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases in a worker process; at the end, send the number of the first untried case."""
+        """Try cases as worker *i*; write faults, then the first untried number, to *answers*."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):

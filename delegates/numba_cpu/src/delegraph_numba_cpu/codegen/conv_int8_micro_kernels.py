@@ -231,7 +231,7 @@ def _dot_taps(pixels, vectors, group):
         """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``.
 
         *pixel_bytes*, *vector_bytes* and *column_bytes* are the distances of pixels, of a pixel's
-        vectors, and of columns of the packed line.
+        vectors, and of columns of the packed *line*. *offsets* and *weights* are those of taps.
         """
 
         def generate(lowering, builder, signature, arguments):

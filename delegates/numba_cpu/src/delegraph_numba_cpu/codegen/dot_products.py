@@ -277,7 +277,7 @@ def narrowed(builder, vectors, low, high):
 
 
 def _narrowed_by_ymm(builder, vectors, low, high):
-    """Return the result of :func:`narrowed` for four vectors, by instructions on 32 bytes."""
+    """Return four vectors of 16 int32 as bytes, clamped to *low* and *high*, on AVX2 registers."""
     words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
     for vector_of_16 in vectors:
         x = call(

@@ -112,7 +112,7 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, c
 def _write_loop(
     builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, start: Any, count: Any
 ) -> None:
-    """Append the loop that applies an operation to *count* elements."""
+    """Append the loop that applies the operation *entry* to *count* elements from *start* on."""
     words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
     sources = [_slot(builder, step, slots, word) for word in words]
     result = _slot(builder, step, slots, Step.TARGET)

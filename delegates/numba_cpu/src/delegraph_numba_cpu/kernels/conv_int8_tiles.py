@@ -46,7 +46,7 @@ def tile_height(rows, short, tall):
 
 @jit
 def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes, lines):
-    """Multiply *height* rows, ``WIDE_ROWS`` or ``WIDE_TALL``, with ``WIDE`` column blocks."""
+    """Store at *acc* *height* rows of *a*, WIDE_ROWS or WIDE_TALL, times WIDE blocks."""
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -62,7 +62,7 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 
 @jit
 def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
-    """Multiply *height* rows, ``NARROW_ROWS`` or ``NARROW_TALL``, with one column block."""
+    """Store at *acc* *height* rows of *a*, NARROW_ROWS or NARROW_TALL, times one block."""
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count

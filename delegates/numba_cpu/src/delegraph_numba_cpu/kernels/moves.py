@@ -137,7 +137,7 @@ def update(record, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop."""
+    """Copy one tile's share of *rows* runs of the innermost of *depth* loops, *grain* at once."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)

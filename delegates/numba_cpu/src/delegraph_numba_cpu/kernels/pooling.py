@@ -89,7 +89,7 @@ def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window, clamped; see *combine* of :func:`pool`."""
+    """Store each channel's mean over a window; the arguments are *combine*'s of :func:`pool`."""
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
     whole = channels - channels % (4 * r.LANES)
@@ -120,7 +120,7 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 
 @jit
 def store_mean(target, total, share, least, most, count):
-    """Store ``total * share``, clamped: the means of one vector of channels."""
+    """Store ``total * share``, clamped to *least* and *most*: the means of *count* channels."""
     value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays NaN, here and below
     r.store_floats(target, r.smaller_floats(most, value), count)
 
@@ -230,7 +230,7 @@ def mean_bytes(widen):
 
 @jit
 def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest int16 of a window, clamped; see *combine* of :func:`pool`."""
+    """Store each channel's largest int16 of a window; arguments are *combine*'s of :func:`pool`."""
     for c in range(0, 2 * channels, 2):
         value = low
         for i in range(rows):
@@ -241,7 +241,7 @@ def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window of int16, clamped; see *combine* of :func:`pool`.
+    """Store each channel's mean over an int16 window; arguments are *combine*'s of :func:`pool`.
 
     Halves are rounded away from zero.
     """

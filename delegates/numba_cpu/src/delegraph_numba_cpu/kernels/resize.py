@@ -57,7 +57,7 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store a row's pixels, which have at least LANES channels."""
+        """Store *width* pixels of at least LANES channels, blended from rows *top* and *bottom*."""
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
             for i in range(0, channels, r.LANES):
@@ -120,7 +120,7 @@ def load_s8(address, count):
 
 @jit
 def all_four(a, b, c, d, share_y):
-    """Return the four pixels unchanged: as floats are rounded, no part can be computed before."""
+    """Return four pixels unchanged; *share_y* is unused, since floats are rounded only once."""
     return a, b, c, d
 
 

@@ -213,7 +213,7 @@ def _first_right(
 def _are_plain(
     a_factor: NDArray[np.float64], b_factor: NDArray[np.float64], offset: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Whether the float64 arithmetic in :func:`_fused_sum` is exact for these numbers, ``[K]``.
+    """Whether float64 is exact in :func:`_fused_sum` of bytes with these factors, ``[K]``.
 
     Sums are then below 2**11, and multiples of 2**-42.
     """
