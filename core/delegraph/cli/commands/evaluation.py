@@ -77,7 +77,7 @@ class EvaluationCommand(SectionedCommand):
 
 
 def _wanted(parameter: click.Parameter) -> str:
-    """Text for the error: an option with its value and meaning, or an argument."""
+    """Text that names a missing *parameter*: an option with value and meaning, or an argument."""
     if not isinstance(parameter, click.Option):
         return (parameter.name or "").upper()
     meaning = (parameter.help or "").rstrip(".")

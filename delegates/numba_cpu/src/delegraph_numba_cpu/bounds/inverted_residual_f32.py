@@ -18,7 +18,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 
 @rule(INVERTED_RESIDUAL)
 def inverted_residual(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that *row*, a call of ``INVERTED_RESIDUAL``, reads and writes."""
+    """Declare, for the bounds check, the bytes that ``INVERTED_RESIDUAL`` reads and writes."""
     chunk, width = min(row["chunk"], row["out_h"]), row["out_w"]
     row.loops(row["images"], row["out_h"], row["project_out_w"], row["project_columns"])
     row.loops(row["ring_rows"], row["row"])

@@ -19,13 +19,13 @@ def float_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT)
 def byte_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that *row*, a call of ``SOFTMAX_8_BIT``, reads and writes."""
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT`` reads and writes."""
     _rows_of_bytes(row, 1)
 
 
 @rule(softmax.LOG_SOFTMAX_8_BIT)
 def log_byte_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that *row*, a call of ``LOG_SOFTMAX_8_BIT``, reads and writes."""
+    """Declare, for the bounds check, the bytes that ``LOG_SOFTMAX_8_BIT`` reads and writes."""
     row.loops(row["rows"], row["length"])
     size = row["rows"] * row["length"]
     row.read("source", size)
@@ -35,7 +35,7 @@ def log_byte_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT_TO_INT16)
 def byte_rows_to_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that *row*, a call of ``SOFTMAX_8_BIT_TO_INT16``, reads and writes."""
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT_TO_INT16`` reads and writes."""
     _rows_of_bytes(row, 2)
 
 
@@ -50,7 +50,7 @@ def _rows_of_bytes(row: Touched, itemsize: int) -> None:
 
 @rule(softmax.SOFTMAX_INT16)
 def int16_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that *row*, a call of ``SOFTMAX_INT16``, reads and writes."""
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_INT16`` reads and writes."""
     row.loops(row["rows"], row["length"])
     size = 2 * row["rows"] * row["length"]
     row.require(row["length"] <= softmax.LONGEST_INT16_ROW, "sums have 31 bits")

@@ -147,7 +147,7 @@ def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
 
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
-    """Return the address of the first element of the vector that the loop computes now."""
+    """Return the address of the loop's present vector in the data at *base*, of type *letter*."""
     return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
