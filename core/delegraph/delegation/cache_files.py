@@ -93,7 +93,7 @@ class CacheFolder:
         The memory stays valid if the cache replaces or removes the file.
 
         Args:
-            name: as for :meth:`read`.
+            name: path of the file in this folder, with ``/`` between folders.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -128,7 +128,7 @@ class CacheFolder:
         An existing file is replaced by a new file.
 
         Args:
-            name: as for :meth:`read`.
+            name: path of the file in this folder, with ``/`` between folders.
             content: new content of the file, as a whole or in pieces.
 
         Raises:

@@ -149,8 +149,8 @@ class Session(SharedState):
 
         Raises:
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
-            DelegateError, NodeError: as of :meth:`allocate`, if *value* differs from that of a
-                constant input; the input keeps its old value.
+            DelegateError, NodeError: *value* differs from that of a constant input, and nodes
+                cannot be prepared for it; the input keeps its old value.
         """
         tensor = tensor_at(subgraph.tensors, index)
         if tensor.is_constant and tensor.sparsity is None and tensor.index in subgraph.inputs:
@@ -175,7 +175,7 @@ class Session(SharedState):
         """Copy *value* into a tensor of the first subgraph, and make later writes to it faster.
 
         Raises:
-            ArgumentError: as of :meth:`write`.
+            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
         """
         first = self.subgraphs[0]
         if not first.shortcuts.copy_large(index, value):

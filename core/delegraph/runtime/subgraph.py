@@ -351,7 +351,7 @@ class Subgraph:
         """Replace the value of the constant *tensor* by *data*, and prepare all nodes again.
 
         Raises:
-            NodeError: as of :meth:`allocate`, if the subgraph was allocated.
+            NodeError: a node cannot be prepared; only if the subgraph was allocated.
         """
         was_allocated, self.is_allocated = self.is_allocated, False
         self.session.has_other_constants = True

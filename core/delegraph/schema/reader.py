@@ -128,8 +128,8 @@ def read_root(
     Args:
         table: the root's type.
         content: ``[bytes], uint8``.
-        table_limit: see :func:`read_model`.
-        limit: see :func:`read_model`.
+        table_limit: maximal number of tables; None means a million.
+        limit: remaining memory, from which texts and short lists are taken.
         in_columns: table types whose lists are read as ``Columns``.
 
     Raises:

@@ -91,10 +91,10 @@ def constant(
         values: stored values (integers if quantized); for ``"INT4"`` one number per item, for
             ``"STRING"`` an object array of bytes.
         type: name of a ``TensorType``; None means the type of the dtype of *values*.
-        scale: as for :func:`tensor`.
-        zero_point: as for :func:`tensor`.
-        axis: as for :func:`tensor`.
-        name: as for :func:`tensor`.
+        scale: one scale, or one per channel; None if the tensor is not quantized.
+        zero_point: one zero point, or one per channel.
+        axis: axis of the channels.
+        name: name of the tensor; if it is empty, a name is generated.
     """
     array = np.asarray(values)
     kind = _tensor_type(array.dtype) if type is None else TensorType[type]

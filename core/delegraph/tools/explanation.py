@@ -125,7 +125,7 @@ def explain_placement(
     Args:
         placement: delegate or kernel of every node.
         model: the model with these nodes.
-        signature: as for :func:`explain`.
+        signature: the signature to explain, with the subgraphs that it calls; None means all.
         first_only: delegates whose nodes the runtime reports only in the first subgraph; for other
             subgraphs, the explanation does not claim that they have no nodes.
 

@@ -218,7 +218,7 @@ class IsolatedProcess:
             shapes of all outputs were known: their values are in the shared memory.
 
         Raises:
-            DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
+            DelegateProcessError, DelegateError, CallCancelledError: it ended, failed, was stopped.
         """
         self._refuse_fork()
         with self._lock:

@@ -137,7 +137,7 @@ class Grid:
         """Return *places* moved by the offsets at them, clamped to the grid: ``[2, N], float32``.
 
         Args:
-            places: as in :meth:`at`.
+            places: ``[2, N], float32``: y and x on the grid.
             channels: ``[2, N]``: channels of the offsets in y and in x.
         """
         return self.clamped(places + self.at(places, channels))

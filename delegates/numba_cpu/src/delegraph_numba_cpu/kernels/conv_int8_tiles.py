@@ -100,9 +100,9 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc, lines):
         matrix: address of the record that describes the weights; see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
-        sums: see ``conv_int8_matrix.multiply``.
+        sums: address of an int32 for each row, which is added to the row's sums; 0 for none.
         acc: int32 ``[height, 64]``, or ``[height, 16]``.
-        lines: see ``conv_int8_matrix.multiply``; *split* is then the table.
+        lines: record of windows in padded lines, *split* then has their addresses; or None.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
     weights = word(matrix, WEIGHTS) + n * size
