@@ -79,7 +79,7 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return the parts of the sorted lists that contain all blocks used in a time span.
+        """Return the parts of the lists of blocks that contain all blocks used in a time span.
 
         Args:
             first: first node of the span.

@@ -137,7 +137,7 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Return the result of :func:`dot` for activations that were already split into int16 pairs.
+    """Return *acc* plus dot products of activations, split into int16 pairs, and weights.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.

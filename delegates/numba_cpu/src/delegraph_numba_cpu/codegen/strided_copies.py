@@ -58,9 +58,9 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Write up to 64 bytes of a line: copies for bytes *first* to *last*, *around* for the others.
+    """Write *size* <= 64 bytes: copies for bytes *first* to *last*, *around* for the others.
 
-    Arguments are as for :func:`copy_part`.
+    Copied bytes are xored with *flip*. *source* is where byte 0 would be, *target* where it goes.
     """
 
     def generate(lowering, builder, signature, arguments):
