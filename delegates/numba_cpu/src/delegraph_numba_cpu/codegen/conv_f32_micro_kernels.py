@@ -170,7 +170,7 @@ def _tap_products(
 
     The result is the next address of the weights, the next address to prefetch, and the sums.
     *second* is the mask for :func:`_add_products_in_pairs`; None if no pixels share a register.
-    *at* returns the addresses of a byte of the tap in all pixels.
+    *at* returns the addresses of a byte of the tap in all pixels; *ahead* is what is prefetched.
     """
     widths = form.widths
 

@@ -109,8 +109,8 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
     """Compute one row of the output, for a range of blocks of 16 channels.
 
     Args:
-        image: see :func:`pack_line`.
-        modulus: see :func:`pack_line`.
+        image: address of the image's rows.
+        modulus: number of rows that are stored, as in a ring buffer.
         windows: address of the record; see ``WINDOWS``.
         taps: address of the record; see ``TAPS``.
         row: number of the output row.

@@ -217,7 +217,7 @@ class Product:
                 ``NEAR``.
             shift: number that is added to results that stay unsigned.
             outputs: indices of the outputs; None for all.
-            byte_shift: see ``CpuLevel``.
+            byte_shift: number that kernels subtract from unsigned activations, 128 or 0.
         """
         factor, half, bias = (row[outputs] for row in self.factors)
         if byte_shift:
@@ -272,7 +272,7 @@ def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return upper bounds of the magnitude of accumulators, before and after scaling, ``[O]``.
 
-    The parameters are those of :func:`_is_exact`.
+    *sums* are the bounds before scaling by *scaling*, ``[O]``.
     """
     return np.asarray(np.maximum(sums, sums * np.abs(scaling.factor) + 1))
 
