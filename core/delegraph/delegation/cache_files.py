@@ -144,7 +144,7 @@ class CacheFolder:
         """Return the path of a folder inside this one; create both folders if missing.
 
         Args:
-            name: path of the inner folder, as for :meth:`read`; empty means this folder itself.
+            name: path of the inner folder, with ``/`` between folders; empty means this folder.
 
         Raises:
             OSError: the folder cannot be made, or others may write to it.

@@ -43,7 +43,8 @@ def model_of(
             exist, or a limit is wrong.
         ArgumentTypeError: *content* is a path.
         MalformedModelError: a damaged model.
-        SectionError, ExternalBufferError: as of :func:`~delegraph.graph.loader.load_model`.
+        SectionError: a bundle has not the section of *path*, or has several models.
+        ExternalBufferError: constants in another file cannot be used.
     """
     check_count("table_limit", table_limit)
     check_count("memory_limit", memory_limit)

@@ -25,7 +25,7 @@ def delegraph_outputs(
     Args:
         model: bytes of a ``.tflite`` file.
         inputs: one array for each graph input; an array of another shape resizes the input.
-        numerics: official kernels whose rounding is reproduced, ``"builtin"`` or ``"reference"``.
+        numerics: official kernels whose rounding is reproduced; ``"builtin"`` by default.
         delegates: delegates to apply, in this order: objects, names, or names with options.
 
     Raises:

@@ -290,7 +290,7 @@ class AppliedDelegates:
         Args:
             failure: error of the official runtime.
             raised: exception of a delegate.
-            unsaid: function that returns the text for a failure without text.
+            unsaid: function that returns the text for a failure without text, if there is one.
         """
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):

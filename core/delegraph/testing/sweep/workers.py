@@ -344,7 +344,7 @@ class Judge:
     """A process that tries given cases; it is replaced if a case kills it.
 
     Args:
-        judge: function that tries a case, as for :class:`Campaign`.
+        judge: function that tries a case; it also gets a function to call before each new phase.
         limits: processor time and memory that a case may take.
     """
 

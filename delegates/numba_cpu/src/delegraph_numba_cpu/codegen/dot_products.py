@@ -142,7 +142,7 @@ def dot_halves(builder, acc, halves, weights):
     Args:
         builder: LLVM IR builder, to which instructions are added.
         acc: 8 or 16 int32.
-        halves: the even and the odd bytes, each as int16; otherwise as for :func:`dot`.
+        halves: the even and the odd bytes of unsigned activations, each as pairs of int16.
         weights: see :func:`prepare_weights`.
     """
     for half, weight in zip(halves, weights, strict=True):

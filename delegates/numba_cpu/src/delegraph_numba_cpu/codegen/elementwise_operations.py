@@ -68,7 +68,7 @@ def operation(code: int, parameters: str = "", lanes: int = WIDE) -> Callable[[A
 
     Args:
         code: number of the operation.
-        parameters: types of its parameters, a letter each, as of :class:`Entry`.
+        parameters: a letter for each: ``f`` float32, ``i`` int32, ``t`` a table, ``l`` int64.
         lanes: number of elements that the function gets at a time.
     """
     operands, _, result = SIGNATURES[code].partition(">")

@@ -216,7 +216,7 @@ class Product:
             exact: whether kernels must recognize results for which float32 is not exact; see
                 ``NEAR``.
             shift: number that is added to results that stay unsigned.
-            outputs: indices of the outputs; None for all.
+            outputs: indices of the outputs; by default all.
             byte_shift: number that kernels subtract from unsigned activations, 128 or 0.
         """
         factor, half, bias = (row[outputs] for row in self.factors)
