@@ -325,7 +325,7 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases as worker *i*; write faults, then the first untried number, to *answers*."""
+        """Try cases of worker *i* until a request comes; answer faults, then the next number."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):

@@ -78,7 +78,7 @@ def product_in_order(record, source, length):
 def largest_in_order(record, source, length):
     """Return the largest float of a row after its last NaN; NaN if the row ends with one.
 
-    *record* is the address of the kernel call's operands.
+    The row has *length* floats at *source*; *record* is the address of the kernel call's operands.
     """
     largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):
