@@ -286,7 +286,7 @@ class SubgraphContext(ModelContext):
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
+        """Replace *nodes* by delegate nodes with *registration*; see ``DelegateContext``."""
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:

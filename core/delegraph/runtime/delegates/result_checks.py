@@ -149,7 +149,7 @@ def difference(
 ) -> Difference | None:
     """Return the greatest difference of *found* from *expected*; None if *tolerance* allows it.
 
-    Both arrays have the same shape; see :meth:`Tolerance.compare`.
+    Both arrays, with values of *tensor*, have the same shape.
     """
     if tensor.is_packed:
         found = unpack(found, tensor.type, tensor.shape)

@@ -199,7 +199,7 @@ class _Roots:
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
     """Return keypoints with a logit of at least *least* that is not below any grid neighbour's.
 
-    *heatmaps* and *short_offsets* are those of :func:`decode_poses`.
+    *heatmaps* are logits, ``[H, W, 17]``; *short_offsets* y and x in grid steps, ``[H, W, 34]``.
     """
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]

@@ -339,7 +339,7 @@ def _blocks(
     pitch: Any,
     limits: Any,
 ) -> None:
-    """Append instructions that compute blocks of *height* pixels; see :func:`blocks_product`."""
+    """Append instructions that compute *blocks* blocks of two registers for *height* pixels."""
     kind = vector(F32, width)
     starts, start = [], integer(0)
     for _ in range(blocks):

@@ -153,7 +153,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
 
 
 def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
-    """Write the first *count* elements of a vector to memory; see :func:`load_first`."""
+    """Write the first *count* elements of the vector *value* to *address*; none if negative."""
     kind = value.type
     if HAS_BYTE_MASKS or kind.element != I8:
         masked_store(builder, value, address, first_lanes(builder, count, kind.count))

@@ -59,7 +59,7 @@ def _turning_mover(unit, load, store):
     """Return a function that copies strided elements of *unit* bytes, fast if rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
-    transposes small squares in registers. The arguments are those of :func:`_mover`.
+    transposes small squares in registers. *load* and *store* read and write one element.
     """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 

@@ -63,7 +63,7 @@ def pool(instruction, itemsize, limit, combine):
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
     """Store each channel's largest element of a window of float32, clamped; NaN is ignored.
 
-    The arguments are those of *combine* of :func:`pool`.
+    The window has *rows* rows, *row_step* bytes apart, of *columns* pixels of *pixel* bytes.
     """
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
@@ -179,7 +179,7 @@ def store_rounded(target, total, half, share, least, most, count):
     """Store the clamped means of one vector of channels, given the sums of bytes *total*.
 
     *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
-    elements; see :func:`mean_bytes`.
+    elements. Means lie from *least* to *most*.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))

@@ -150,7 +150,7 @@ def blend_f32(target, pixels, share_y, share_x, count):
 
 @jit
 def blend_u8(target, pixels, share_y, share_x, count):
-    """Store the weighted mean of four uint8 pixels, computed in float32; see :func:`bilinear`.
+    """Store the mean of four uint8 *pixels* with float32 weights, for *count* channels.
 
     Each product and each sum is rounded, as in the official kernel.
     """
@@ -177,7 +177,7 @@ def start_and_slope(a, b, c, d, share_y):
 
 @jit
 def blend_s8(target, part, share_y, share_x, count):
-    """Store the weighted mean of four int8 pixels, halves away from zero; see :func:`bilinear`."""
+    """Store ``(start + slope * share_x) / 2**20`` of *part* as *count* int8, halves from zero."""
     start, slope = part
     value = r.add_ints(start, r.multiply_ints(slope, r.ints(share_x)))
     r.store_low_bytes(target, r.rounded_shift_20(value), count)

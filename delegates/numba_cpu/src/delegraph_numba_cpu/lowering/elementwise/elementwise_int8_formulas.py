@@ -117,8 +117,8 @@ def find_formula(call: Call, pairs: Pairs, wanted: Table | None) -> tuple[int, P
 def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
     """Return the parameters of a float32 formula that adds a half and truncates.
 
-    The result is None if no such formula gives the *wanted* results for all *pairs*; see
-    :func:`find_formula` for the arguments.
+    The result is None if no such formula gives the *wanted* results of the node *call* for all
+    *pairs* of operands.
     """
     a, b, y = call.input(0), call.input(1), call.output()
     low, high = quantized_activation_range(activation_of(call), y)
@@ -149,7 +149,7 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
     Some processors round a product before they add it, others do not. Results must be right in both
     cases.
 
-    The parameters are those of :func:`find_formula`.
+    *wanted* has the right result of the node *call* for each of *pairs* of operands.
     """
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
