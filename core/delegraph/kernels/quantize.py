@@ -253,7 +253,7 @@ def _table(
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the evaluation that rounds as the vector loop before *vector_end*, then otherwise."""
+    """Return the evaluation that rounds elements before *vector_end* as vectors, others singly."""
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run

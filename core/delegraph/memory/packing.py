@@ -113,7 +113,7 @@ class Packing:
 def first_fit(
     order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
 ) -> list[int]:
-    """Place records in *order*, each at its lowest free offset; return the offsets.
+    """Place records of *units* sizes in *order*, each at the lowest offset free of *neighbours*.
 
     >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
     [3, 0, 3]

@@ -259,7 +259,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run instead; nodes without kernels run on the delegate."""
+        """Whether the original nodes run in place of the quarantined delegate: all have kernels."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:

@@ -257,9 +257,9 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or time is up; yield faults, and None now and then.
+        """Try cases until all are tried or *seconds* are over; yield faults, and None between.
 
-        While there are no faults, None gives the caller a turn. When time is up, each worker
+        None gives the caller a turn, at least every *pause* seconds. When time is up, each worker
         finishes its case first.
         """
         end = time.monotonic() + seconds

@@ -22,8 +22,8 @@ def pool(instruction, itemsize, limit, combine):
         itemsize: bytes of an element.
         limit: function that reads a limit for clamping from an operand.
         combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
-            that stores the result of one window: *rows* rows, *row_step* bytes apart, of *columns*
-            pixels of *pixel* bytes.
+            that stores one window's result, clamped: *rows* rows, *row_step* bytes apart, of
+            *columns* pixels of *pixel* bytes.
     """
 
     def run(record, tile, worker):
