@@ -46,7 +46,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """Function that returns a copy of a tensor combined with updates at indices, such as by addition."""
+    """Function that returns a copy of a tensor with a sum, difference or extreme at each index."""
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
