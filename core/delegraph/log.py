@@ -24,7 +24,7 @@ class Logger:
         self._standard: logging.Logger | None = None
 
     def debug(self, text: str, *values: Any) -> None:
-        """Log details as :meth:`info` does, with the level DEBUG."""
+        """Log ``text % values`` at level DEBUG if the program uses ``logging``."""
         if "logging" in sys.modules:
             self.standard().debug(text, *values, stacklevel=2)
 
@@ -38,11 +38,11 @@ class Logger:
         return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
 
     def warning(self, text: str, *values: Any) -> None:
-        """Log a warning, which ``logging`` prints even if the program has not configured it."""
+        """Log ``text % values`` as a warning; unconfigured ``logging`` prints it, too."""
         self.standard().warning(text, *values, stacklevel=2)
 
     def log(self, level: int, text: str, *values: Any) -> None:
-        """Log *text* at *level*, a level of ``logging``; see :meth:`warning`."""
+        """Log ``text % values`` at *level*, a level of ``logging``."""
         self.standard().log(level, text, *values, stacklevel=2)
 
     def standard(self) -> logging.Logger:

@@ -25,7 +25,7 @@ def rate_text(value: float) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Share (0 to 1) as text with a percent sign.
+    """Share (0 to 1) as text with a percent sign, and *digits* decimal places.
 
     >>> percent(0.125), percent(1, digits=0), percent(1e-4), percent(0.0)
     ('12.5 %', '100 %', '<0.1 %', '0 %')

@@ -194,7 +194,7 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
-    """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot` does, for any exponent.
+    """Return ``x / 2**exponent`` rounded to nearest, halves away from zero, for any exponent.
 
     *x* has int32 values. Some official kernels use exponents outside of [0, 31], for which C does
     not define the result. As in x86's shift instructions, only the low bits of the exponent count.
@@ -241,9 +241,9 @@ def multiply_by_quantized_multiplier_gemm(
 ) -> NDArray[np.int32]:
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
-    The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ from that
-    function if the first rounding leaves a negative half, which is rounded up here. A shift above
-    31 gives 0, as in vector instructions.
+    *x* has int32 values, *multiplier* is a Q31 mantissa. Results differ from those of
+    :func:`multiply_by_quantized_multiplier` if the first rounding leaves a negative half, which is
+    rounded up here. A *shift* above 31 gives 0, as in vector instructions.
 
     Source:
         rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
@@ -273,7 +273,7 @@ def wide_multiply_by_quantized_multiplier(
 ) -> NDArray[np.int64]:
     """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`.
 
-    The arguments are those of that function.
+    That is ``x * multiplier * 2**(shift - 31)`` before its low 32 bits are taken.
     """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
@@ -294,7 +294,7 @@ def _doubling_high_mul(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | int]:
     """Return *x* shifted left and multiplied by the mantissa, and the remaining right shift.
 
-    *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`. The product is a
+    *multiplier* is the Q31 mantissa; *shift* shifts left, or right if negative. The product is in a
     new array of int32 values.
     """
     left: IntArray | int

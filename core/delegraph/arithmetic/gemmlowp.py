@@ -246,7 +246,7 @@ def tanh_table(integer_bits: int) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return :func:`logistic` of all int16 as a table, indexed like :func:`tanh_table`.
+    """Return :func:`logistic` of all int16 as a table, ``[65536], int16``, for ``x.view(uint16)``.
 
     Inputs have *integer_bits* integer bits.
     """

@@ -53,7 +53,7 @@ def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
     Args:
         x: tensor of any shape and an 8- or 16-bit integer type.
         y: tensor of the same shape.
-        function: see :data:`UnaryFunction`; its results must fit the type of *y*.
+        function: function of stored integers; its results must fit the type of *y*.
     """
     return lookup(x, y, np.asarray(function(every_value(x.dtype))))
 
@@ -93,7 +93,7 @@ def binary_lookup(
         a: tensor of an 8-bit integer type.
         b: tensor of the same type.
         y: tensor of the broadcast shape.
-        function: see :data:`BinaryFunction`; its results must fit the type of *y*.
+        function: function of two arrays of stored integers; results must fit the type of *y*.
     """
     if b.is_constant and b.data.size == 1 and a.shape == y.shape:
         value = b.data.astype(np.int64).reshape(1)

@@ -82,8 +82,8 @@ def size_outputs(
 ) -> Eval:
     """Set the shapes of *outputs* now or at each invoke; return the evaluation.
 
-    *plans* returns the shapes of all outputs and the function that fills them. The other arguments
-    are those of :func:`size_output`. An output that was dynamic before stays dynamic.
+    *plans* returns the shapes of all outputs and the function that fills them; it reads
+    *shape_inputs*. *packed* allows 2- and 4-bit outputs. Outputs that were dynamic stay dynamic.
     """
     _check_packed(outputs, packed)
     if are_known(shape_inputs):

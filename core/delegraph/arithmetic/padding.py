@@ -113,8 +113,8 @@ def convolution_windows(
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as in :func:`window`; or an input is smaller than a window by two strides or
-            more.
+        OperatorError: stride, dilation or kernel is below 1; or an input is smaller than a window
+            by two strides or more.
 
     Source:
         ComputePaddingHeightWidthChecked, tflite/kernels/padding.h.
@@ -155,7 +155,7 @@ def pool_windows(
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as in :func:`window`.
+        OperatorError: stride, dilation or kernel is below 1.
 
     Source:
         ComputePaddingHeightWidth, tflite/kernels/padding.h.

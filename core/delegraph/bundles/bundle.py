@@ -175,7 +175,7 @@ def kind_of(head: bytes) -> str:
 def inflated(
     stored: NDArray[np.uint8], packed: Packed, limit: ReadLimit, what: str
 ) -> NDArray[np.uint8]:
-    """Return the decompressed bytes, ``[bytes], uint8``, but no more than *packed* says.
+    """Return *stored* decompressed, ``[bytes], uint8``, but no more than *packed* says.
 
     Raises:
         MalformedModelError: the bytes are damaged, or more than *limit* allows.

@@ -117,7 +117,7 @@ def find_model(
 
 
 def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
-    """Return the bundle to which *words* lead; the arguments are those of :func:`find_model`.
+    """Return the bundle in the file *content* to which *words*, after the address's ``#``, lead.
 
     The result is None for a model or a file of another format, including a zip without models.
     """

@@ -59,9 +59,9 @@ class Environment:
 
         Args:
             options: all options, or ``runtime_path`` as text; give this or the other arguments.
-            runtime_path: as in :class:`EnvironmentOptions`.
-            compiler_plugin_path: as in :class:`EnvironmentOptions`.
-            dispatch_library_path: as in :class:`EnvironmentOptions`.
+            runtime_path: folder of the runtime; without effect.
+            compiler_plugin_path: folder of vendors' compilers; without effect.
+            dispatch_library_path: folder of vendors' libraries; without effect.
 
         Raises:
             ArgumentError: both options and other arguments are given.

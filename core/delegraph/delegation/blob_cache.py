@@ -116,8 +116,8 @@ class BlobCache:
         is returned nevertheless, and the log says that it is not stored.
 
         Args:
-            key: as for :meth:`get_or_make`.
-            make: as for :meth:`get_or_make`.
+            key: text of everything that the content depends on.
+            make: function that returns the content; called at most once.
 
         Raises:
             Exception: an error of *make*.

@@ -93,7 +93,7 @@ class CacheFolder:
         The memory stays valid if the cache replaces or removes the file.
 
         Args:
-            name: as for :meth:`read`.
+            name: path of the file in this folder, with ``/`` between folders.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -128,7 +128,7 @@ class CacheFolder:
         An existing file is replaced by a new file.
 
         Args:
-            name: as for :meth:`read`.
+            name: path of the file in this folder, with ``/`` between folders.
             content: new content of the file, as a whole or in pieces.
 
         Raises:
@@ -144,7 +144,7 @@ class CacheFolder:
         """Return the path of a folder inside this one; create both folders if missing.
 
         Args:
-            name: path of the inner folder, as for :meth:`read`; empty means this folder itself.
+            name: path of the inner folder, with ``/`` between folders; empty means this folder.
 
         Raises:
             OSError: the folder cannot be made, or others may write to it.
@@ -216,7 +216,7 @@ def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
 
 
 def _folder_of_linux(kind: str) -> str | None:
-    """Return the user's folder of *kind* on Linux, without the import of ``platformdirs``, or None.
+    """User's folder of *kind* on Linux; None if only ``platformdirs``, slow to import, knows it.
 
     Source:
         XDG Base Directory Specification, Environment variables.

@@ -125,7 +125,7 @@ class Claim(JsonRecord):
         )
 
     def misfit(self, form: NodeTraits) -> int | None:
-        """Return the number of the first property of a node that the claim does not allow, or None.
+        """Number of a node's first property that the claim does not allow; None if it allows all.
 
         Properties are numbered in this order: each operand's type, the version, the activation.
         """

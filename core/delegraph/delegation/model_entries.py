@@ -65,8 +65,8 @@ class ModelEntries:
         the result is None.
 
         Args:
-            version: see :meth:`keep`.
-            key: see :meth:`keep`.
+            version: versions of the delegate and its engine, as text.
+            key: text of all other things that the content depends on.
         """
         _, content = self._found(version, key)
         if content is None:
@@ -87,8 +87,8 @@ class ModelEntries:
         The check finds damage but no attack, since an attacker can write a matching digest.
 
         Args:
-            version: see :meth:`keep`.
-            key: see :meth:`keep`.
+            version: versions of the delegate and its engine, as text.
+            key: text of all other things that the content depends on.
         """
         name, found = self._found(version, key)
         content = None if found is None else found.tobytes()
@@ -121,8 +121,8 @@ class ModelEntries:
         """Return the part of an entry's name that depends on version and key.
 
         Args:
-            version: see :meth:`keep`.
-            key: see :meth:`keep`.
+            version: versions of the delegate and its engine, as text.
+            key: text of all other things that the content depends on.
         """
         digest = hex_digest(key.encode())[:32]
         return f"{self._namespace}/{_checked('version', version)}/{digest}"

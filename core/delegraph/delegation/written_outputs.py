@@ -116,7 +116,7 @@ class Marks:
                 self._marked.append(_Marked(number, tensor, data, before, _marked(content)))
 
     def invert(self) -> None:
-        """Put the inverted bytes into the outputs, for one more run."""
+        """Put the inverted byte pattern into the outputs, for one more run."""
         for _, _, data, _, given in self._marked:
             np.invert(given, out=given)
             _content(data)[: given.size] = given
@@ -136,7 +136,7 @@ class Marks:
         return found
 
     def unwritten(self) -> list[Tensor]:
-        """Return the outputs whose mark is wholly unchanged, with their old bytes restored."""
+        """Return the outputs in which the whole pattern is unchanged; restore their old bytes."""
         left, found = self.left(), []
         for number, tensor, data, before, _ in self._marked:
             if number in left and left[number].all():

@@ -122,7 +122,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
-    """Return the zip archive at the end of *content*, or None, and the offset where it starts."""
+    """Return the offset and archive of the zip at the end of *content*; 0 and None without zip."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:

@@ -70,8 +70,8 @@ def load_model(
 
     Args:
         path: path of the file; ``FILE#SECTION`` is a model in a bundle.
-        table_limit: see :func:`~delegraph.schema.reader.read_model`.
-        memory_limit: see :func:`parse_model`; decompressed bytes count, too.
+        table_limit: maximal number of tables (operators, tensors, options); None: a million.
+        memory_limit: maximal bytes of texts, lists, options and decompression; None: by size.
         weights_dir: a folder that may contain external buffers, in addition to the folder of the
             file.
 
@@ -122,7 +122,7 @@ def parse_model(
 
     Args:
         content: the bytes of a file.
-        table_limit: see :func:`~delegraph.schema.reader.read_model`.
+        table_limit: maximal number of tables (operators, tensors, options); None: a million.
         memory_limit: maximal number of bytes of texts, lists, quantization, sparsity and options;
             None means 64 times the file's size. One megabyte is always allowed.
 

@@ -255,7 +255,7 @@ class _Reader:
         )
 
     def _tokenizer(self, units: Sequence[tables.ProcessUnit]) -> Tokenizer | None:
-        """Return the first tokenizer among process units, with the lines of its vocabulary."""
+        """Return the first tokenizer of *units*, with the lines of its vocabulary; None without."""
         for options in (unit.options for unit in units):
             if isinstance(options, tables.SentencePieceTokenizerOptions):
                 return Tokenizer("sentencepiece")

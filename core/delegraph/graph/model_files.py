@@ -92,7 +92,7 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
     """Return the bundle at *path*, with or without ``#SECTION``; None if it is no bundle.
 
     Raises:
-        ModelError: as in :func:`~delegraph.graph.loader.load_model`.
+        ModelError: the file cannot be opened, or is damaged, or lacks the section.
     """
     from delegraph.bundles.opening import find_bundle  # lazy import: most files are models
 
@@ -111,7 +111,7 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
         memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
-        ModelError: as in :func:`~delegraph.graph.loader.load_model`.
+        ModelError: the file cannot be opened, or is damaged, or lacks the section.
     """
     from delegraph.bundles.opening import find_model  # lazy import: most files are models
 

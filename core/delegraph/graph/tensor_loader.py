@@ -190,7 +190,7 @@ class TensorLoader:
         return data
 
     def _buffer(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
-        """Return the bytes of a tensor's buffer, or of its external buffer.
+        """Return the bytes of a tensor's buffer or external buffer; None if it has neither.
 
         Args:
             index: index of the tensor in its subgraph.
@@ -262,7 +262,7 @@ class TensorLoader:
         return Quantization(scales, self._copies.int32(zero_points, self._at(index)), axis)
 
     def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
-        """Return the axis of a tensor's channels.
+        """Return the axis of a tensor's channels, for the *axis* in the file.
 
         For a 1-D tensor the axis is always 0, whatever the file says: converters of 2020 gave
         biases the axis of their weights. Current official runtimes reject files with another axis;

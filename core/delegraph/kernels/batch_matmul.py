@@ -216,7 +216,7 @@ def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) 
 def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
-    """Return the evaluation for quantized inputs and results: all int8, or all int16.
+    """Return the evaluation that sets *y* to the product of *x* and *w*: all int8, or all int16.
 
     Raises:
         OperatorError: the output has another type, or an int16 tensor has a zero point.

@@ -246,14 +246,14 @@ class _Rescaling(NamedTuple):
 def _table(
     rescaling: _Rescaling, operands: np.dtype[Any], multiply: Callable[..., Any]
 ) -> NDArray[Any]:
-    """Return the results for every value of the type *operands*; the array is shared."""
+    """Return *rescaling* of every value of the type *operands*; callers share the array."""
     table: NDArray[Any] = rescaling(every_value(operands), multiply).astype(rescaling.dtype)
     table.setflags(write=False)
     return table
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the evaluation that rounds as the vector loop before *vector_end*, then otherwise."""
+    """Return the evaluation that rounds elements before *vector_end* as vectors, others singly."""
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run

@@ -104,7 +104,7 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MIN")
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
-    """Prepare REDUCE_MIN: the smallest element over axes; types as in REDUCE_MAX."""
+    """Prepare REDUCE_MIN: the smallest element over axes, on float32 and 8- to 64-bit integers."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
     return _prepare(context, node, _REDUCED, smallest.build)
 

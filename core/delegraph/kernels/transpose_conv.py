@@ -118,7 +118,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     output's shape is an input, so it may be known only during invoke.
 
     Raises:
-        OperatorError: the official kernel rejects the types, shapes or quantization as well.
+        OperatorError: types, shapes or quantization are some that the official kernel rejects.
     """
     require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     conv = _check(context, node)

@@ -79,7 +79,7 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return the parts of the sorted lists that contain all blocks used in a time span.
+        """Return the parts of the lists of blocks that contain all blocks used in a time span.
 
         Args:
             first: first node of the span.
@@ -163,7 +163,7 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
+        """Return the offset for a block of *size* bytes, live during nodes *first* to *last*.
 
         Several gaps may have the best size. Then the first gap whose start needs no padding is
         taken, or else the last gap. TFLite's comparison finds the same gap, since offsets are

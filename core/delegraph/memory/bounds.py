@@ -37,7 +37,7 @@ def live_bytes(
     """Return tasks, and the number of bytes in use at each task, both ``[n], int64``.
 
     The tasks are those at which the use of a record begins; at other tasks, no more bytes are in
-    use. Sizes are padded to *alignment* as for :func:`lower_bound`.
+    use. Sizes are padded to multiples of *alignment*, without the largest padding at each task.
 
     Raises:
         ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.

@@ -56,7 +56,7 @@ class BranchAndBound:
         return total + 1 + int(((self._sizes - total - 1) % step).min())
 
     def offsets_within(self, total: int) -> list[int] | None:
-        """Return offsets, in units of the alignment, of a plan of at most *total* bytes, or None.
+        """Offsets, in units of the alignment, of a plan of at most *total* bytes; None without.
 
         Raises:
             OutOfSteps: the search would take too long.
@@ -105,9 +105,9 @@ class BranchAndBound:
     def _candidates(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> list[int] | None:
-        """Return the tensors to try next; None if the waiting tensors cannot all fit.
+        """Return the tensors to try next; None if the *waiting* tensors cannot all fit.
 
-        The arguments are those of :meth:`_search`.
+        The last placed tensor is at *level* with rank *last*; *lowest* are the lowest offsets.
         """
         stuck = waiting & (lowest < level)  # it can only rest on tensors that are not placed yet
         reachable = np.where(stuck, level, lowest)

@@ -135,11 +135,11 @@ def assign_offsets_to_tensors(
         strategy: strategy by which tensors share memory.
         base_addr_align_bytes: number of bytes of which offsets are multiples. As in TFLite, only
             GREEDY_BY_SIZE uses it; for other strategies, round the sizes up.
-        reallocation_graph: see :func:`assign_objects_to_tensors`.
+        reallocation_graph: for each tensor, the tensors that may take over its memory.
 
     Raises:
-        ArgumentError: a size is not in bytes, the alignment is below 1, or as in
-            :func:`assign_objects_to_tensors`.
+        ArgumentError: a size is negative or not in bytes, the alignment is below 1, or a record
+            ends before it begins. Or tensors overlap because the records are not in order.
 
     >>> records = [TensorUsageRecord(10, 0, 1), TensorUsageRecord(6, 1, 2),
     ...            TensorUsageRecord(8, 2, 3)]

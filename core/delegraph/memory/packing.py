@@ -44,7 +44,7 @@ class Packing:
         return len(self.sizes)
 
     def neighbours(self) -> list[list[int]]:
-        """Return, for each record, the other records whose tensors are in use at the same time."""
+        """Return, for each tensor, the numbers of the others that are in use at the same time."""
         some = self.units > 0
         return [
             [
@@ -113,7 +113,7 @@ class Packing:
 def first_fit(
     order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
 ) -> list[int]:
-    """Place records in *order*, each at its lowest free offset; return the offsets.
+    """Place records of *units* sizes in *order*, each at the lowest offset free of *neighbours*.
 
     >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
     [3, 0, 3]

@@ -48,7 +48,7 @@ class RecordingMicroAllocator(MicroAllocator):
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
         """Record and allocate *size* bytes for *count* items of kind *what*; return the address.
 
-        The arguments are those of :meth:`MicroAllocator.keep`.
+        The address is a multiple of *alignment*.
         """
         before = self.persistent_used_bytes
         address = super().keep(what, size, alignment, count)

@@ -75,7 +75,7 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
-    """Return the byte sizes of a real FFT's state: complex state, working memory and roots.
+    """Return the bytes of a real FFT's state, one number: header, working memory and roots.
 
     *pointer* is the size of a pointer in bytes.
     """

@@ -69,7 +69,7 @@ class MicroSubgraph:
     # -- allocation ------------------------------------------------------------------------------
 
     def init(self, layout: Layout) -> None:
-        """Call each kernel's ``init``, after *layout* has reserved the data of TFLM's kernel."""
+        """Reserve the data of each TFLM kernel in *layout*, then call the kernel's own ``init``."""
         for operator, node, registration in self._calls():
             layout.init(self.spec.index, operator)
             if registration.init is not None:

@@ -62,7 +62,7 @@ def evaluate_node(
 ) -> NDArray[Any]:
     """Compute one node on the arrays *inputs*, and return its first output.
 
-    Arguments are those of :func:`prepare_alone`.
+    *tensors* are those of the node's graph; *numerics* are the kernels whose rounding is followed.
 
     Raises:
         OperatorError: the kernel rejects the node.

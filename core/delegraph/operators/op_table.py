@@ -141,12 +141,12 @@ class OpTable(LazyTable[Registration]):
         self._declared: dict[str, DeclaredRegistration] = {}  # those that wait for their kernels
 
     def declare(self, package: str, names: Mapping[str, str]) -> None:
-        """Declare modules, as :meth:`LazyTable.declare` does, with versions of their operators.
+        """Declare which modules add entries for which operators, and versions of the operators.
 
         Args:
             package: package of the modules.
-            names: as in :meth:`LazyTable.declare`. After a name, ``:8`` means versions 1 to 8, and
-                ``:2-4`` versions 2 to 4. Without a suffix, only version 1 is declared.
+            names: mapping from a module's name to its operators, separated by spaces. ``:8`` after
+                an operator means versions 1 to 8, ``:2-4`` versions 2 to 4, nothing version 1.
         """
         plain = {}
         for module, operators in names.items():

@@ -328,7 +328,7 @@ _parent: list[BinaryIO] = []
 
 
 def tell(message: Any) -> None:
-    """Send a message to the parent before the answer; may be called in any thread."""
+    """Send the parent a message before the request's answer; may be called in any thread."""
     _send("told", message)
 
 

@@ -43,7 +43,8 @@ def model_of(
             exist, or a limit is wrong.
         ArgumentTypeError: *content* is a path.
         MalformedModelError: a damaged model.
-        SectionError, ExternalBufferError: as of :func:`~delegraph.graph.loader.load_model`.
+        SectionError: a bundle has not the section of *path*, or has several models.
+        ExternalBufferError: constants in another file cannot be used.
     """
     check_count("table_limit", table_limit)
     check_count("memory_limit", memory_limit)
@@ -69,7 +70,7 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder; it remains valid when the working folder changes."""
+    """Return the absolute path of a folder, valid in other working folders, too; None for None."""
     if path is None:
         return None
     from pathlib import Path  # lazy import: only a folder that users choose needs it

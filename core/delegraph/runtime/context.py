@@ -238,7 +238,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model file; see ``DelegateContext``."""
+        """SHA-256 of the model file; None once a constant has been changed."""
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
@@ -286,7 +286,7 @@ class SubgraphContext(ModelContext):
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
+        """Replace *nodes* by delegate nodes with *registration*; see ``DelegateContext``."""
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:

@@ -88,11 +88,12 @@ class Request(NamedTuple):
 
 
 def requested(path: AnyPath, num_threads: int | None) -> Request | None:
-    """Return the request for a start of the model at *path*; None if it has to be read.
+    """Return the request for a kept start of the model at *path*; None if the model must be read.
+
+    It must if this process logs or has read one, if *path* has a ``#``, or if it was just changed.
 
     Args:
-        path: the argument of the interpreter, which has no other argument but *num_threads*. No
-            delegates are configured.
+        path: the interpreter's argument; it has no other one but *num_threads*, and no delegates.
         num_threads: number of threads that the user allows; None if not set.
     """
     if any(name in sys.modules for name in _IN_USE) or logger.is_wanted():
@@ -200,7 +201,7 @@ class Stored(NamedTuple):
         has_rank: bool,
         quantization: tuple[bytes, bytes, int] | None,
     ) -> Tensor:
-        """Return the tensor; *quantization* has the bytes of float32 and int32 arrays."""
+        """Return the tensor of type *number*; *quantization*: bytes of scales and zeros; axis."""
         kind = TensorType(number)
         sizes = (index, *shape)
         if kind not in STORED_AS_SEEN or type(name) is not str or not shape:

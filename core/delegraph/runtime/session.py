@@ -110,7 +110,7 @@ class Session(SharedState):
         """Check the placement against rules and ``require``, then allocate the first subgraph.
 
         Raises:
-            PlacementError: the placement breaks a rule or ``require``; others: :meth:`allocate`.
+            PlacementError, DelegateError, NodeError, UnresolvedOpError: one of the two steps fails.
         """
         self.check_placement()
         self.allocate(self.subgraphs[0])
@@ -119,7 +119,7 @@ class Session(SharedState):
         """Set the shape of a tensor to the user's shape *dims*.
 
         Args:
-            subgraph: index of the tensor's subgraph.
+            subgraph: the tensor's subgraph.
             index: index of the tensor.
             dims: the new dimensions.
             strict: allow changes only where ``shape_signature`` has -1.
@@ -149,8 +149,8 @@ class Session(SharedState):
 
         Raises:
             ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
-            DelegateError, NodeError: as of :meth:`allocate`, if *value* differs from that of a
-                constant input; the input keeps its old value.
+            DelegateError, NodeError: *value* differs from that of a constant input, and nodes
+                cannot be prepared for it; the input keeps its old value.
         """
         tensor = tensor_at(subgraph.tensors, index)
         if tensor.is_constant and tensor.sparsity is None and tensor.index in subgraph.inputs:
@@ -175,7 +175,7 @@ class Session(SharedState):
         """Copy *value* into a tensor of the first subgraph, and make later writes to it faster.
 
         Raises:
-            ArgumentError: as of :meth:`write`.
+            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
         """
         first = self.subgraphs[0]
         if not first.shortcuts.copy_large(index, value):
@@ -351,7 +351,7 @@ class Session(SharedState):
                 self.apply(delegate)
 
     def remove_all_delegates(self) -> None:
-        """Remove every delegate; allocated subgraphs stay allocated, as in :meth:`apply`."""
+        """Remove every delegate; allocated subgraphs stay so, and keep inputs and variables."""
         kept = self._kept_data()
         try:
             self._remove_all(kept)

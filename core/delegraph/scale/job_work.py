@@ -119,7 +119,7 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
-        """Return columns of some rows, names of the outputs, and the reason for each bad row."""
+        """Columns of rows *start* to before *stop*, names of outputs, and a reason per bad row."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)

@@ -137,7 +137,7 @@ class Table(Source):
 
 
 def _misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
-    """Return the reasons of the rows of a column that an input cannot take, by place.
+    """Return, by position, the reasons why the input of *details* cannot take rows of *values*.
 
     Raises:
         ArgumentError: the dtype or shape that all rows have does not fit.

@@ -184,7 +184,7 @@ class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
 
 
 def _name_for(operator: int) -> str | None:
-    """Name of the options table of the builtin operator with number *operator*, or None.
+    """Name of the options table of the builtin operator with number *operator*.
 
     The result is None for operators without options, and for unknown numbers.
     """

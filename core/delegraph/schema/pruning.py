@@ -66,7 +66,7 @@ def _metadata(record: tables.Model) -> list[tables.Metadata]:
 
 
 def _metadata_buffer(record: tables.Model, buffers: Renumbering) -> tuple[int, ...] | None:
-    """Return *record*'s older list of metadata buffers, with new indices from *buffers*."""
+    """Return *record*'s older list of metadata buffers, renumbered by *buffers*; None if empty."""
     return buffers.moved(i for i in record.metadata_buffer or () if i in buffers.new) or None
 
 

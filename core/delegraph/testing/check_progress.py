@@ -46,7 +46,7 @@ class CheckProgress:
             self._show(f"  {self._what}: {at} ({self._done} of {self._total} done)")
 
     def check_ends(self) -> None:
-        """End a check, and remove the text."""
+        """Count the running check as done, and remove the progress from the screen."""
         self._done += 1
         self._show("")
 

@@ -80,7 +80,7 @@ def interrupted(
 
 
 def _is_without_signals(frame: FrameType, step: Step) -> bool:
-    """Whether Python handles no signal at the present position of *frame*."""
+    """Whether Python handles no signal before the line or opcode (*step*) where *frame* is."""
     if step == "opcode" and frame.f_code.co_code[frame.f_lasti] == _NOT_TAKEN:
         return True
     return frame.f_lineno in _lines_without_signals(frame.f_code.co_filename)

@@ -91,10 +91,10 @@ def constant(
         values: stored values (integers if quantized); for ``"INT4"`` one number per item, for
             ``"STRING"`` an object array of bytes.
         type: name of a ``TensorType``; None means the type of the dtype of *values*.
-        scale: as for :func:`tensor`.
-        zero_point: as for :func:`tensor`.
-        axis: as for :func:`tensor`.
-        name: as for :func:`tensor`.
+        scale: one scale, or one per channel; None if the tensor is not quantized.
+        zero_point: one zero point, or one per channel.
+        axis: axis of the channels.
+        name: name of the tensor; if it is empty, a name is generated.
     """
     array = np.asarray(values)
     kind = _tensor_type(array.dtype) if type is None else TensorType[type]
@@ -111,10 +111,10 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return the quantization record for a tensor with the scale or scales *scale*, if given.
+    """Return the quantization of a tensor as a table of the schema; None without a *scale*.
 
     Args:
-        scale: one scale, or one per channel.
+        scale: one scale, or one per channel; None for a tensor that is not quantized.
         zero_point: one zero point, or one per channel.
         axis: axis of the channels.
     """
@@ -170,7 +170,7 @@ def one_op_records(
     custom_options: bytes | None = None,
     intermediates: Sequence[TensorDef] = (),
 ) -> tables.Model:
-    """Return the records that :func:`one_op_model` writes, for tests that change them."""
+    """Return the tables that :func:`one_op_model` writes, for the same arguments."""
     defs: list[TensorDef] = []
     for given in (*inputs, *outputs, *intermediates):
         if given is not None and not any(given is seen for seen in defs):

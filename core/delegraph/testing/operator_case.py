@@ -51,8 +51,8 @@ def fed(
     Args:
         values: array of the input, or a value that NumPy can convert to an array.
         type: name of a ``TensorType``; None means the type of the dtype of *values*.
-        scale: as for :func:`tensor`.
-        zero_point: as for :func:`tensor`.
+        scale: one scale, or one per channel; None if the tensor is not quantized.
+        zero_point: one zero point, or one per channel.
     """
     array = np.asarray(values)
     name = type or next(t.name for t, dtype in NUMPY_DTYPES.items() if dtype == array.dtype)
@@ -220,10 +220,10 @@ def operator_case(
         custom_options: raw bytes of a custom operator.
         intermediates: tensors that only give quantization.
         later: arrays for the inputs at each further invoke.
-        is_random: see :class:`OperatorCase`.
-        tolerance: see :class:`OperatorCase`.
-        reference: see :class:`OperatorCase`.
-        differs: see :class:`OperatorCase`.
+        is_random: whether outputs are random numbers, so that only shapes can be compared.
+        tolerance: largest difference of floats, as a share of value and largest output.
+        reference: model with the same inputs and outputs whose results are right.
+        differs: whether LiteRT's result is known to differ.
     """
     records = one_op_records(
         op,

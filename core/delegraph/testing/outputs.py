@@ -25,7 +25,7 @@ def delegraph_outputs(
     Args:
         model: bytes of a ``.tflite`` file.
         inputs: one array for each graph input; an array of another shape resizes the input.
-        numerics: as for :class:`delegraph.Interpreter`.
+        numerics: official kernels whose rounding is reproduced; ``"builtin"`` by default.
         delegates: delegates to apply, in this order: objects, names, or names with options.
 
     Raises:
@@ -42,7 +42,7 @@ def outputs_of(interpreter: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray
     Args:
         interpreter: Delegraph's interpreter, or another with the same methods. Its inputs are
             resized, and it is allocated and invoked.
-        inputs: as for :func:`delegraph_outputs`.
+        inputs: one array for each graph input; an array of another shape resizes the input.
 
     Raises:
         ValueError: the number of inputs differs.

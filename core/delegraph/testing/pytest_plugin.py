@@ -94,7 +94,7 @@ def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) ->
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the notes of this run."""
+    """Check the kit's options, and collect the records of its tests; pytest calls this hook."""
     path = config.getoption("delegate_report")
     if path is not None and not path.endswith((".json", ".md")):
         ending = "." + path.rpartition(".")[2]

@@ -125,7 +125,7 @@ def explain_placement(
     Args:
         placement: delegate or kernel of every node.
         model: the model with these nodes.
-        signature: as for :func:`explain`.
+        signature: the signature to explain, with the subgraphs that it calls; None means all.
         first_only: delegates whose nodes the runtime reports only in the first subgraph; for other
             subgraphs, the explanation does not claim that they have no nodes.
 
@@ -170,7 +170,7 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return the placement of each signature of *model*, sorted by name."""
+    """Return each signature's placement, sorted by name; see :func:`explain_placement`."""
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))

@@ -138,7 +138,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return arrays of the ``.npz`` file *path* by input position, without inputs in *given*."""
+    """Arrays of the ``.npz`` file *path* by input position: for each input that is not *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -156,7 +156,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return how many partitions fewer a delegate would have if it also claimed nodes of *more*."""
+    """Return how many partitions fewer delegate *name* would have if it also claimed *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes
@@ -236,7 +236,7 @@ def _changes(
 def _change_for(
     delegate: SimpleDelegateInterface, question: _Question, claimed: Claimed
 ) -> _Change | None:
-    """Return the change after which the delegate accepts the node in *question*, or None.
+    """Return the change after which the delegate accepts the node in *question*; None if none.
 
     The constraints that the delegate names are removed one after the other. A change that adds an
     operator removes no other constraint, because the claims say nothing about that operator.
@@ -259,7 +259,7 @@ def _change_for(
 def _lifted(
     change: _Change, rejection: Rejection, question: _Question, claimed: Claimed
 ) -> _Change:
-    """Return *change* with the constraint of *rejection* removed too, if it can be removed."""
+    """Return *change*, extended to remove the constraint of *rejection* if *claimed* allows it."""
     rank = _missing_rank(rejection)
     if rank is not None and change.rank is None:
         return replace(change, rank=rank)

@@ -94,7 +94,7 @@ def _as_benchmark(
 
 
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
-    """Return values of a normal distribution cut to [0, 1), spread over the type's range."""
+    """Values of a normal distribution cut to [0, 1), spread over an integer type or [-1, 1)."""
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":
         return np.full(shape, SENTENCE, object)

@@ -31,7 +31,7 @@ def draw_plan(
     nodes.
 
     Raises:
-        ArgumentError: as for :func:`require_drawable`, or the file cannot be written.
+        ArgumentError: the suffix is another one, matplotlib is missing, or *path* is not writable.
     """
     target = require_drawable(path)
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""

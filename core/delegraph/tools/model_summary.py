@@ -252,7 +252,7 @@ def _operator_count(kind: _Kind, count: int, work: int) -> OperatorCount:
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Return the provider of a compiled partition, as :func:`_provider` does; None for others."""
+    """Distribution that runs a compiled partition, and whether it can here; None for others."""
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:

@@ -89,7 +89,7 @@ def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _shorter(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases in which all axes of one length are shorter, then cases with one such axis."""
+    """Yield *case* with all axes of a length cut, first in all tensors, then in one tensor each."""
     tensors = _tensors(case)
     lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
     everywhere = frozenset(range(len(tensors)))

@@ -223,7 +223,7 @@ def _stands_alone(character: str) -> bool:
 
 
 def _pieces(word: str, indexed: Mapping[str, int]) -> list[str]:
-    """Split a word into the longest pieces of the vocabulary, from the left; else ``[UNK]``.
+    """Split a word into the longest pieces in *indexed*, from the left; ``[UNK]`` if impossible.
 
     >>> _pieces("playing", {"play": 0, "##ing": 1}), _pieces("x", {})
     (['play', '##ing'], ['[UNK]'])

@@ -27,7 +27,7 @@ def whole_file(path: str) -> Iterator[str]:
     """Context with the path of a temporary file, which replaces *path* at the end of the block.
 
     Args:
-        path: path as for :func:`write_whole`.
+        path: path of the file, or of a link to it; of a device or a pipe, the context has itself.
 
     Raises:
         OSError: *path* cannot be replaced.

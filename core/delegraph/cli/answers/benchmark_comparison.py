@@ -126,7 +126,7 @@ def with_whole_time(progress: Progress, blocks: int, announced: float) -> Progre
     A bar on a terminal shows the remaining time by itself.
 
     Args:
-        progress: function that is told the progress as well.
+        progress: function that the returned function calls.
         blocks: number of blocks.
         announced: seconds that the user expects; a slightly longer time is not reported.
     """

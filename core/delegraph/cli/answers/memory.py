@@ -136,7 +136,7 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
 
 
 def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
-    """Print the arena's size as the model runs, beside its size with the core alone."""
+    """Print the arena's size, with and without delegates if delegates run the model."""
     if answer.runs is None:
         report = answer.subject
         print_paragraph(

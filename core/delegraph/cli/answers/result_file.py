@@ -25,7 +25,7 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
 
 
 def write_text(path: str, text: str, option: str) -> None:
-    """Write a text as UTF-8 to a file, completely or not at all, like :func:`write_result`."""
+    """Write *text* as UTF-8 to the file *path* of *option*, completely or not at all."""
     from delegraph.tools.whole_file import write_whole
 
     try:

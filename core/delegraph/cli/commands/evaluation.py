@@ -77,7 +77,7 @@ class EvaluationCommand(SectionedCommand):
 
 
 def _wanted(parameter: click.Parameter) -> str:
-    """Text for the error: an option with its value and meaning, or an argument."""
+    """Text that names a missing *parameter*: an option with value and meaning, or an argument."""
     if not isinstance(parameter, click.Option):
         return (parameter.name or "").upper()
     meaning = (parameter.help or "").rstrip(".")
@@ -259,7 +259,7 @@ def print_changes(
 
 
 def _judged(drop: float, interval: Interval | None) -> tuple[str, str]:
-    """Texts of the interval of a change, and of the verdict on it."""
+    """Two texts: the *interval* of the change *drop*, and whether it is clearly not 0."""
     if interval is None or drop != drop:
         return "-", ""
     verdict = "clear" if interval.excludes(0) else "unclear" if drop else ""

@@ -272,7 +272,7 @@ def _explain_litert(request: ExplainRequest) -> int:
 
 
 def _is_refused(placement: Placement, custom_op: str) -> bool:
-    """Whether a delegate that is there for a custom operator is applied, and leaves it."""
+    """Whether a delegate offered for *custom_op* is applied; then it has rejected the operator."""
     from delegraph.plugins import installed
 
     names = {offer.spec.name for offer in installed().for_custom_ops([custom_op])}

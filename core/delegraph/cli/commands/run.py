@@ -248,7 +248,7 @@ def _inputs(
 
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> Image | None:
-    """Return the part of the first picture among the inputs that the model gets, or None."""
+    """Return the part of the first picture input that the model gets; None without pictures."""
     from delegraph.tools.decoded_pictures import open_picture
     from delegraph.tools.pictures import is_picture
 

@@ -58,9 +58,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
-    """Complete the first and last column of *frequencies* in place, so that the inverse is real.
+    """Complete the first and last column of *frequencies*, so that the inverse transform is real.
 
-    The inverse transform of the result is real.
+    The array is changed in place.
 
     In these columns, row i and row -i are conjugate. The first column is read from its upper half,
     the last column from its lower half.

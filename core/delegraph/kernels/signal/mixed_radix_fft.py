@@ -64,7 +64,7 @@ class _Fixed:
 
 
 class _Float:
-    """Complex arithmetic in float32; unlike :class:`_Fixed`, values are never divided."""
+    """Complex arithmetic in float32; the divisions that fixed point needs have no effect."""
 
     dtype: np.dtype[Any] = np.dtype(np.float32)
 

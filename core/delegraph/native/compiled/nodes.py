@@ -111,7 +111,7 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Return a partition as ``TfLiteDelegateParams``; append the memory it points to to *kept*."""
+    """Struct of a partition of the delegate at address *delegate*; its memory goes into *kept*."""
     lists = [
         int_array(values)
         for values in (params.nodes_to_replace, params.input_tensors, params.output_tensors)

@@ -249,7 +249,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
-        """Write inputs of nodes that a delegate has changed to the runtime."""
+        """Write to the runtime the inputs of nodes, which a delegate may have changed."""
         for index in self._plan:
             self._native.write_inputs(index, self._nodes[index][0].inputs)
 

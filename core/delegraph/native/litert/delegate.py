@@ -79,8 +79,8 @@ def litert_delegate(
         model: the model that the interpreter will run; options of operators are read from it.
         numerics: kernels of the interpreter; ``"reference"`` means ``BUILTIN_REF``.
         cache_dir: folder for data that the delegate compiles; by default the user's cache folder.
-        isolate: ``"process"`` runs the delegate in a child process; see ``load_delegate``.
-        timeout: seconds that a kernel in the child process may take for an invoke.
+        isolate: ``"process"`` runs the delegate in a child process. None follows its spec.
+        timeout: seconds that a kernel there may take for an invoke; None means its spec's limit.
         on_failure: ``"raise"`` makes the call fail. ``"fallback"``, the default of a delegate in a
             child process, lets Delegraph's kernels compute partitions on which the delegate fails;
             ``incidents`` has the failures. ``"shadow"`` also compares results; see
@@ -307,7 +307,7 @@ class LiteRtDelegate:
         return self.failures.partition_failed(subgraph_index, operators, params, error)
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the Python delegate whose C struct is at *address*; see ``Host``."""
+        """Return the Python delegate whose C struct is at *address*; None if there is none."""
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 

@@ -64,7 +64,7 @@ class _Offer:
     name: str = "Delegraph"
 
     def delegate_address(self) -> int | None:
-        """Return the delegate's address; see ``CalledAccelerator``."""
+        """Return the address of this offer's delegate; None if the compiled model has none."""
         now = _compiling.now
         addresses = now[self.side] if now else ()
         return addresses[self.position]() if self.position < len(addresses) else None
@@ -84,7 +84,7 @@ class RegisteredAccelerator:
         self._is_open = True
 
     def delegate_address(self) -> int | None:
-        """Return the delegate's address; see ``CalledAccelerator``."""
+        """Return the delegate's address; None if closed, or if the model has delegates chosen."""
         is_wanted = self._is_open and _compiling.now is None
         return self.delegate.address if is_wanted else None
 

@@ -62,7 +62,7 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
-    """Return values of the inputs that DEQUANTIZE and DENSIFY compute from constants.
+    """Return, by tensor index, values of *inputs* that DEQUANTIZE or DENSIFY makes of constants.
 
     Delegraph computes these values before nodes are prepared; LiteRT computes them during the first
     invoke.

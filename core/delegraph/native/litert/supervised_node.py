@@ -186,7 +186,7 @@ class _Partition:
             self._deliver(inner, tensor)
 
     def _run_own(self, step: Eval) -> None:
-        """Run *step*, the delegate's node, and copy its results."""
+        """Run *step*, the delegate's node; set its results in the partition's own interpreter."""
         self._keeping(step)
         self._make_readable([tensor for _, tensor in self._results])
         for inner, tensor in self._results:

@@ -145,7 +145,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return *tensor*'s value as an array on the memory of its C struct *native*, or None."""
+    """Array on the memory of *tensor*'s C struct *native*; None if no memory or array holds it."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address

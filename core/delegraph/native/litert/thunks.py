@@ -106,7 +106,7 @@ def await_raised() -> None:
 
 
 def take_raised() -> BaseException | None:
-    """Return the exception stored since the last :func:`await_raised`, or None; stop storing."""
+    """Stop storing; return the exception since :func:`await_raised`, None if none was raised."""
     return _raised.waiting.pop()
 
 

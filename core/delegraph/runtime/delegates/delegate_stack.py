@@ -241,7 +241,7 @@ class DelegateStack:
         Default delegates that fail stay removed; see ``default_failures``.
 
         Raises:
-            DelegateError: as of :meth:`reapply`.
+            DelegateError: a delegate fails for the new shapes.
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
         """
         subgraph, wanted = self._subgraph, self.wanted

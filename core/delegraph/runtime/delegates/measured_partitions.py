@@ -96,7 +96,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context that restores *resources*, incidents and quarantines at its end."""
+    """Context at whose end *session* has its old incidents, quarantines, and these *resources*."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()

@@ -149,7 +149,7 @@ class OriginalNodes(PrivateNodes):
         self.timed_run(time.perf_counter)
 
     def timed_run(self, clock: Callable[[], float]) -> float:
-        """Compute like :meth:`run`; return the run time of the nodes, in units of *clock*."""
+        """Compute the outputs in private memory; return the nodes' run time in units of *clock*."""
         from delegraph.runtime.execution.blas_threads import BlasThreads
 
         threads = self._subgraph.session.options.num_threads

@@ -76,7 +76,7 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``; its module is not imported before a node fails."""
+    """Call ``node_errors.cause_of``, whose module is imported only when a node fails."""
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)
@@ -132,7 +132,7 @@ def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
 def _run_of_one(
     step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
 ) -> BoundRun:
-    """Return the run functions of a plan of one node; arguments are those of :func:`bound_run`."""
+    """Return functions that run the only node by *step*; *failure* makes the error if it fails."""
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run
@@ -160,7 +160,7 @@ def _run_of_one(
 
 
 def _run_of_many(evals: Sequence[Eval], cancellation: Cancellation, failure: Failure) -> Eval:
-    """Return the step function of a plan; arguments are those of :func:`bound_run`."""
+    """Return a function that runs *evals* in order; *failure* makes the error of a failed node."""
 
     def run() -> None:  # repeats run_in_order, because a call costs time
         if cancellation.reason:  # checked here as well, because a loop's body may have no node

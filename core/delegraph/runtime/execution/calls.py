@@ -174,7 +174,7 @@ class Calls:
         first attempt to release the lock, so there is a second attempt.
 
         Args:
-            name: see :meth:`run`.
+            name: name of the call, for the error of another call that is made meanwhile.
             work: function that does the work of each call.
             failed: function that is called with an error of *work* and may raise another one; None
                 if errors are raised as they are.

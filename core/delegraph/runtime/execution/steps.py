@@ -368,7 +368,7 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> BoundRun | None:
-        """Return faster equivalents of :meth:`run`, valid until nodes are prepared; or None."""
+        """Faster forms of :meth:`run`, until nodes are prepared; None if a step has more to do."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure

@@ -43,7 +43,7 @@ class TimeLimit:
             self._thread.start()
 
     def end(self) -> None:
-        """Stop the time; afterwards the method is no longer called."""
+        """Remove the deadline of the call; afterwards nothing is called for it."""
         self._deadline = inf
         while any(thread.is_alive() for thread in tuple(self._looking)):
             sleep(0)

@@ -206,7 +206,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let the child process compute a partition; return the child's message, or None.
+        """Let the child process compute a partition; return the child's message.
 
         Args:
             child: the child process, which must still be alive.
@@ -218,7 +218,7 @@ class IsolatedProcess:
             shapes of all outputs were known: their values are in the shared memory.
 
         Raises:
-            DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
+            DelegateProcessError, DelegateError, CallCancelledError: it ended, failed, was stopped.
         """
         self._refuse_fork()
         with self._lock:

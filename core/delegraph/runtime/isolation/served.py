@@ -274,7 +274,7 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the partition; return outputs of formerly unknown shape, as file and JSON."""
+        """Compute the partition; return its outputs of unknown shape; None if it has none."""
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)

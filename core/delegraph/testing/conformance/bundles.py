@@ -41,9 +41,9 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Choose the cases of *op* as :func:`drawn` does, without running them on the delegate.
+    """Return attempts for the cases of *op* that are not run on the delegate.
 
-    The delegate is assumed to accept every case that its claims cover.
+    The delegate is assumed to accept every case that its claims cover; :func:`drawn` chooses them.
 
     Args:
         subject: the delegate under test, with its claims.

@@ -120,9 +120,7 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield pairs of models for two interpreters: the second has other shapes or values.
-
-    It may also be another sample model.
+    """Yield pairs of trials; the second has other shapes or values, or is another sample model.
 
     Args:
         subject: the delegate under test, with its claims.

@@ -144,7 +144,7 @@ def model_begins(case: OperatorCase) -> None:
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
     """Report that a failing model was made smaller, so that a new process may confirm the failure.
 
-    The arguments are those of :class:`Suspect`.
+    *judge* decides whether *delegate* is wrong on *case*, which was made from *original*.
     """
     name = f"{judge.__module__}:{judge.__qualname__}"
     WITNESS.tell(Suspect(delegate, name, case, original))

@@ -155,7 +155,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 
 @lru_cache(KEPT)
 def kept_trial(case: OperatorCase) -> Trial | None:
-    """Return *case* with its right results, which are computed once and kept for all delegates."""
+    """Return :func:`trial_of` of *case*, which is computed once and kept for all delegates."""
     return trial_of(case)
 
 

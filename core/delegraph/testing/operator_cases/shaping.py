@@ -22,7 +22,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 
 def types_of(random: RandomOperands, times: float = 1) -> list[str]:
-    """Return every type once, then random types."""
+    """Return every type once, then ``random.count * times`` random types."""
     return [*PLAIN, *(random.pick(PLAIN) for _ in range(int(random.count * times)))]
 
 

@@ -89,7 +89,7 @@ def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def _flexbuffer(options: dict[str, Any]) -> bytes:
-    """Return a FlexBuffer map with 32-bit floats, as converters write it."""
+    """Return *options*, by name, as a FlexBuffer map; converters write its floats in 32 bits."""
     builder = flexbuffers.Builder()
     with builder.Map():
         for name, value in options.items():

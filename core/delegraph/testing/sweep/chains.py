@@ -141,9 +141,9 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 def _fitting(
     chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
 ) -> int | None:
-    """Return the index of a tensor of *first* that can replace the input *wanted*; or None.
+    """Return the index of a tensor of *first* that can replace the input *wanted*.
 
-    The tensor must have the same type and quantization, and the shape *shape*.
+    It must have the same type and quantization, and shape *shape*; None if no tensor has.
 
     Args:
         chance: source of random choices.

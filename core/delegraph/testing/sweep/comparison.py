@@ -108,7 +108,7 @@ class Comparison:
             Its claims as JSON data; empty if it declares none.
 
         Raises:
-            ArgumentError: the delegate is not the default one, or the core has no such comparison.
+            ArgumentError: it should be the default delegate and is not, or is ``core`` in LiteRT.
             PluginError: the delegate is not installed, or cannot be used.
         """
         if self.by_default:

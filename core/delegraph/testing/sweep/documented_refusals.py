@@ -49,6 +49,6 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in REFUSALS.items()}
 
 
 def documented_refusal(error: BaseException | None) -> str | None:
-    """Return the id of the entry that explains *error*, a rejection by Delegraph; else None."""
+    """Id in ``docs/differences.md`` that explains *error*, a rejection by Delegraph; else None."""
     text = str(error or "")
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)

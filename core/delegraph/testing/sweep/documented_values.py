@@ -246,7 +246,7 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Return the id of the entry that documents different values of *case*; None if none does."""
+    """Id in ``docs/differences.md`` that explains other values of *case*; None if none does."""
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 

@@ -30,7 +30,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft without quantization of all tensors, or of a tensor drawn by *chance*."""
+    """Return the draft without quantization of all tensors, or of one; None if none has any."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -40,7 +40,7 @@ def no_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel.
+    """Return the draft with odd scales or zero points, such as 0; None if no tensor has scales.
 
     Args:
         chance: generator of the random choices.
@@ -101,7 +101,7 @@ def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with constants in place of all inputs, or of an input drawn by *chance*."""
+    """Return the draft with constants for all inputs or one; None without numeric inputs."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -122,12 +122,12 @@ def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
 
 
 def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a constant, chosen by *chance*, that is also a graph input."""
+    """Return the draft with a drawn constant as a graph input, too; None if it has no constant."""
     return _fed_constant(chance, draft, keeps_data=True)
 
 
 def computed_constant(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a constant replaced by an input with the same values.
+    """Return the draft with an input in place of an equal constant; None if it has no constant.
 
     Args:
         chance: generator of the random choices.
@@ -149,7 +149,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with one input of a node absent, except the first; *chance* chooses it."""
+    """Return the draft with an input of a node absent, not the first; None if it has one only."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -180,7 +180,7 @@ def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
 
 
 def other_option(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another value for an option that *chance* chooses."""
+    """Return the draft with another value for an option of a drawn node; None if it has none."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     options = node.builtin_options or node.builtin_options_2
@@ -205,7 +205,7 @@ def _option_value(chance: Random, kind: Scalar, now: Any) -> Any:
 
 
 def other_version(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with random versions of operators that have several; *chance* draws them."""
+    """Return the draft, never None, with random versions of operators that have several."""
     codes = []
     for code in draft.records.operator_codes or ():
         low, high = BUILTIN_VERSIONS.get(code.builtin_code.name, (1, 1))
@@ -214,7 +214,7 @@ def other_version(chance: Random, draft: Draft) -> Draft | None:
 
 
 def late_shape(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an input whose shape is known only while invoking.
+    """Return the draft with an input of dynamic shape; None without inputs of one shape each.
 
     Args:
         chance: generator of the random choices.
@@ -246,7 +246,7 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
 
 
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with extreme inputs and constants, including NaN and infinities.
+    """Return the draft, never None, with extreme inputs and constants, such as NaN and infinity.
 
     Args:
         chance: generator of the random choices.

@@ -16,7 +16,7 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with INT8 weights changed to INT4 or INT2.
+    """Return the draft with INT8 weights changed to INT4 or INT2; None if it has none.
 
     Args:
         chance: generator of the random choices.
@@ -34,7 +34,7 @@ def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def float16_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE.
+    """Return the draft with FLOAT32 weights as FLOAT16, mostly before DEQUANTIZE; None without.
 
     Args:
         chance: generator of the random choices.
@@ -55,7 +55,7 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY.
+    """Return the draft with a sparse weight matrix, half the time before DENSIFY; None without.
 
     Args:
         chance: generator of the random choices.
@@ -93,9 +93,9 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft | None:
-    """Return the draft with a constant in another stored form, and a node that converts it.
+    """Return the draft with a node of *op* that computes constant *index* from another constant.
 
-    The result is None if the constant is also a graph input, which no node may write.
+    *stored* and *data* are the other one. The result is None if *index* is a graph input, too.
     """
     if index in (draft.main.inputs or ()):
         return None

@@ -257,9 +257,9 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or time is up; yield faults, and None now and then.
+        """Try cases until all are tried or *seconds* are over; yield faults, and None between.
 
-        While there are no faults, None gives the caller a turn. When time is up, each worker
+        None gives the caller a turn, at least every *pause* seconds. When time is up, each worker
         finishes its case first.
         """
         end = time.monotonic() + seconds
@@ -325,7 +325,7 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases in a worker process; at the end, send the number of the first untried case."""
+        """Try cases of worker *i* until a request comes; answer faults, then the next number."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):
@@ -344,7 +344,7 @@ class Judge:
     """A process that tries given cases; it is replaced if a case kills it.
 
     Args:
-        judge: function that tries a case, as for :class:`Campaign`.
+        judge: function that tries a case; it also gets a function to call before each new phase.
         limits: processor time and memory that a case may take.
     """
 

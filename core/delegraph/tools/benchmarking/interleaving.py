@@ -96,7 +96,7 @@ def interleave_timed(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Return blocks like :func:`interleave`, for functions that return their own run time."""
+    """Return the times of functions that run in turn; each function returns its run time itself."""
     rng = np.random.default_rng(seed)
     turns = Turns(runs)
     turns.warm_up()

@@ -63,8 +63,8 @@ def different_threads(one: int | None, others: Iterable[int | None]) -> str:
     """Caution if set-ups run on another number of threads than the tested one; else empty.
 
     Args:
-        one: number of threads of the tested set-up.
-        others: number of threads of each other set-up.
+        one: number of threads of the tested set-up; None if its delegate does not report it.
+        others: number of threads, or None, of each other set-up.
     """
     unlike = [threads_text(count) for count in dict.fromkeys(others) if count != one]
     if not unlike:

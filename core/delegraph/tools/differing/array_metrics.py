@@ -201,9 +201,9 @@ def _number(value: Any) -> float:
 def _store_differences(
     pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]
 ) -> tuple[float, bool]:
-    """Store ``|a - b|`` in *size*, like :func:`absolute_differences`, and return their sum.
+    """Store ``|a - b|`` in *size*; return their sum, and whether all values are finite.
 
-    Also return whether all values are finite.
+    The differences are those of :func:`absolute_differences`.
 
     Args:
         pair: the two arrays.

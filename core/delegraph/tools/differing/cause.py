@@ -118,7 +118,7 @@ def cause_of(
 
     Args:
         difference: a difference with a tolerance.
-        inputs: input values, as for :func:`~delegraph.tools.differing.difference.diff`.
+        inputs: the input values from which *difference* was computed.
         progress: function that is called with the state of the work.
     """
     test, reference = difference.test, difference.reference

@@ -142,7 +142,7 @@ def bisect(
             delegates.
         tolerance: largest allowed difference of outputs; None means the numerics profile.
         inputs: input values for both set-ups; the search continues with the first values that fail.
-        runs: number of runs, as for :func:`diff`.
+        runs: number of runs; None means one per file of a folder, else 50 if values are random.
         signature: name of the signature to call in both models; None means the whole models.
         time_limit: seconds that applying the delegates, or a run, may take.
         most_probes: largest number of probes; after them the search returns its results so far.
@@ -151,7 +151,7 @@ def bisect(
 
     Raises:
         ArgumentError: rules pin nodes, delegates are objects but the system cannot fork processes,
-            or as for :func:`diff`.
+            inputs do not fit, or a name is unknown.
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
     """

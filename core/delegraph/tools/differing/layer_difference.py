@@ -49,7 +49,7 @@ class LayerDifference(JsonRecord):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the tensor was compared in at least one of the two ways."""
+        """Whether the tensor was compared: with drift, with the same inputs, or with both."""
         return self.drift is not None or self.same_inputs is not None
 
     @property

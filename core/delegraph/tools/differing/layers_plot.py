@@ -38,7 +38,7 @@ def draw_layers(found: LayersDifference, path: str | os.PathLike[str]) -> None:
     Equal tensors are at the bottom, those that cannot be compared at the top.
 
     Raises:
-        ArgumentError: as :func:`require_drawable`, or the file cannot be written.
+        ArgumentError: the suffix is unknown, matplotlib is missing, or *path* cannot be written.
     """
     require_drawable(path)
     try:

@@ -69,7 +69,7 @@ class TensorDifference(JsonRecord):
 
     @property
     def signal(self) -> Metrics | None:
-        """Metrics for SNR and cosine: always of the real values, whose zero is 0.
+        """Metrics for SNR and cosine, of the real values, whose zero is 0; None if not measured.
 
         A quantised tensor stores zero as its zero point, which would count as a part of the signal.
         """

@@ -28,15 +28,15 @@ def compute_in_place(
     results of another.
 
     Args:
-        subgraph: an allocated subgraph that keeps inputs and outputs of its steps.
-        units: the nodes of some steps of the subgraph.
-        known: the values of tensors.
+        subgraph: an allocated subgraph; it keeps the inputs and outputs of every node.
+        units: groups of nodes, each computed by one step of the subgraph.
+        known: the reference's details and values of tensors, by index.
         take: function that is called with views of each unit's outputs, right after it ran.
         progress: function that is called with the number of units so far.
 
     Returns:
-        The units that were not computed, for example because an input is not known; all units if a
-        step has failed.
+        The units that were not computed, because an input is not known or not of the same shape,
+        say; all units if a step fails, or if shapes are unknown or steps overlap.
     """
     if subgraph.steps.has_open_shapes or subgraph.steps.overlap is not None:
         return list(units)

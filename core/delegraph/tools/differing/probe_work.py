@@ -258,7 +258,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
-    """Tolerance of intermediate tensors: that of all outputs, or the strictest of several."""
+    """Tolerance of intermediate tensors: that of all outputs, or the strictest; None for None."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

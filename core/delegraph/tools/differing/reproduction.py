@@ -119,8 +119,8 @@ class Reproducer:
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
         """Write a small model that shows the fault, and its inputs; None if no small model does.
 
-        It has the faulty nodes alone, or with all nodes between. *stem* begins the names of the
-        files; *run* is the number of the failing run.
+        The model has the faulty nodes alone, or all nodes from the first to the last of them.
+        *stem* begins the names of the files; *run* is the number of the failing run.
         """
         job = self._job
         if job.signature is not None or job.reference.model != job.setup.model:

@@ -29,10 +29,10 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return the number of elements that differ by more than *tolerance*.
+    """Return the number of elements of *test* and *reference* that differ by over *tolerance*.
 
-    All elements count if the arrays cannot be compared. Stored values are compared, or real numbers
-    if types or quantization differ.
+    All elements count if *difference* has no comparison. Stored values are compared, or real
+    numbers if types or quantization differ.
     """
     a, b = test, reference
     if difference.compared is None:

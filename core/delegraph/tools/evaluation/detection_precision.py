@@ -174,7 +174,7 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """Return COCO's figures of every set-up and of resampled data; or, without them, the reason."""
+    """COCO's figures for each set-up in *found* and for data that *draw* resamples; or why not."""
     try:
         require_coco(truth)
     except ArgumentError as error:

@@ -165,7 +165,7 @@ def _require_shapes(outputs: Sequence[Details], named: Sequence[str]) -> None:
 
 
 def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
-    """Return the order of outputs that names and shapes allow, preferably the official one."""
+    """Return the position of each of :data:`PARTS`: the only or official ones *outputs* allow."""
     able = [
         {part for part in PARTS if _may_be(part, entry)} & (_said(entry["name"]) or set(PARTS))
         for entry in outputs

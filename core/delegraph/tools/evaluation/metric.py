@@ -126,7 +126,7 @@ def load_metric(name: str) -> NamedMetric:
 
     Raises:
         ArgumentError: the metric cannot be imported, or is neither a function nor an object with
-            the two methods.
+            methods ``row`` and ``total``.
     """
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:

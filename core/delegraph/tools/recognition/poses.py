@@ -82,7 +82,7 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels.
+    """Return poses from Coral's PoseNet decoder, which counts in pixels; None without one.
 
     Args:
         seen: the outputs of the model, with their details.
@@ -103,7 +103,7 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) per point.
+    """Return the pose of MoveNet.SinglePose; None if the output is not (y, x, score) per point.
 
     Args:
         seen: the outputs of the model, with their details.
@@ -117,7 +117,7 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score.
+    """Return poses of MoveNet.MultiPose: 17 times (y, x, score), box, score; None if not so.
 
     Args:
         seen: the outputs of the model, with their details.
@@ -134,7 +134,7 @@ def _heatmaps(seen: Seen, size: tuple[int, int]) -> _Poses | None:
     """Return the pose in PoseNet's heatmaps and offsets, from the best position of each point.
 
     Heatmaps are ``[1, h, w, 17]``, offsets ``[1, h, w, 34]``: y of all points in pixels of the
-    input, then x.
+    input, then x. The result is None for outputs of other shapes.
 
     Args:
         seen: the outputs of the model, with their details.

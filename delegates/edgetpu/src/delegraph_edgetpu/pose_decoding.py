@@ -137,7 +137,7 @@ class Grid:
         """Return *places* moved by the offsets at them, clamped to the grid: ``[2, N], float32``.
 
         Args:
-            places: as in :meth:`at`.
+            places: ``[2, N], float32``: y and x on the grid.
             channels: ``[2, N]``: channels of the offsets in y and in x.
         """
         return self.clamped(places + self.at(places, channels))
@@ -199,7 +199,7 @@ class _Roots:
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
     """Return keypoints with a logit of at least *least* that is not below any grid neighbour's.
 
-    *heatmaps* and *short_offsets* are those of :func:`decode_poses`.
+    *heatmaps* are logits, ``[H, W, 17]``; *short_offsets* y and x in grid steps, ``[H, W, 34]``.
     """
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]

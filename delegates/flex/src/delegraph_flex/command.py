@@ -114,7 +114,7 @@ def _converted(
 ) -> bytes:
     """Return the model converted from *source*; errors of the converter become a ModelError.
 
-    The other arguments are those of :func:`convert`.
+    *operators* names ``tf.lite.OpsSet`` members; *signatures* are keys, empty for all.
     """
     try:
         is_code = ".py:" in source and not Path(source).exists()

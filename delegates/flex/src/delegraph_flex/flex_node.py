@@ -99,32 +99,32 @@ class FlexNode:
         return self.node_def.op
 
     def type(self, name: str, default: DataType | None = None) -> DataType:
-        """Return the value of the attribute *name*, an element type."""
+        """Return the attribute *name*, an element type; *default* if the operator lacks it."""
         value: DataType = self._attr(name, "type", default)
         return value
 
     def int(self, name: str, default: builtins.int | None = None) -> builtins.int:
-        """Return the value of the attribute *name*, an integer."""
+        """Return the attribute *name*, an integer; *default* if the operator lacks it."""
         value: builtins.int = self._attr(name, "int", default)
         return value
 
     def float(self, name: str, default: builtins.float | None = None) -> builtins.float:
-        """Return the value of the attribute *name*, a float."""
+        """Return the attribute *name*, a float; *default* if the operator lacks it."""
         value: builtins.float = self._attr(name, "float", default)
         return value
 
     def bool(self, name: str, default: builtins.bool | None = None) -> builtins.bool:
-        """Return the value of the attribute *name*, true or false."""
+        """Return the attribute *name*, true or false; *default* if the operator lacks it."""
         value: builtins.bool = self._attr(name, "bool", default)
         return value
 
     def bytes(self, name: str, default: builtins.bytes | None = None) -> builtins.bytes:
-        """Return the value of the attribute *name*, a string as bytes."""
+        """Return the attribute *name*, a string as bytes; *default* if the operator lacks it."""
         value: builtins.bytes = self._attr(name, "string", default)
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return the value of the attribute *name*, a string as text, such as ``"SAME"``."""
+        """Return the attribute *name*, a string as text; *default* if the operator lacks it."""
         value = self.bytes(name, None if default is None else default.encode())
         try:
             return value.decode()
@@ -132,7 +132,7 @@ class FlexNode:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected text") from error
 
     def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Return the value of the attribute *name*, a string that must be in *choices*.
+        """Return the attribute *name*, one of *choices*; *default* if the operator lacks it.
 
         Raises:
             Unsupported: the value is not in *choices*.
@@ -157,7 +157,7 @@ class FlexNode:
     def ints(
         self, name: str, default: Sequence[builtins.int] | None = None
     ) -> tuple[builtins.int, ...]:
-        """Return the value of the attribute *name*, a list of integers."""
+        """Return the attribute *name*, a list of integers; *default* if the operator lacks it."""
         return tuple(self._list(name, "int", default))
 
     def floats(self, name: str) -> tuple[builtins.float, ...]:

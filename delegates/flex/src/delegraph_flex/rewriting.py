@@ -62,9 +62,9 @@ class Flexified:
 def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
-    """Rewrite a model as :func:`flexify` does, and also return the record of the rewrite.
+    """Return a model with builtin operators rewritten as Flex operators, and the record of it.
 
-    *nodes* are the operators to rewrite.
+    For *model* and *nodes* see :func:`flexify`.
     """
     loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
     subgraph = loaded.subgraphs[0]

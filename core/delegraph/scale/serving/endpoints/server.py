@@ -133,7 +133,7 @@ def _config(
 
 
 def _options(limits: Limits) -> list[tuple[str, int]]:
-    """Return the gRPC options for the limits."""
+    """Return gRPC's options, by name, with which its server keeps to *limits*."""
     return [
         ("grpc.so_reuseport", 0),  # a used port is an error
         ("grpc.max_receive_message_length", limits.body + _MESSAGE_ROOM),

@@ -62,7 +62,7 @@ def _float64(text: bytes) -> float | None:
 
 
 def _float32(text: bytes) -> np.float32 | None:
-    """Return the float32 nearest to the number in the text, with a single rounding."""
+    """Return the float32 nearest to the number in *text*, rounded once; None if it is none."""
     number = _float64(text)
     if number is None:
         return None

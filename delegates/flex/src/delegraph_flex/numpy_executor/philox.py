@@ -68,7 +68,7 @@ class Philox:
         return Philox(self.key, self.counter + groups)
 
     def words(self, groups: int) -> Words:
-        """Return the next *groups* groups: ``[groups, 4], uint32``."""
+        """Return the next *groups* groups of four random words: ``[groups, 4], uint32``."""
         if groups <= _FEW:
             places = range(self.counter, self.counter + groups)
             return np.array([_group(self.key, at) for at in places], np.uint32).reshape(-1, 4)

@@ -82,8 +82,8 @@ def functions(
 
     Args:
         steps: mapping from names to functions.
-        types: as in :func:`operator`.
-        broadcasts: as in :func:`operator`.
+        types: allowed types of the attribute ``T``; None for no check.
+        broadcasts: whether inputs are broadcast; the memory of the result is then checked.
     """
     for name, step in steps.items():
         operator(name, types=types, broadcasts=broadcasts)(_always(step))

@@ -36,9 +36,9 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
 
 
 def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the function that computes the operator or TensorFlow function *name*.
+    """Return the function that computes the operator or TensorFlow function *name* on *device*.
 
-    The other arguments are those of :func:`eager_call`.
+    *count* is the number of outputs; *attrs* are names and values of attributes, alternating.
     """
     context = eager_context.context()
     context.ensure_initialized()
@@ -60,9 +60,9 @@ def message_of(error: BaseException) -> str:
 
 
 def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the call of ``tf.raw_ops``, whose parameter names may differ from the OpDef's.
+    """Return the call of ``tf.raw_ops``, whose parameter names may differ from those of *op_def*.
 
-    The arguments are those of :func:`eager_call`.
+    *count* is the number of outputs; *attrs* are names and values of attributes, alternating.
     """
     function = getattr(tf.raw_ops, op_def.name)
     names = [name for name in inspect.signature(function).parameters if name != "name"]

@@ -77,7 +77,7 @@ def _scales(call: Call, channels: int) -> Any:
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that rejects weights with no, blockwise or too few scales along *axis*."""
+    """Return a check that weights have one scale or one per index of *axis*, and of the clamp."""
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]

@@ -254,10 +254,10 @@ def operator(
         types: types that tensors may have.
         features: names from ``delegraph.delegation.capabilities.FEATURES``, in addition to the
             features that all functions support.
-        constants: see :class:`Operator`.
-        check: see :data:`Check`.
+        constants: positions of inputs that must be constants, because shapes depend on them.
+        check: further check of a node, see :data:`Check`; None for none.
         lacks: features that all other functions support, but not this function.
-        numerics: see :class:`Operator`.
+        numerics: official kernels whose rounding the function reproduces.
         roles: types of operands with a special role; see ``Claim``.
     """
     offered = [name for name in (*_FEATURES, *features) if name not in lacks]

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 
 @rule(ATTENTION)
 def attention(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``ATTENTION`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``ATTENTION`` reads and writes."""
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
     depth, key_count, columns = row["depth"], row["key_count"], row["columns"]

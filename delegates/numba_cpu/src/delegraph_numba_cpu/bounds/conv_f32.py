@@ -11,7 +11,7 @@ from delegraph_numba_cpu.instructions.conv_f32 import CONV, HEIGHTS, PACK
 
 @rule(CONV)
 def conv(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``CONV`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``CONV`` reads and writes."""
     touch_images(row, row["tap_bytes"])
     matrix = matrix_bytes(row)
     row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
@@ -169,7 +169,7 @@ def packed_columns(columns: int, lanes: int) -> int:
 
 @rule(PACK)
 def pack(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``PACK`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``PACK`` reads and writes."""
     rows, columns, images = row["rows"], row["columns"], row["images"]
     row.loops(images, rows, columns)
     reach = (rows - 1) * row["down"] + (columns - 1) * row["across"] + 4

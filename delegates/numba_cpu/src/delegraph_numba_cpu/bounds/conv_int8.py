@@ -11,7 +11,7 @@ LEAST_ROWS = 16
 
 @rule(instructions.CONVOLVE)
 def convolve(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``CONVOLVE`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``CONVOLVE`` reads and writes."""
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
     images, pixels = row.tiles // parts, row["pixels"]
@@ -133,7 +133,7 @@ def accumulator_bytes(steps: int) -> int:
 
 @rule(instructions.PACK_STACK)
 def pack_stack(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``PACK_STACK`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``PACK_STACK`` reads and writes."""
     images, outputs, depth = row["images"], row["outputs"], row["depth"]
     count = -(-outputs // 16)
     row.loops(images, outputs, depth)

@@ -12,7 +12,7 @@ from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEA
 
 @rule(DEPTHWISE)
 def depthwise(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``DEPTHWISE`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     touch_images(row, 4 * row["columns"])
     row.read("weight", channel_bytes(row))
 
@@ -30,7 +30,7 @@ def channel_bytes(row: Touched) -> int:
 
 @rule(REPEAT)
 def repeat(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``REPEAT`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``REPEAT`` reads and writes."""
     row.loops(row["values"], row["times"])
     row.read("x", 4 * row["values"])
     row.write("y", 4 * row["values"] * row["times"])

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 @rule(instructions.DEPTHWISE)
 def depthwise(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``DEPTHWISE`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     windows, taps = row.record("windows"), row.record("taps")
     row.loops(row["rows"], windows["out_width"], windows["channels"])
     row.read("x", depthwise_input(row, windows))
@@ -90,7 +90,7 @@ def _line_columns(windows: Touched) -> int:
 
 @rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``REPEAT`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``REPEAT`` reads and writes."""
     row.loops(row["pixels"], row["channels"], row["times"])
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

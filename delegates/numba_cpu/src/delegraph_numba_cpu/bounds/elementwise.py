@@ -42,7 +42,7 @@ TABLES = {
 
 @rule(CHAIN)
 def chain(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``CHAIN`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``CHAIN`` reads and writes."""
     row.loops(row["elements"])
     steps, records = _steps(row), _records(row)
     sizes = _slot_sizes(row, steps, records)

@@ -17,7 +17,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 
 @rule(STRIP)
 def strip(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``STRIP`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``STRIP`` reads and writes."""
     windows, taps, matrix = (row.record(name) for name in ("windows", "taps", "matrix"))
     channels, width = windows["channels"], windows["out_width"]
     row.loops(row["rows"], width, matrix["outputs"])

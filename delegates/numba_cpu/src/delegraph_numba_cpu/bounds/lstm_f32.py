@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions import lstm_f32
 
 @rule(lstm_f32.LSTM)
 def lstm_of_floats(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``LSTM`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``LSTM`` reads and writes."""
     touch_steps(row, 4, 4)
     count, cells, outputs = row["count"], row["cells"], row["outputs"]
     row.write("cell_state", 4 * row["batch"] * cells)

@@ -20,7 +20,7 @@ def padded(count: int, unit: int) -> int:
 
 @rule(lstm_int8.PROJECT)
 def project(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``PROJECT`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``PROJECT`` reads and writes."""
     rows, inputs, width = row["rows"], row["inputs"], row["width"]
     columns, depth = padded(width, STRIP), padded(inputs, DEPTH)
     row.loops(rows, width)
@@ -58,7 +58,7 @@ def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
 
 @rule(lstm_int8.LSTM)
 def lstm_of_bytes(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``LSTM`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``LSTM`` reads and writes."""
     touch_steps(row, 2, 1)
     count, cells, outputs, batch = (row[name] for name in ("count", "cells", "outputs", "batch"))
     row.write("cell_state", 2 * batch * cells)

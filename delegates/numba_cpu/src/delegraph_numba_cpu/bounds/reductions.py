@@ -28,19 +28,19 @@ def four_bytes(row: Touched) -> None:
 
 @rule(reductions.SUM_BYTES)
 def sum_bytes(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``SUM_BYTES`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``SUM_BYTES`` reads and writes."""
     _reduction(row, 1, 4)
 
 
 @rule(reductions.MAX_BYTES)
 def max_bytes(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``MAX_BYTES`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``MAX_BYTES`` reads and writes."""
     _reduction(row, 1, 1)
 
 
 @rule(reductions.SCALE)
 def scale(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``SCALE`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``SCALE`` reads and writes."""
     period = row["period"]
     row.require(period > 0, "a period has elements")
     count = -(-row["count"] // period) * period
@@ -51,7 +51,7 @@ def scale(row: Touched) -> None:
 
 @rule(reductions.SCALE_REAL)
 def scale_real(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that the kernel ``SCALE_REAL`` reads and writes."""
+    """Declare, for the bounds check, the bytes that a *row* of ``SCALE_REAL`` reads and writes."""
     row.loops(row["count"])
     row.read("source", 4 * row["count"])
     row.write("target", row["count"])

@@ -193,9 +193,9 @@ def exponentials(width: int) -> Any:
 
 
 def multiplied(width: int) -> Any:
-    """Return an intrinsic that writes each row, times the vector, to the address *other*.
+    """Return an intrinsic that writes each row of a block, times a vector, to an address *other*.
 
-    For arguments, see :func:`_row_pass`.
+    For the intrinsic's arguments, see the result of :func:`_row_pass`.
     """
 
     def body(x: Lanes, row: Any, other: Any, factors: Lanes, number: Lanes) -> Lanes:

@@ -169,8 +169,8 @@ def _tap_products(
     """Append the products of one tap; return addresses and sums for the next tap.
 
     The result is the next address of the weights, the next address to prefetch, and the sums.
-    *second* is the mask of :func:`_add_products_in_pairs`, or None. *at* returns the addresses of a
-    byte of the tap in all pixels.
+    *second* is the mask for :func:`_add_products_in_pairs`; None if no pixels share a register.
+    *at* returns the addresses of a byte of the tap in all pixels; *ahead* is what is prefetched.
     """
     widths = form.widths
 
@@ -268,7 +268,7 @@ def _add_products_in_pairs(
     weights: Any,
     second: Any,
 ) -> list[Any]:
-    """Append products as :func:`_add_products` does, where two pixels share the last register.
+    """Append the products of one value of every pixel, where two pixels share the last register.
 
     *second* is the mask of the lanes of the second pixel in a shared register.
     """
@@ -339,7 +339,7 @@ def _blocks(
     pitch: Any,
     limits: Any,
 ) -> None:
-    """Append instructions that compute blocks of *height* pixels; see :func:`blocks_product`."""
+    """Append instructions that compute *blocks* blocks of two registers for *height* pixels."""
     kind = vector(F32, width)
     starts, start = [], integer(0)
     for _ in range(blocks):

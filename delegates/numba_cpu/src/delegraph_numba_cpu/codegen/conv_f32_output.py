@@ -138,9 +138,9 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return *sums* plus the residual, clamped again; unchanged if *residual* is 0.
+    """Return *sums* plus a tensor, clamped again; unchanged if its address *residual* is 0.
 
-    The residual is a tensor that is added to the convolution's result.
+    *rows* and *starts* are the pixels and first columns of the sums.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):

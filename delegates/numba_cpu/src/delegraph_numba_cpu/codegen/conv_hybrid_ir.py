@@ -102,7 +102,7 @@ def measure_floats(context, source, count, target):
 
 
 def _rounder(builder, inverse, low, high):
-    """Return a function that quantises 16 float32 to int32: scaled, rounded and clamped."""
+    """Function from 16 float32 to int32: times *inverse*, rounded, clamped to *low* and *high*."""
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
 

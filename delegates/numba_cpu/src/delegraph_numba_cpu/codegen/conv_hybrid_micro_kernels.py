@@ -119,8 +119,8 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
         """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
 
-        Rows of results are 64 values apart. *weights* is the address of a group of 64 outputs, and
-        *block* the number of its first block of columns to compute.
+        Rows of results at *acc* are 64 values apart. *weights* is the address of a group of 64
+        outputs, *block* its first block of columns to compute. *headers* have the biases.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -114,9 +114,9 @@ def lay_out_tiles(memory, steps):
 
 @jit
 def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
-    """Store ``bias + a @ weights`` of 16 rows and 16 columns.
+    """Store ``bias + a @ weights`` of 16 rows and 16 columns at address *acc*, int32.
 
-    Arguments are as for :func:`multiply_tile`.
+    Rows of unsigned bytes are at *a*, *a_bytes* apart, in *steps* steps of 4 bytes.
     """
     load_0(header, 0)
     for step in range(0, steps - 15, 16):

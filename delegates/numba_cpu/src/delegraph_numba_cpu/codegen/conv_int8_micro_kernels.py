@@ -69,9 +69,10 @@ def _dot_tile(rows, blocks, chains=1):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32.
+        """Store ``bias + a @ weights + sums`` at *acc*, int32: *steps* times 4 bytes of each row.
 
-        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
+        *headers* have the biases. Rows of *a* are *row_bytes* apart, blocks of *weights*
+        *block_bytes*, rows of results *acc_bytes*, and blocks in these 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -79,9 +80,9 @@ def _dot_tile(rows, blocks, chains=1):
             size = rows * blocks
 
             def add_steps(count, values):
-                """Append the products of *count* more steps.
+                """Append instructions that add the products of *count* more steps to the sums.
 
-                Return the new sums, and the addresses of the next weights and of the next bytes.
+                *values* and the result are the sums, and the next addresses of weights and bytes.
                 """
                 *found, place, row = values
                 for k in range(count):
@@ -149,9 +150,10 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32; rows of results are *acc_bytes* apart.
+        """Store ``bias + a @ weights + sums`` at *acc*, int32; *header* has the bias.
 
-        With only 8 columns, the sums and the weights fit into the registers.
+        Rows of *a* are *row_bytes* apart, rows of results *acc_bytes*. With only 8 columns, the
+        sums and the weights fit into the registers.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -204,7 +206,7 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 @jit
 def split_rows(a, a_bytes, rows, steps, target):
-    """Convert *rows* rows of unsigned bytes to int16, as :func:`_dot_split` reads them."""
+    """Store *rows* rows of unsigned bytes at *target* as int16, in :func:`_dot_split`'s order."""
     for _ in range(rows):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)
@@ -229,7 +231,7 @@ def _dot_taps(pixels, vectors, group):
         """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``.
 
         *pixel_bytes*, *vector_bytes* and *column_bytes* are the distances of pixels, of a pixel's
-        vectors, and of columns of the packed line.
+        vectors, and of columns of the packed *line*. *offsets* and *weights* are those of taps.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -339,7 +341,7 @@ def sum_bytes(context, source, count):
 
 
 def _flipper(count):
-    """Return an intrinsic that copies *count* bytes, each xored with one number."""
+    """Return an intrinsic ``(source, target, flip)`` that copies *count* bytes, each xor *flip*."""
     kind = ir.VectorType(I8, count)
 
     @intrinsic

@@ -24,9 +24,10 @@ def dot_tile(rows, blocks):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32.
+        """Store ``bias + a @ weights + sums`` at *acc*, int32: *steps* times 4 bytes of each row.
 
-        Rows of results are *acc_bytes* apart, blocks of a row 64 bytes.
+        *headers* have the biases. Rows of *a* are *row_bytes* apart, blocks of *weights*
+        *block_bytes*, rows of results *acc_bytes*, and blocks in these 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):

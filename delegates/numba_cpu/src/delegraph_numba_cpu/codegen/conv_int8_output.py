@@ -76,7 +76,7 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 
 
 def _exact_close(builder, acc, factor, offset, zero, away):
-    """Return the result of :func:`_exact_away` for products that need more bits than float64 has.
+    """Return :func:`_exact_away` of the arguments, whose products may need more bits than float64.
 
     Rounding before the floor may raise a value to the next integer, but no further. The difference
     from that integer has few bits, so it is exact; it is negative if the value was raised.
@@ -120,9 +120,9 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _quickly(quick, exact):
-    """Return a ``prepare`` function whose rescaling uses float32 where the result is certain.
+    """Return a ``prepare`` of :func:`_all_of` that rescales in float32 where that is surely right.
 
-    Elsewhere it uses float64; see :func:`_all_of`.
+    Elsewhere it rescales in float64.
 
     Args:
         quick: function that loads header fields, as :func:`_all_of` returns it. Its function
@@ -211,7 +211,7 @@ def _finisher(prepare):
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store the first *count* of 16 rescaled, clamped results for each of *rows* >= 1 rows."""
+        """Store *count* of 16 sums at *acc*, rescaled and clamped, for each of *rows* >= 1 rows."""
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
@@ -267,7 +267,7 @@ def _finisher_64(prepare):
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store rows of 64 rescaled results, clamped to 0..255, then xored with *flip*."""
+        """Store *rows* rows of 64 sums at *acc*, rescaled, clamped to *low*..*high*, xor *flip*."""
 
         def generate(lowering, builder, signature, arguments):
             acc, rows, header, target, row_bytes, flip, low, high = arguments

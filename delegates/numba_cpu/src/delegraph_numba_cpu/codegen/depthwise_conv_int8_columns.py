@@ -58,7 +58,7 @@ def pack_column(context, a, b, c, d, count, flip, target):
 def pack_column_64(context, a, b, c, d, flip, target, apart):
     """Store, for each of 64 channels, a word of four bytes from *a*, *b*, *c* and *d*.
 
-    The four vectors of words are *apart* bytes apart.
+    Bytes are xored with *flip*. The four vectors of words begin *apart* bytes apart, at *target*.
     """
 
     def generate(lowering, builder, signature, arguments):

@@ -51,7 +51,7 @@ def _adjacent(
     acc_step: Any,
     channel_bytes: Any,
 ) -> None:
-    """Append the instructions of :func:`adjacent_product` for given sizes of tile and window."""
+    """Append instructions of :func:`adjacent_product` for constant *pixels*, *kernel*, *stride*."""
     channels = Loop(builder, channel_bytes, REGISTER)
     at = channels.index
     sums = [load(builder, _bias_at(builder, header, at), V8I32)] * pixels

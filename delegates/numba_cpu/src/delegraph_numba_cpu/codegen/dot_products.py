@@ -137,12 +137,12 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Return the result of :func:`dot` for activations that were already split into int16 pairs.
+    """Return *acc* plus dot products of activations, split into int16 pairs, and weights.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
         acc: 8 or 16 int32.
-        halves: the even and the odd bytes, each as int16; otherwise as for :func:`dot`.
+        halves: the even and the odd bytes of unsigned activations, each as pairs of int16.
         weights: see :func:`prepare_weights`.
     """
     for half, weight in zip(halves, weights, strict=True):
@@ -277,7 +277,7 @@ def narrowed(builder, vectors, low, high):
 
 
 def _narrowed_by_ymm(builder, vectors, low, high):
-    """Return the result of :func:`narrowed` for four vectors, by instructions on 32 bytes."""
+    """Return four vectors of 16 int32 as bytes, clamped to *low* and *high*, on AVX2 registers."""
     words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
     for vector_of_16 in vectors:
         x = call(
@@ -338,7 +338,7 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return the first or second halves of 16 bytes, with elements of *a* and *b* in turn."""
+    """Return elements of *a* and *b*, 16 bytes each, in turn: of half 0 or 1, as *half* says."""
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
@@ -346,7 +346,7 @@ def _zip_16(builder, a, b, half):
 
 
 def _zip(builder, a, b, high):
-    """Return the low or high halves of all 16 bytes, with elements of *a* and *b* in turn."""
+    """Return elements of *a* and *b* in turn: of each 16 bytes, the half that *high* chooses."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0

@@ -70,7 +70,7 @@ def _scaled(signed: bool) -> Callable[..., Lanes]:
 
 
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation of :func:`_sum`, but with results rounded to the nearest integer.
+    """Return the operation ``a * a_factor + b * b_factor + offset`` for bytes, rounded to nearest.
 
     The zero point is in the offset. The lowering has checked the results for every pair of operands
     for which roundings may differ, with and without a rounding between product and sum.

@@ -68,7 +68,7 @@ def operation(code: int, parameters: str = "", lanes: int = WIDE) -> Callable[[A
 
     Args:
         code: number of the operation.
-        parameters: types of its parameters, a letter each, as of :class:`Entry`.
+        parameters: a letter for each: ``f`` float32, ``i`` int32, ``t`` a table, ``l`` int64.
         lanes: number of elements that the function gets at a time.
     """
     operands, _, result = SIGNATURES[code].partition(">")
@@ -112,7 +112,7 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, c
 def _write_loop(
     builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, start: Any, count: Any
 ) -> None:
-    """Append the loop that applies an operation to *count* elements."""
+    """Append the loop that applies the operation *entry* to *count* elements from *start* on."""
     words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
     sources = [_slot(builder, step, slots, word) for word in words]
     result = _slot(builder, step, slots, Step.TARGET)
@@ -147,7 +147,7 @@ def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
 
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
-    """Return the address of the first element of the vector that the loop computes now."""
+    """Return the address of the loop's present vector in the data at *base*, of type *letter*."""
     return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
@@ -258,7 +258,7 @@ def lookup_pair_by_position(
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises float32: scaled, rounded to even, plus a zero point.
+    """Return an operation from float32 to *element*: scaled, rounded to even, plus a zero point.
 
     Results are clamped before the zero point is added. NaN becomes the least value.
     """
@@ -271,7 +271,7 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises by a float64 division and rounds halves away from zero."""
+    """Operation that quantises to *element*: a float64 division, with halves away from zero."""
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
         ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)

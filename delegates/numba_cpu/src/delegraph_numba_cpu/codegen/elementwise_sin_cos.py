@@ -37,7 +37,7 @@ def _series(square: Lanes, coefficients: list[float]) -> Lanes:
 
 @operation(Operation.SINE, "ti", QUARTER)
 def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
-    """Return the sine of x plus *quarter* quarters of a turn."""
+    """Sine of *x* plus *quarter* quarters of a turn; *table* has the remainder of each exponent."""
     bits = x.bits()
     exponent = (bits >> 23) & 255
     mantissa = exponent.equals(0).choose(bits & 0x7FFFFF, (bits & 0x7FFFFF) | 0x800000)

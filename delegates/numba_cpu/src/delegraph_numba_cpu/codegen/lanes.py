@@ -30,7 +30,7 @@ class Lanes:
 
     @property
     def type(self) -> Any:
-        """The LLVM type."""
+        """The LLVM type of the vector."""
         return self.value.type
 
     @property

@@ -78,7 +78,7 @@ class KernelCodegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
 
 
 def compile_kernels_only(machine: str) -> None:
-    """Patch Numba in this process, as the module describes.
+    """Patch Numba in this process, so that it compiles only whole kernels to native code.
 
     Args:
         machine: type of processor, as ``codegen/host_platform.py`` names it.

@@ -158,7 +158,7 @@ with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 
 def whole_loader(vector, memory=None, signed=True):
-    """Return ``load(address)``, which loads a whole vector; arguments as for :func:`loader`."""
+    """Return ``load(address)``, a whole *vector* from *memory* elements, which may be *signed*."""
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic
@@ -214,7 +214,7 @@ def loader(vector, memory=None, signed=True):
 
 
 def whole_storer(vector, memory=None):
-    """Return ``store(address, value)``, which stores a whole vector; see :func:`storer`."""
+    """Return ``store(address, value)``, which stores a whole *vector* as *memory* elements."""
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic

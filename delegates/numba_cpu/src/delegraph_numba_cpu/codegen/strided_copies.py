@@ -58,9 +58,9 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Write up to 64 bytes of a line: copies for bytes *first* to *last*, *around* for the others.
+    """Write *size* <= 64 bytes: copies for bytes *first* to *last*, *around* for the others.
 
-    Arguments are as for :func:`copy_part`.
+    Copied bytes are xored with *flip*. *source* is where byte 0 would be, *target* where it goes.
     """
 
     def generate(lowering, builder, signature, arguments):
@@ -129,7 +129,7 @@ def copy_strided(source, source_step, target, target_step, count, size, flip):
 
 @jit
 def copy_overlapping(source, source_step, target, target_step, count, size, flip):
-    """Copy lines as :func:`copy_strided` does, in pieces of one size; the last two may overlap."""
+    """:func:`copy_strided` in pieces of one size, of which the last two of a line may overlap."""
     unit = 64 if size >= 64 else 16 if size >= 16 else 8 if size >= 8 else 4 if size >= 4 else 1
     for offset in range(0, size, unit):
         k = min(offset, size - unit)

@@ -57,7 +57,7 @@ _ANCHORS, _SCALES = (0, 1, 2, 8, 3), (0, 1, 2, 4, 8)
 
 
 def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
-    """Return up to 16 addresses at distance *step*, for use in the body of a loop.
+    """Return *count* <= 16 addresses from *first* on, *step* apart, for the body of a loop.
 
     LLVM would keep a register for each address, or store it in memory. Three registers are enough,
     since x86 adds to an address another register times 1, 2, 4 or 8 without an instruction. LLVM
@@ -153,7 +153,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
 
 
 def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
-    """Write the first *count* elements of a vector to memory; see :func:`load_first`."""
+    """Write the first *count* elements of the vector *value* to *address*; none if negative."""
     kind = value.type
     if HAS_BYTE_MASKS or kind.element != I8:
         masked_store(builder, value, address, first_lanes(builder, count, kind.count))

@@ -19,4 +19,4 @@ products share one matrix. Results are ``[images, rows, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)
-"""Products as of :data:`DOTS`, but with right matrices ``[images, depth, columns]``."""
+"""Products of matrices ``[images, rows, depth]`` and ``[images, depth, columns]``."""

@@ -94,7 +94,7 @@ class Places:
         Args:
             key: name of the entry.
             content: the bytes, maybe as a list of pieces.
-            digest: see :meth:`BlobCache.keep`.
+            digest: hexadecimal digits for the cache file's name; None for the content's SHA-256.
         """
         if self.cache is not None:
             self.cache.keep(key, content, digest)

@@ -48,8 +48,7 @@ def _dotter(rows, is_whole):
     It is called as ``(x, row_count, weights, depth, count, y, pitch)``. *x* has *row_count* rows,
     *weights* has *count* columns, each of *depth* adjacent values. If there are fewer rows or
     columns than the intrinsic computes, the last one is used again. *is_whole* says that there are
-    enough. Rows of results are
-    *pitch* bytes apart.
+    enough. Rows of results are *pitch* bytes apart.
     """
     columns = LANES // rows
     places = _strided_places if is_whole else _places_at_most
@@ -104,7 +103,7 @@ def _dot_sums(builder, left, right, depth):
 
 
 def _strided_places(builder, first, step, most, count):
-    """Return a function of *at* that returns *most* addresses, each *at* bytes after its start.
+    """Return a function of an offset *at* that returns *most* addresses, from ``first + at`` on.
 
     The addresses are *step* bytes apart. *count* equals *most*.
     """
@@ -112,7 +111,7 @@ def _strided_places(builder, first, step, most, count):
 
 
 def _places_at_most(builder, first, step, most, count):
-    """Return a function like :func:`_strided_places`; only *count* of the addresses differ."""
+    """As :func:`_strided_places`, but after *count* addresses, the last one is repeated."""
     found = _addresses(builder, first, step, most, count)
     return lambda at: [builder.add(address, at) for address in found]
 
@@ -206,7 +205,7 @@ def products_of_rows(rows):
 
     @jit
     def dot(x, row_count, weights, depth, count, y, pitch):
-        """Compute *count* columns of the products; see :func:`_dotter`."""
+        """Store products of *row_count* rows of *x* and *count* columns of *weights* at *y*."""
         for start in range(0, count, columns):
             place, target, left = weights + 4 * start * depth, y + 4 * start, count - start
             if row_count == rows and left >= columns:
@@ -216,7 +215,7 @@ def products_of_rows(rows):
 
     @jit
     def add(x, row_count, weights, weights_row, depth, count, y, pitch):
-        """Compute up to ``AT_ONCE`` vectors of columns of the products; see :func:`_adder`."""
+        """Store products of *row_count* rows of *x* and *depth* rows of *weights* at *y*."""
         if count == AT_ONCE * LANES:
             add_several(x, row_count, weights, weights_row, depth, count, y, pitch)
             return

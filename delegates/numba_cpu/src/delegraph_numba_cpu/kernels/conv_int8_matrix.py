@@ -139,7 +139,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 
 @jit
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
-    """Compute a part of a product by micro-kernels for int16, on rows from :func:`split_rows`."""
+    """Store *rows* rows of *a* times blocks *first* to before *last* of *matrix*, via int16."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
     height = tile_height(rows, SHORT_SPLIT, TALL_SPLIT)

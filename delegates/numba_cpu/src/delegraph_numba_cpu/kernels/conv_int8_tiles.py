@@ -46,7 +46,7 @@ def tile_height(rows, short, tall):
 
 @jit
 def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes, lines):
-    """Multiply *height* rows, ``WIDE_ROWS`` or ``WIDE_TALL``, with ``WIDE`` column blocks."""
+    """Store at *acc* *height* rows of *a*, WIDE_ROWS or WIDE_TALL, times WIDE blocks."""
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -62,7 +62,7 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 
 @jit
 def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
-    """Multiply *height* rows, ``NARROW_ROWS`` or ``NARROW_TALL``, with one column block."""
+    """Store at *acc* *height* rows of *a*, NARROW_ROWS or NARROW_TALL, times one block."""
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -100,9 +100,9 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc, lines):
         matrix: address of the record that describes the weights; see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
-        sums: see ``conv_int8_matrix.multiply``.
+        sums: address of an int32 for each row, which is added to the row's sums; 0 for none.
         acc: int32 ``[height, 64]``, or ``[height, 16]``.
-        lines: see ``conv_int8_matrix.multiply``; *split* is then the table.
+        lines: record of windows in padded lines, *split* then has their addresses; or None.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
     weights = word(matrix, WEIGHTS) + n * size

@@ -141,7 +141,7 @@ def first_channel(record, channel):
 
 @jit
 def filter_pixels(record, rows, taps, pixels, channel, out):
-    """Compute at *out* up to ``LANES`` channels of some pixels, for windows of any shape.
+    """Store at *out* up to ``LANES`` channels from *channel* on of *pixels*, for any window shape.
 
     *record* is the address of the kernel call's operands.
     """

@@ -109,8 +109,8 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
     """Compute one row of the output, for a range of blocks of 16 channels.
 
     Args:
-        image: see :func:`pack_line`.
-        modulus: see :func:`pack_line`.
+        image: address of the image's rows.
+        modulus: number of rows that are stored, as in a ring buffer.
         windows: address of the record; see ``WINDOWS``.
         taps: address of the record; see ``TAPS``.
         row: number of the output row.
@@ -177,7 +177,7 @@ def dot_row(line, windows, taps, block, wide, sums):
 
 @jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
-    """Store the results of :func:`dot_row`, by the micro-kernel that multiplies int16 in pairs.
+    """Store the sums of :func:`dot_row`, for its arguments, by a kernel for int16 in pairs.
 
     If there are gaps between taps, the pixels computed together are as far apart as taps, so that
     their windows share columns.

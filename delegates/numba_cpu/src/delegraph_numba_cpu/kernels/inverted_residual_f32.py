@@ -156,7 +156,7 @@ def fill_ring(record, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy equal pieces of a row, such as pixels, to addresses with another stride."""
+    """Copy a row's pixels, or parts of them, to *target*; *expand* is the address of the sizes."""
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
     for _ in range(word(expand, OUT_W)):
@@ -176,12 +176,12 @@ def ring_row(record, ring, y):
 
 @jit
 def write_row_taps(record, table, first, rows, size, zeros, y, count):
-    """Write the address of each tap of each output row's first pixel.
+    """Write to *table* the address of each tap of the first pixel of *count* output rows.
 
     The image is in a ring buffer that begins at *first* and has *rows* rows of *size* bytes. Row
-    *i* of the image is row ``i % rows`` of the buffer.
+    *i* of the image is row ``i % rows`` of the buffer; rows outside of the image are at *zeros*.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the kernel call's operands, *y* the first window's image row.
     """
     down, columns = word(record, TAP_ROW), word(record, TAP_COLUMNS)
     for _ in range(count):

@@ -16,7 +16,7 @@ from delegraph_numba_cpu.kernels.positions import report_position
 
 @kernel(instructions.LOOK_UP)
 def look_up(record, tile, worker):
-    """Convert the table rows of this tile's positions to float32; skip positions out of range.
+    """Convert the table rows of this tile's positions to float32; report positions out of range.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

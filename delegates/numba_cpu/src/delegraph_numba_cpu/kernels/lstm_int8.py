@@ -276,7 +276,7 @@ def store_hidden(record, gates, cell, target, flip):
 
 @jit
 def store_projected(record, vector, acc, state):
-    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes.
+    """Store at *state* the projection of the hidden *vector* of unsigned bytes, int8.
 
     *record* is the address of the kernel call's operands.
     """

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.kernels.fixed_point import inverse_sqrt, scaled, wrappe
 
 @jit
 def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
-    """Normalise a gate to mean 0 and variance 1, scale it, and add the bias: int16 in Q3.12."""
+    """Normalise *cells* int16 of a gate to mean 0, variance 1; scale by *weights*, add the bias."""
     total, squares = 0, 0
     for i in range(cells):
         value = load_i16(gate + 2 * i) + 0

@@ -56,10 +56,10 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like :func:`_mover`'s that is faster if rows become columns.
+    """Return a function that copies strided elements of *unit* bytes, fast if rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
-    transposes small squares in registers.
+    transposes small squares in registers. *load* and *store* read and write one element.
     """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
@@ -83,9 +83,9 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset at step *outer* of the outer loops, which are all but the inner two.
+    """Return the byte offset at step *outer* of the outer ones of *depth* loops: all but two.
 
-    *side* is 1 for the offset in the source, and 2 for that in the target.
+    *loops* is the address of the loops' records. *side* is 1 for the source, 2 for the target.
     """
     offset = 0
     for k in range(depth - 3, -1, -1):
@@ -137,7 +137,7 @@ def update(record, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop."""
+    """Copy one tile's share of *rows* runs of the innermost of *depth* loops, *grain* at once."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)

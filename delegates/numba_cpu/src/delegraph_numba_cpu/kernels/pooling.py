@@ -22,8 +22,8 @@ def pool(instruction, itemsize, limit, combine):
         itemsize: bytes of an element.
         limit: function that reads a limit for clamping from an operand.
         combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
-            that stores the result of one window: *rows* rows, *row_step* bytes apart, of *columns*
-            pixels of *pixel* bytes.
+            that stores one window's result, clamped: *rows* rows, *row_step* bytes apart, of
+            *columns* pixels of *pixel* bytes.
     """
 
     def run(record, tile, worker):
@@ -61,9 +61,9 @@ def pool(instruction, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest element of a window, clamped; see *combine* of :func:`pool`.
+    """Store each channel's largest element of a window of float32, clamped; NaN is ignored.
 
-    NaN is ignored.
+    The window has *rows* rows, *row_step* bytes apart, of *columns* pixels of *pixel* bytes.
     """
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
@@ -89,7 +89,7 @@ def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window, clamped; see *combine* of :func:`pool`."""
+    """Store each channel's mean over a window; the arguments are *combine*'s of :func:`pool`."""
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
     whole = channels - channels % (4 * r.LANES)
@@ -120,7 +120,7 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 
 @jit
 def store_mean(target, total, share, least, most, count):
-    """Store ``total * share``, clamped: the means of one vector of channels."""
+    """Store ``total * share``, clamped to *least* and *most*: the means of *count* channels."""
     value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays NaN, here and below
     r.store_floats(target, r.smaller_floats(most, value), count)
 
@@ -179,7 +179,7 @@ def store_rounded(target, total, half, share, least, most, count):
     """Store the clamped means of one vector of channels, given the sums of bytes *total*.
 
     *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
-    elements; see :func:`mean_bytes`.
+    elements. Means lie from *least* to *most*.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))
@@ -230,7 +230,7 @@ def mean_bytes(widen):
 
 @jit
 def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest int16 of a window, clamped; see *combine* of :func:`pool`."""
+    """Store each channel's largest int16 of a window; arguments are *combine*'s of :func:`pool`."""
     for c in range(0, 2 * channels, 2):
         value = low
         for i in range(rows):
@@ -241,7 +241,7 @@ def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window of int16, clamped; see *combine* of :func:`pool`.
+    """Store each channel's mean over an int16 window; arguments are *combine*'s of :func:`pool`.
 
     Halves are rounded away from zero.
     """

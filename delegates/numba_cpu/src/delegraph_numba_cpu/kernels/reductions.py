@@ -40,7 +40,7 @@ STRIP = 4 * r.LANES
 
 @jit
 def never(x, y):
-    """Return 0: the result does not depend on the order of elements."""
+    """Return 0: for *x* and *y*, the reduction does not depend on the order of elements."""
     return 0
 
 
@@ -78,7 +78,7 @@ def product_in_order(record, source, length):
 def largest_in_order(record, source, length):
     """Return the largest float of a row after its last NaN; NaN if the row ends with one.
 
-    *record* is the address of the kernel call's operands.
+    The row has *length* floats at *source*; *record* is the address of the kernel call's operands.
     """
     largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):

@@ -57,7 +57,7 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store a row's pixels, which have at least LANES channels."""
+        """Store *width* pixels of at least LANES channels, blended from rows *top* and *bottom*."""
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
             for i in range(0, channels, r.LANES):
@@ -120,7 +120,7 @@ def load_s8(address, count):
 
 @jit
 def all_four(a, b, c, d, share_y):
-    """Return the four pixels unchanged: as floats are rounded, no part can be computed before."""
+    """Return four pixels unchanged; *share_y* is unused, since floats are rounded only once."""
     return a, b, c, d
 
 
@@ -150,7 +150,7 @@ def blend_f32(target, pixels, share_y, share_x, count):
 
 @jit
 def blend_u8(target, pixels, share_y, share_x, count):
-    """Store the weighted mean of four uint8 pixels, computed in float32; see :func:`bilinear`.
+    """Store the mean of four uint8 *pixels* with float32 weights, for *count* channels.
 
     Each product and each sum is rounded, as in the official kernel.
     """
@@ -177,7 +177,7 @@ def start_and_slope(a, b, c, d, share_y):
 
 @jit
 def blend_s8(target, part, share_y, share_x, count):
-    """Store the weighted mean of four int8 pixels, halves away from zero; see :func:`bilinear`."""
+    """Store ``(start + slope * share_x) / 2**20`` of *part* as *count* int8, halves from zero."""
     start, slope = part
     value = r.add_ints(start, r.multiply_ints(slope, r.ints(share_x)))
     r.store_low_bytes(target, r.rounded_shift_20(value), count)

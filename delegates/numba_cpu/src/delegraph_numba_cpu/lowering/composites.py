@@ -201,7 +201,7 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
 
 
 def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
-    """Whether each node of *plan* reads only inputs, constants and results of earlier nodes."""
+    """Whether nodes of subgraph *inner* read only inputs, constants and earlier nodes' results."""
     known = {-1, *inner.inputs}
     for node, _ in plan:
         if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):

@@ -19,9 +19,9 @@ def is_widened(call: Call, tensor: int) -> bool:
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant of which a tensor is the wider form; None if there is none.
+    """Return the constant that nodes convert to *tensor*, of a wider type; None if there is none.
 
-    Delegraph converts such constants while preparing; their values are known when kernels are
+    Delegraph converts these constants while preparing, so their values are known when kernels are
     lowered.
 
     Args:

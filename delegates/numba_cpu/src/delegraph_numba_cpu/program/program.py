@@ -90,7 +90,7 @@ class Program:
         Args:
             rows: the kernel calls; ``library`` has loaded their families.
             library: the compiled kernels.
-            workers: see the attribute.
+            workers: number of threads for a run, including the caller's.
             working_memory: memory shared with programs that run before or after this program.
             known: the memory layout, if it is already known; None to plan it.
         """

@@ -24,23 +24,23 @@ def space_to_batch(node: FlexNode) -> Step:
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """Return the function for SpaceToBatch: two spatial dimensions and a square block."""
+    """Return a function that pads, and moves elements of square blocks to the batch axis."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
 
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
-    """Return a function that reverses :func:`space_to_batch`, and crops the result.
+    """Return a function that moves elements from the batch axis to blocks, and crops the result.
 
-    The function moves elements from the batch axis back to blocks.
+    It reverses :func:`space_to_batch`.
     """
     return lambda x, block, crops: _batch_to_space(x, block.tolist(), crops)
 
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """Return a function that reverses :func:`space_to_batch_2d`."""
+    """Return a function that moves elements from the batch axis to square blocks, and crops."""
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 

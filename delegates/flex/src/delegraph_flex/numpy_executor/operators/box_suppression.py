@@ -43,7 +43,7 @@ def non_max_suppression(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV2", types=_TYPES)
 def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Return a function like :func:`non_max_suppression`; the overlap threshold is an input."""
+    """Return a function from boxes, scores, number and overlap threshold to indices, best first."""
     return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
 
 

@@ -103,7 +103,7 @@ def _drawn(
 ) -> Array:
     """Return random numbers of shape *dims*, which must end with the shape of *parameters*.
 
-    *draw* computes a number from pairs of uniform numbers and a parameter.
+    *draw* computes a result from pairs of uniform numbers of *random* and one of the *parameters*.
     """
     if dims[len(dims) - parameters.ndim :] != parameters.shape or len(dims) < parameters.ndim:
         shapes = f"{list(dims)} and {list(parameters.shape)}"

@@ -48,13 +48,13 @@ def lstm_cell(node: FlexNode) -> Step:
 
 @operator("BlockLSTM", types=_TYPES)
 def block_lstm(node: FlexNode) -> Step:
-    """Function for an LSTM over a sequence: seven outputs, ``[time, batch, cell]`` each."""
+    """Function for an LSTM with gate order ICFO: seven outputs, ``[time, batch, cell]`` each."""
     return _block_lstm(_lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0))
 
 
 @operator("BlockLSTMV2", types=_TYPES)
 def block_lstm_v2(node: FlexNode) -> Step:
-    """Function for an LSTM as :func:`block_lstm`, but with gate order IFCO and no forget bias."""
+    """Function for an LSTM, gate order IFCO, no forget bias: seven ``[time, batch, cell]``."""
     return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
 
 

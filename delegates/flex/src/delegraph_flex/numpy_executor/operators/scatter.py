@@ -46,7 +46,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """Function that returns a copy of a tensor with updates applied at indices, such as added."""
+    """Function that returns a copy of a tensor with a sum, difference or extreme at each index."""
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -70,7 +70,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
 
 
 def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
-    """Return *updates* for *combine*, maximum or minimum, with NaN replaced by a neutral value."""
+    """Return *updates*; if *combine* is maximum or minimum, NaN becomes a value without effect."""
     if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
         return updates
     worst = -np.inf if combine is np.maximum else np.inf

@@ -80,7 +80,7 @@ def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray
 def _merged_as_they_come(
     a: NDArray[Any], b: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the result of :func:`_merged` for unsorted or repeated rows, in TensorFlow's order."""
+    """Return, for each index of the sum, rows in *a* and *b*, -1 if missing, for unsorted rows."""
     pairs: list[tuple[int, int]] = []
     left, right = a.tolist(), b.tolist()
     i = j = 0

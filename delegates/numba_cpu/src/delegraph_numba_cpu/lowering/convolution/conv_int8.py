@@ -285,8 +285,8 @@ def pack_matrices(
         call: the node that is turned into kernel calls.
         product: constants of the node, for all outputs.
         stack: weights of the node, ``[G, O / G, K]``.
-        key: see :func:`pack_matrix`.
-        shift: see :func:`pack_matrix`.
+        key: text that distinguishes several records of one node.
+        shift: number that is added to results that stay unsigned.
     """
     count, outputs, depth = stack.shape
     name = (call.node.outputs[0], key, shift, builder.exact, depth)  # gaps between lines add to it

@@ -26,7 +26,7 @@ def emit_packed(
     Args:
         call: the node that is turned into kernel calls.
         builder: builder of the program, to which the kernel call is added.
-        product: see :func:`computed_product`.
+        product: constants of the product, without the weights.
         source: the matrices, ``[images, O, K], int8``.
         images: number of matrices.
         weight_zero: zero point of the matrices.

@@ -216,8 +216,8 @@ class Product:
             exact: whether kernels must recognize results for which float32 is not exact; see
                 ``NEAR``.
             shift: number that is added to results that stay unsigned.
-            outputs: indices of the outputs; None for all.
-            byte_shift: see ``CpuLevel``.
+            outputs: indices of the outputs; by default all.
+            byte_shift: number that kernels subtract from unsigned activations, 128 or 0.
         """
         factor, half, bias = (row[outputs] for row in self.factors)
         if byte_shift:
@@ -272,7 +272,7 @@ def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return upper bounds of the magnitude of accumulators, before and after scaling, ``[O]``.
 
-    The parameters are those of :func:`_is_exact`.
+    *sums* are the bounds before scaling by *scaling*, ``[O]``.
     """
     return np.asarray(np.maximum(sums, sums * np.abs(scaling.factor) + 1))
 
@@ -307,10 +307,10 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _is_surely_exact(call: Call) -> bool:
-    """Whether results are exact for all possible weights; the weights' values are not read.
+    """Whether a node's results are exact for all weights, whose values are not read.
 
     Raises:
-        OperatorError: as :func:`product_of`.
+        OperatorError: the official kernel rejects the quantization.
     """
     x, weight, y = call.input(_input(call)), call.input(1), call.output()
     bias = call.optional_input(_input(call, bias=True))

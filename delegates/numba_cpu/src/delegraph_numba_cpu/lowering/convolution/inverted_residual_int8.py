@@ -67,10 +67,10 @@ class Chain:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of a depthwise convolution and the 1 x 1 convolution after it; or None.
+    """Return the fusion of a depthwise convolution and the 1 x 1 convolution after it.
 
     A convolution before both is included if it fits. The first node is at *position* of
-    *partition*.
+    *partition*. The result is None if other nodes are there, or if fusing them saves no time.
     """
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]

@@ -162,7 +162,7 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
 
 
 def check_scaled_pair(call: Call) -> Rejection | None:
-    """Return a rejection as :func:`check_pair` does, or if a scale is not positive."""
+    """Return a rejection unless Delegraph's kernel takes the node and all scales are positive."""
     rejection = elementwise_int8_pairs.check_pair(call)
     if rejection is not None:
         return rejection

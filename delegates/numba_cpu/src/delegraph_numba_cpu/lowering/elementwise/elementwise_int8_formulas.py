@@ -115,10 +115,10 @@ def find_formula(call: Call, pairs: Pairs, wanted: Table | None) -> tuple[int, P
 
 
 def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
-    """Return the parameters of a float32 formula that adds a half and truncates, or None.
+    """Return the parameters of a float32 formula that adds a half and truncates.
 
-    The result is None if no such formula gives the *wanted* results for all *pairs*; see
-    :func:`find_formula` for the arguments.
+    The result is None if no such formula gives the *wanted* results of the node *call* for all
+    *pairs* of operands.
     """
     a, b, y = call.input(0), call.input(1), call.output()
     low, high = quantized_activation_range(activation_of(call), y)
@@ -149,7 +149,7 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
     Some processors round a product before they add it, others do not. Results must be right in both
     cases.
 
-    The parameters are those of :func:`find_formula`.
+    *wanted* has the right result of the node *call* for each of *pairs* of operands.
     """
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
@@ -182,18 +182,18 @@ IsRight = Callable[[Constants, Pairs, Table | None], NDArray[np.bool_]]
 def _first_right(
     made: Callable[[int], Constants], is_right: IsRight, pairs: Pairs, wanted: Table | None
 ) -> Parameters | None:
-    """Return the first candidate whose results are right for all pairs; None if there is none.
+    """Return the first candidate constants that give right results for all pairs; None if none do.
 
-    The candidate with unchanged constants is right for most nodes, so it is tried alone first.
-    Pairs with a wrong result mostly stay wrong for the next candidates, so these are first tried on
-    a sample of the wrong pairs.
+    The unchanged constants are right for most nodes, so they are tried alone first. Pairs with a
+    wrong result mostly stay wrong for the next candidates, so these are first tried on a sample of
+    the wrong pairs.
 
     Args:
         made: function that returns the constants of the candidates, given the largest number of
             values of each constant.
         is_right: function that tries candidates on pairs.
-        pairs: the pairs.
-        wanted: the right result for each of *pairs*, or None.
+        pairs: the pairs of operands.
+        wanted: the right result for each of *pairs*; None if the formula need not be exact.
     """
     candidates = made(1)
     if candidates.size and is_right(candidates[:, 0], pairs, wanted).all():
@@ -213,7 +213,7 @@ def _first_right(
 def _are_plain(
     a_factor: NDArray[np.float64], b_factor: NDArray[np.float64], offset: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Whether the float64 arithmetic in :func:`_fused_sum` is exact for these numbers, ``[K]``.
+    """Whether float64 is exact in :func:`_fused_sum` of bytes with these factors, ``[K]``.
 
     Sums are then below 2**11, and multiples of 2**-42.
     """
