@@ -83,7 +83,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.option(
     "--csv",
     "csv_path",
-    type=OutputFile(),
+    type=OutputFile(".csv"),
     metavar="FILE.csv",
     help="Write each set-up's detections in each picture.",
 )
