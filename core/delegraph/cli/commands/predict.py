@@ -323,8 +323,7 @@ def _source(request: PredictRequest, predictor: Predictor) -> Source:
     from delegraph.tools.called_inputs import called_metadata
 
     inputs = predictor.input_columns()
-    model = request.setup.loaded_model()
-    metadata = called_metadata(model, predictor.signature)
+    metadata = called_metadata(predictor.loaded_model(), predictor.signature)
     described = metadata.tensor(int(next(iter(inputs.values()))["index"]))
     source = open_source(request.data, inputs, described, request.picture)
     if not source.preparation:
