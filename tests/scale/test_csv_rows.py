@@ -40,6 +40,26 @@ def test_columns_of_numbers_are_the_only_input(text: str, tmp_path: Path) -> Non
     assert rows.given["x"].dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "shape", "expected"),
+    [
+        ("0\n1\n", "x", (1,), [0, 1]),
+        ("1,2\n3,4\n", "x", (1, 2), [[1, 2], [3, 4]]),
+        ('\n"[1, 2]"\n[3]\n', "x", (1, 2), [[1, 2]]),
+        ("0,1,2\n3,4,5\n", "x", (1, 3), [[3, 4, 5]]),
+        ("2024\n7\n", "2024", (1,), [7]),
+        ("1,5\n3,4\n", "1:5", (1, 2), [[3, 4]]),
+    ],
+)
+def test_numbers_in_the_first_line_are_a_row_unless_they_name_columns(
+    text: str, column: str, shape: tuple[int, ...], expected: object, tmp_path: Path
+) -> None:
+    (tmp_path / "data.csv").write_text(text)
+    source = CsvRows(str(tmp_path / "data.csv"), columns(column, inputs(shape=shape)))
+    assert source.read(0, 9).given[column].tolist() == expected
+    assert source.note.startswith("the first line is ")
+
+
 def test_consecutive_columns_are_an_input_and_the_others_keep_their_types(tmp_path: Path) -> None:
     text = "id,a,b,c,code,score,name\n7,1,2,3,007,.5,Ann\n8,4,5,6,1,,\n"
     rows = rows_of(tmp_path, text, columns("a:c", inputs(shape=(1, 3, 1))))

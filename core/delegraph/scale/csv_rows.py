@@ -1,4 +1,4 @@
-"""CSV tables as rows: the first line has column names, each other line numbers and texts."""
+"""CSV tables as rows: lines of numbers and texts, under a line of column names if there is one."""
 
 from __future__ import annotations
 
@@ -47,6 +47,9 @@ _KINDS = (int, float, str)
 class CsvRows(Table):
     """The lines of a CSV file as rows, under the column names of its first line.
 
+    The first line is a row if it holds a value for each element of the only input: see
+    :meth:`_is_row`. Then the columns are called 1, 2 and so on, or like the input if there is one.
+
     An input is one column of numbers, texts or JSON lists; or consecutive columns ``FIRST:LAST``
     with one number each; or all columns, if there are as many as the only input has elements. Cells
     are separated by commas, semicolons or tabs: by the character that is the most frequent in the
@@ -74,10 +77,33 @@ class CsvRows(Table):
             reader = _Records(file, self._delimiter)
             try:
                 self._names = [name.strip() for name in next(reader.records(), [])]
+                if self._is_row():
+                    count = len(self._names)
+                    self._names = [*map(str, range(1, count + 1))] if count > 1 else [*inputs]
+                    self.note = "the first line is a row, as it has numbers in place of names"
+                    file.seek(0)
+                    reader = _Records(file, self._delimiter)
+                elif all(map(_is_number, self._names)):
+                    self.note = "the first line is no row: its numbers are names of columns"
                 self._places = self._found_columns()
                 self._read_all(reader)
             except csv.Error as error:
                 raise ArgumentError(f"{path!r}, line {reader.line}: {error}") from error
+
+    def _is_row(self) -> bool:
+        """Whether the first line is a row: numbers for all elements of the only input, or a list.
+
+        Three or more numbers that count from 0 or 1 are names, as in tables that pandas writes. So
+        are numbers if the input has another column than that of its name.
+        """
+        [(name, details), *others] = self.inputs.items()
+        cells = self._names
+        if others or name != details["name"] or np.dtype(details["dtype"]).kind in "SOU":
+            return False
+        if len(cells) == 1 and cells[0].startswith("["):
+            return True
+        is_full = len(cells) == np.prod(_row_shape(details))
+        return is_full and all(map(_is_number, cells)) and not _are_counted(cells)
 
     def _found_columns(self) -> dict[str, list[int]]:
         """Return the places of the columns of each input.
@@ -86,10 +112,6 @@ class CsvRows(Table):
             ArgumentError: the first line has no usable names, or an input has no column.
         """
         names = self._names
-        if _are_numbers(names):
-            raise ArgumentError(
-                f"{self.path!r}: the first line has numbers, expected names of columns"
-            )
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ArgumentError(f"{self.path!r} has more than one column {twice[0]!r}")
@@ -111,6 +133,12 @@ class CsvRows(Table):
         named = [place for place, column in enumerate(self._names) if column]
         if len(self.inputs) == 1 and len(named) == count:
             return named
+        if all(map(_is_number, self._names)) and not _are_counted(self._names):
+            number = f"{count}, or " if count > 0 else ""
+            raise ArgumentError(
+                f"{self.path!r}: the first line has {plural(len(self._names), 'number')}, expected "
+                f"{number}names of columns"
+            )
         raise ArgumentError(self._missing(name, count))
 
     def _span(self, name: str) -> list[int] | None:
@@ -341,10 +369,15 @@ def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
     return np.array(values, None if None not in values else object)
 
 
-def _are_numbers(names: Sequence[str]) -> bool:
-    """Whether all names in the first line are numbers, other than 0, 1, 2... or 1, 2, 3..."""
+def _is_number(cell: str) -> bool:
     try:
-        found = [float(name) for name in names]
+        float(cell)
     except ValueError:
         return False
-    return found not in ([*range(len(found))], [*range(1, len(found) + 1)])
+    return True
+
+
+def _are_counted(cells: Sequence[str]) -> bool:
+    """Whether three or more cells are 0, 1, 2 and so on, or 1, 2, 3 and so on."""
+    counts = [[str(start + i) for i in range(len(cells))] for start in (0, 1)]
+    return len(cells) > 2 and list(cells) in counts

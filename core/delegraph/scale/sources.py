@@ -74,12 +74,14 @@ class Source(ABC):
     Attributes:
         skipped: number of files that are not rows, by the ending of their names.
         preparation: text about how pictures become inputs; empty if there are no pictures.
+        note: text about how the data was understood; empty if there is no doubt.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
         self.skipped: Mapping[str, int] = {}
         self.preparation = ""
+        self.note = ""
 
     @abstractmethod
     def __len__(self) -> int:

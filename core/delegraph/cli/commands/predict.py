@@ -347,6 +347,8 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")
+    if source.note:
+        print_paragraph(out, f"note: {source.note}")
     if source.skipped:
         from delegraph.scale.sources import skipped_files
 
@@ -377,6 +379,7 @@ def _about(setup: Setup, source: Source) -> dict[str, Any]:
         "setup": setup.to_json(),
         "skipped": dict(source.skipped),
         "preprocessing": source.preparation,
+        "note": source.note,
     }
 
 
