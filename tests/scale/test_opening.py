@@ -277,6 +277,26 @@ def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
     assert rows.unread == {1: "line 2: 't' is null"}
 
 
+def test_scalars_and_lists_of_json_lines_have_one_shape(tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    texts = ['{"x": 1}', '{"x": [2]}', '{"x": [[3]]}', '{"x": []}', '{"x": [4, 5]}']
+    (tmp_path / "data.jsonl").write_text("\n".join(texts))
+    rows = open_source(str(tmp_path / "data.jsonl"), inputs).read(0, 5)
+    assert rows.given["x"].tolist() == [1, 2, 3]
+    assert [*rows.unread] == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])
+def test_a_column_may_have_the_name_of_the_tensor(name: str, tmp_path: Path) -> None:
+    details = {**INPUTS["image"], "name": "photo"}
+    assert details["tensor_name"] == "image"
+    rows = open_source(written(tmp_path / name), {"photo": details}).read(0, 5)
+    np.testing.assert_array_equal(rows.given["photo"].astype(np.int8), IMAGES)
+    assert [*rows.passed] == ["name"]
+    with pytest.raises(ArgumentError, match="has no 'other'"):
+        open_source(str(tmp_path / name), {"other": details}).read(0, 5)
+
+
 def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path) -> None:
     image = IMAGES[0].tolist()
     rows = [{"image": image}, {"image": image, "n": 1}, {"n": "a", "image": image, "k": [2]}]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.quantities import plural
-from delegraph.scale.rows import Columns, fitted_row, stacked
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, row_shape, stacked
 from delegraph.scale.sources import Inputs, Rows, Table
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
@@ -76,7 +76,8 @@ class CsvRows(Table):
             file.seek(0)
             reader = _Records(file, self._delimiter)
             try:
-                self._names = [name.strip() for name in next(reader.records(), [])]
+                names = next(reader.records(), [])
+                self._names = self.named([name.strip() for name in names])
                 if self._is_row():
                     count = len(self._names)
                     self._names = [*map(str, range(1, count + 1))] if count > 1 else [*inputs]
@@ -102,7 +103,7 @@ class CsvRows(Table):
             return False
         if len(cells) == 1 and cells[0].startswith("["):
             return True
-        is_full = len(cells) == np.prod(_row_shape(details))
+        is_full = len(cells) == np.prod(row_shape(details))
         return is_full and all(map(_is_number, cells)) and not _are_counted(cells)
 
     def _found_columns(self) -> dict[str, list[int]]:
@@ -120,7 +121,7 @@ class CsvRows(Table):
     def _columns_of(self, name: str, details: Details) -> list[int]:
         if name in self._names:
             return [self._names.index(name)]
-        shape = _row_shape(details)
+        shape = row_shape(details)
         count = -1 if -1 in shape else int(np.prod(shape))
         span = self._span(name)
         if span is not None:
@@ -238,7 +239,7 @@ class CsvRows(Table):
     def _value(self, name: str, row: Mapping[str, str]) -> NDArray[Any]:
         """Return the value of an input from its cells by column name."""
         cells = list(row.values())
-        details, shape = self.inputs[name], _row_shape(self.inputs[name])
+        details = self.inputs[name]
         dtype = np.dtype(details["dtype"])
         values: NDArray[Any]
         if len(cells) == 1 and cells[0].lstrip().startswith("["):
@@ -249,10 +250,8 @@ class CsvRows(Table):
             values = np.array([self._number(name, *item) for item in row.items()])
         if values.dtype.kind in "if" and dtype.kind in "iufb":
             values = self._as_numbers_of(values, name, dtype)
-        if values.ndim == 1 and shape.count(-1) < 2 and values.size == abs(np.prod(shape)):
-            values = values.reshape(shape)
         try:
-            return fitted_row(values, details, name)
+            return fitted_row(in_row_shape(values, details), details, name)
         except ArgumentError:
             for column, value in zip(row, values.reshape(-1), strict=False):
                 as_dtype_of(details, np.array([value]), column)  # an error about one cell
@@ -342,12 +341,6 @@ class _Records:
     def records(self) -> Iterator[list[str]]:
         """Yield the cells of each record; blank lines are skipped."""
         return (record for record in self._reader if record)
-
-
-def _row_shape(details: Details) -> list[int]:
-    """Shape of a row: the input's shape without the first axis, unless it is the only axis."""
-    declared = declared_shape(details)
-    return declared[1:] if len(declared) > 1 or declared in ([1], [-1]) else declared
 
 
 def _is_of(cell: str, kind: type[Any]) -> bool:

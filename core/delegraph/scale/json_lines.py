@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_row, stacked
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, stacked
 from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
 
@@ -53,7 +53,7 @@ class JsonRows(Table):
                     self._starts.append(offset)
                     self._lines.append(number)
                     try:
-                        keys |= dict.fromkeys(_object(line))
+                        keys |= dict.fromkeys(self._object(line))
                         is_found = True
                     except ValueError as error:
                         reason = reason or f"{self.path!r}, line {number}: {error}"
@@ -75,7 +75,7 @@ class JsonRows(Table):
                 row: Mapping[str, Any] = {}
                 file.seek(offset)
                 try:
-                    row = _object(file.readline())
+                    row = self._object(file.readline())
                     given.append(self._given(row))
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
@@ -86,6 +86,20 @@ class JsonRows(Table):
             {name: stacked([row[name] for row in given]) for name in self.inputs if given},
             unread,
         )
+
+    def _object(self, line: bytes) -> dict[str, Any]:
+        """Return the JSON object in a line.
+
+        Raises:
+            ValueError: the line is no JSON object.
+        """
+        try:
+            row = json.loads(line.rstrip())
+        except json.JSONDecodeError as error:  # which would count the line as the first of its text
+            raise ValueError(f"{error.msg} at character {error.colno}") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"is {type(row).__name__}, expected an object")
+        return dict(zip(self.named(row), row.values(), strict=True))
 
     def _given(self, row: Mapping[str, Any]) -> Columns:
         """Return the model's inputs from *row*, the object of a line, by input name.
@@ -99,21 +113,6 @@ class JsonRows(Table):
         return {name: _value(row[name], entry, name) for name, entry in self.inputs.items()}
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    """Return the JSON object in a line.
-
-    Raises:
-        ValueError: the line is no JSON object.
-    """
-    try:
-        row = json.loads(line.rstrip())
-    except json.JSONDecodeError as error:  # which would count the line as the first of its text
-        raise ValueError(f"{error.msg} at character {error.colno}") from error
-    if not isinstance(row, dict):
-        raise ValueError(f"is {type(row).__name__}, expected an object")
-    return row
-
-
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
     """Return *value* as a row of the input *name*; float inputs accept integers."""
     if value is None:
@@ -121,7 +120,7 @@ def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)
-    return fitted_row(values, details, name)
+    return fitted_row(in_row_shape(values, details), details, name)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

@@ -43,7 +43,7 @@ from delegraph.scale.rows import (
 from delegraph.tools.evaluation.identity import setup_identity, versions
 from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.setup import Setup
-from delegraph.tools.tensor_names import called_name
+from delegraph.tools.tensor_names import called_name, with_tensor_names
 
 _Value = TypeVar("_Value")
 
@@ -173,8 +173,7 @@ class Predictor:
 
         Raises:
             ArgumentError: a column is missing, or its rows have another dtype or shape.
-            DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
-                ``"raise"``; the message names the row.
+            DelegraphError: the model cannot be loaded, or fails on a row with ``on_error="raise"``.
         """
         with self._ready() as facts:
             columns = columns_of(batch, map(self._column_of, facts.inputs))
@@ -236,7 +235,8 @@ class Predictor:
             DelegraphError: the model cannot be loaded.
         """
         with self._ready() as facts:
-            return {self._column_of(entry): entry for entry in facts.inputs}
+            inputs = with_tensor_names(facts.inputs, self._computer.model(), self.signature)
+            return {self._column_of(entry): entry for entry in inputs}
 
     def output_columns(self) -> dict[str, Details]:
         """Return a mapping from each output's column to the details of the output.

@@ -9,7 +9,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,6 +110,17 @@ class Table(Source):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
+        self._of_tensors = {
+            str(entry.get("tensor_name")): column
+            for column, entry in inputs.items()
+            if column == entry["name"]
+        }
+
+    def named(self, keys: Collection[str]) -> list[str]:
+        """Return names of columns, in which the name of an input replaces that of its tensor."""
+        return [
+            key if (column := self._of_tensors.get(key, key)) in keys else column for key in keys
+        ]
 
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
@@ -121,6 +132,7 @@ class Table(Source):
         Raises:
             ArgumentError: an input has no column, or it cannot take any row of the column.
         """
+        columns = dict(zip(self.named(columns), columns.values(), strict=True))
         require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
