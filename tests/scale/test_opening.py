@@ -277,6 +277,30 @@ def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
     assert rows.unread == {1: "line 2: 't' is null"}
 
 
+def test_a_new_key_of_json_lines_is_found_among_texts_and_objects(tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    texts = ['{"x": 1, "n": "m"}', '{"x": 2, "n": {"m": 1}}', r'{"x": 3, "n": "\": ", "m" : 5}']
+    (tmp_path / "data.jsonl").write_text("\n".join(texts))
+    passed = open_source(str(tmp_path / "data.jsonl"), inputs).read(0, 3).passed
+    assert {name: values.tolist() for name, values in passed.items()} == {
+        "n": ["m", {"m": 1}, '": '],
+        "m": [None, None, 5],
+    }
+
+
+def test_lines_without_a_new_key_are_parsed_only_when_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[object] = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
+    inputs = {"image": INPUTS["image"]}
+    source = open_source(written(tmp_path / "data.jsonl"), inputs)
+    assert len(parsed) == 1
+    source.read(0, 5)
+    assert len(parsed) == 1 + 5
+
+
 def test_scalars_and_lists_of_json_lines_have_one_shape(tmp_path: Path) -> None:
     inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
     texts = ['{"x": 1}', '{"x": [2]}', '{"x": [[3]]}', '{"x": []}', '{"x": [4, 5]}']

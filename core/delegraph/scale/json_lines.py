@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,9 @@ from delegraph.errors import ArgumentError
 from delegraph.scale.rows import Columns, fitted_row, in_row_shape, stacked
 from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
+
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
+"""Pattern of a JSON text, and of the colon after it, which makes it a key of an object."""
 
 
 class JsonRows(Table):
@@ -40,25 +44,30 @@ class JsonRows(Table):
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
 
+        Only lines that seem to have a new key are parsed, since that takes long.
+
         Raises:
             ArgumentError: no line is a JSON object.
         """
         keys: dict[str, None] = {}
+        known: set[bytes] = set()
         reason = ""
-        is_found = False
         offset = 0
         with open(self.path, "rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     self._starts.append(offset)
                     self._lines.append(number)
-                    try:
-                        keys |= dict.fromkeys(self._object(line))
-                        is_found = True
-                    except ValueError as error:
-                        reason = reason or f"{self.path!r}, line {number}: {error}"
+                    found = (key for key, colon in _KEY.findall(line) if colon)
+                    if not keys or not known.issuperset(found):
+                        try:
+                            row = _object(line)
+                            keys |= dict.fromkeys(self.named(row))
+                            known.update(map(str.encode, row))
+                        except ValueError as error:
+                            reason = reason or f"{self.path!r}, line {number}: {error}"
                 offset += len(line)
-        if reason and not is_found:
+        if reason and not keys:
             raise ArgumentError(reason)
         return list(keys)
 
@@ -75,7 +84,8 @@ class JsonRows(Table):
                 row: Mapping[str, Any] = {}
                 file.seek(offset)
                 try:
-                    row = self._object(file.readline())
+                    row = _object(file.readline())
+                    row = dict(zip(self.named(row), row.values(), strict=True))
                     given.append(self._given(row))
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
@@ -87,20 +97,6 @@ class JsonRows(Table):
             unread,
         )
 
-    def _object(self, line: bytes) -> dict[str, Any]:
-        """Return the JSON object in a line.
-
-        Raises:
-            ValueError: the line is no JSON object.
-        """
-        try:
-            row = json.loads(line.rstrip())
-        except json.JSONDecodeError as error:  # which would count the line as the first of its text
-            raise ValueError(f"{error.msg} at character {error.colno}") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"is {type(row).__name__}, expected an object")
-        return dict(zip(self.named(row), row.values(), strict=True))
-
     def _given(self, row: Mapping[str, Any]) -> Columns:
         """Return the model's inputs from *row*, the object of a line, by input name.
 
@@ -111,6 +107,21 @@ class JsonRows(Table):
             if name not in row:
                 raise ValueError(f"has no {name!r}; its keys are {', '.join(row) or 'none'}")
         return {name: _value(row[name], entry, name) for name, entry in self.inputs.items()}
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """Return the JSON object in a line.
+
+    Raises:
+        ValueError: the line is no JSON object.
+    """
+    try:
+        row = json.loads(line.rstrip())
+    except json.JSONDecodeError as error:  # which would count the line as the first of its text
+        raise ValueError(f"{error.msg} at character {error.colno}") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"is {type(row).__name__}, expected an object")
+    return row
 
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
