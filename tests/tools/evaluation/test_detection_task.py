@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,13 +81,10 @@ def test_outputs_that_are_not_clear_are_refused_before_anything_runs() -> None:
 
 
 def test_a_found_class_without_a_label_is_refused() -> None:
-    task = DetectionTask(preset("tflite"), labels=("background", "cat"))
+    named = ("scores", "boxes", "count", "classes")
+    task = DetectionTask(preset("tflite"), labels=("background", "cat"), outputs=named)
     values = [[[0.5]], [[[0, 0, 1, 1]]], [1.0], [[7.0]]]
-    order = [OUTPUTS[i] for i in (3, 1, 2, 0)]
-    outputs = list(zip(order, map(np.float32, values), strict=True))
-    named = replace(task, outputs=("scores", "boxes", "count", "classes"))
-    told = (
-        r"a\.jpg: the model found class 8 \(its own, 7, and the class offset 1\), and the 2 labels"
-    )
+    outputs = list(zip(OUTPUTS, map(np.float32, values), strict=True))
+    told = r"a\.jpg: the model found class 8 \(its own, 7, and the class offset 1\), and the 2 lab"
     with pytest.raises(ArgumentError, match=told):
-        named.judge(PictureFile("a.jpg"), outputs)
+        task.judge(PictureFile("a.jpg"), outputs)
