@@ -156,14 +156,13 @@ class CsvRows(Table):
         columns = self._names
         if len(columns) > _LISTED:
             columns = [*columns[: _LISTED - 2], "...", columns[-1]]
-        what = "inputs={INPUT: COLUMN} names others"
+        what = "inputs={INPUT: COLUMN} names another"
         if count != 1:
-            numbers = f"{count} consecutive ones" if count > 0 else "consecutive ones"
-            what = f"inputs={{INPUT: COLUMN}} names another, inputs={{INPUT: FIRST:LAST}} {numbers}"
-        needed = f", {count} needed" if 1 < count != len(self._names) else ""
+            numbers = f"{count} columns" if count > 0 else "columns"
+            what += f", and inputs={{INPUT: FIRST:LAST}} {numbers} with one number each"
         return (
-            f"{self.path!r} has no {name!r}{did_you_mean(name, self._names)}; its "
-            f"{plural(len(self._names), 'column')}{needed}: {', '.join(columns)}; {what}"
+            f"{self.path!r} has no column {name!r}{did_you_mean(name, self._names)}; it has "
+            f"{plural(len(self._names), 'column')}: {', '.join(columns)}; {what}"
         )
 
     def _read_all(self, reader: _Records) -> None:

@@ -133,7 +133,7 @@ def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Pa
     words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
     ran = delegraph(*words)
     assert (
-        "  digit: stored integers; real value = 0.00390625 x (stored + 128) (--real writes real "
+        "  digit: stored integers; real value = 0.00390625 x (stored + 128); --real writes real "
         in ran.out
     )
     ran = delegraph(*words, "--json")
