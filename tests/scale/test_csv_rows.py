@@ -60,6 +60,13 @@ def test_numbers_in_the_first_line_are_a_row_unless_they_name_columns(
     assert source.note.startswith("the first line is ")
 
 
+def test_a_column_without_a_name_is_not_that_of_a_tensor_without_one(tmp_path: Path) -> None:
+    nameless = {"x": {**inputs()["x"], "tensor_name": ""}}
+    rows = rows_of(tmp_path, ",a,b,c\n7,1,2,3\n", nameless)
+    np.testing.assert_array_equal(rows.given["x"], [[1, 2, 3]])
+    assert rows.passed[""].tolist() == [7]
+
+
 def test_consecutive_columns_are_an_input_and_the_others_keep_their_types(tmp_path: Path) -> None:
     text = "id,a,b,c,code,score,name\n7,1,2,3,007,.5,Ann\n8,4,5,6,1,,\n"
     rows = rows_of(tmp_path, text, columns("a:c", inputs(shape=(1, 3, 1))))

@@ -97,9 +97,10 @@ class CsvRows(Table):
         Three or more numbers that count from 0 or 1 are names, as in tables that pandas writes. So
         are numbers if the input has another column than that of its name.
         """
-        [(name, details), *others] = self.inputs.items()
-        cells = self._names
-        if others or name != details["name"] or np.dtype(details["dtype"]).kind in "SOU":
+        if len(self.inputs) != 1:
+            return False
+        [(name, details)], cells = self.inputs.items(), self._names
+        if name != details["name"] or np.dtype(details["dtype"]).kind in "SOU":
             return False
         if len(cells) == 1 and cells[0].startswith("["):
             return True

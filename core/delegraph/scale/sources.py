@@ -110,17 +110,16 @@ class Table(Source):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
-        self._of_tensors = {
-            str(entry.get("tensor_name")): column
+        self._of_tensors: dict[str, str] = {
+            entry["tensor_name"]: column
             for column, entry in inputs.items()
-            if column == entry["name"]
+            if column == entry["name"] and entry.get("tensor_name")
         }
 
     def named(self, keys: Collection[str]) -> list[str]:
         """Return names of columns, in which the name of an input replaces that of its tensor."""
-        return [
-            key if (column := self._of_tensors.get(key, key)) in keys else column for key in keys
-        ]
+        named = self._of_tensors
+        return [named[key] if key in named and named[key] not in keys else key for key in keys]
 
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
