@@ -58,6 +58,15 @@ def test_messages_come_before_the_answer(worker: Worker) -> None:
     assert worker.ask("count_to", 3) == "done"
 
 
+def test_warnings_of_the_process_are_logged_here(caplog: pytest.LogCaptureFixture) -> None:
+    with Worker(Served, "hello", time_limit=60) as worker:
+        worker.ask("warn", "100 % slow")
+        assert [(each.name, each.getMessage()) for each in caplog.records] == [
+            ("delegraph.served", "100 % slow")
+        ]
+        assert caplog.records[0].process == worker.ask("process")
+
+
 def test_messages_of_threads_do_not_mix(worker: Worker) -> None:
     told: list[dict[str, Any]] = []
     assert worker.ask("tell_from_threads", 4, 200, heard=told.append) == "done"

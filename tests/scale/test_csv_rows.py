@@ -40,6 +40,33 @@ def test_columns_of_numbers_are_the_only_input(text: str, tmp_path: Path) -> Non
     assert rows.given["x"].dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "shape", "expected"),
+    [
+        ("0\n1\n", "x", (1,), [0, 1]),
+        ("1,2\n3,4\n", "x", (1, 2), [[1, 2], [3, 4]]),
+        ('\n"[1, 2]"\n[3]\n', "x", (1, 2), [[1, 2]]),
+        ("0,1,2\n3,4,5\n", "x", (1, 3), [[3, 4, 5]]),
+        ("2024\n7\n", "2024", (1,), [7]),
+        ("1,5\n3,4\n", "1:5", (1, 2), [[3, 4]]),
+    ],
+)
+def test_numbers_in_the_first_line_are_a_row_unless_they_name_columns(
+    text: str, column: str, shape: tuple[int, ...], expected: object, tmp_path: Path
+) -> None:
+    (tmp_path / "data.csv").write_text(text)
+    source = CsvRows(str(tmp_path / "data.csv"), columns(column, inputs(shape=shape)))
+    assert source.read(0, 9).given[column].tolist() == expected
+    assert source.note.startswith("the first line is ")
+
+
+def test_a_column_without_a_name_is_not_that_of_a_tensor_without_one(tmp_path: Path) -> None:
+    nameless = {"x": {**inputs()["x"], "tensor_name": ""}}
+    rows = rows_of(tmp_path, ",a,b,c\n7,1,2,3\n", nameless)
+    np.testing.assert_array_equal(rows.given["x"], [[1, 2, 3]])
+    assert rows.passed[""].tolist() == [7]
+
+
 def test_consecutive_columns_are_an_input_and_the_others_keep_their_types(tmp_path: Path) -> None:
     text = "id,a,b,c,code,score,name\n7,1,2,3,007,.5,Ann\n8,4,5,6,1,,\n"
     rows = rows_of(tmp_path, text, columns("a:c", inputs(shape=(1, 3, 1))))
@@ -94,7 +121,7 @@ def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
 
 
 def test_too_few_columns_are_told_by_number(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"its 2 columns, 3 needed: a, b; inputs="):
+    with pytest.raises(ArgumentError, match=r"it has 2 columns: a, b; inputs=.* 3 columns with"):
         rows_of(tmp_path, "a,b\n1,2\n", inputs())
 
 

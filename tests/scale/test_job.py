@@ -76,6 +76,17 @@ def test_two_processes_give_what_an_interpreter_gives(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["images.npz", "out.npz"]
 
 
+def test_the_model_is_read_once_for_each_interpreter(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    np.savez(tmp_path / "images.npz", image=np.random.default_rng(0).random((9, 8, 8, 1)))
+    caplog.set_level("INFO", "delegraph.graph.loader")
+    with Predictor(DIGITS, max_batch=9, on_error="column") as predictor:
+        source = open_source(str(tmp_path / "images.npz"), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.csv", processes=1, top=1)
+    assert len(caplog.records) == 2  # for one row, and for the rows that are tried together
+
+
 @posix
 def test_a_job_that_is_killed_and_resumed_gives_the_same_file(moody: Setup, tmp_path: Path) -> None:
     x = np.arange(1000, 1300)

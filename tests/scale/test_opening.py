@@ -137,9 +137,9 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         (
             "data.csv",
             b"a,b\n1,2\n",
-            "its 2 columns, 64 needed: a, b;.*FIRST:LAST. 64 consecutive ones",
+            "it has 2 columns: a, b; .*FIRST:LAST. 64 columns with one number each",
         ),
-        ("data.csv", b"0.5," * 63 + b"2\n", "the first line has numbers, expected names of col"),
+        ("data.csv", b"0.5,2\n", "the first line has 2 numbers, expected 64, or names of columns"),
         ("data.jsonl", b"", "is empty"),
         ("data.jsonl", b"{}\n", "has no 'image'"),
         ("data.npz", b"1", "cannot be read"),
@@ -275,6 +275,50 @@ def test_texts_of_json_lines_are_rows(tmp_path: Path) -> None:
     rows = open_source(str(tmp_path / "t.jsonl"), inputs).read(0, 3)
     assert [text for row in rows.given["t"] for text in np.ravel(row)] == ["a b", "c"]
     assert rows.unread == {1: "line 2: 't' is null"}
+
+
+def test_a_new_key_of_json_lines_is_found_among_texts_and_objects(tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    texts = ['{"x": 1, "n": "m"}', '{"x": 2, "n": {"m": 1}}', r'{"x": 3, "n": "\": ", "m" : 5}']
+    (tmp_path / "data.jsonl").write_text("\n".join(texts))
+    passed = open_source(str(tmp_path / "data.jsonl"), inputs).read(0, 3).passed
+    assert {name: values.tolist() for name, values in passed.items()} == {
+        "n": ["m", {"m": 1}, '": '],
+        "m": [None, None, 5],
+    }
+
+
+def test_lines_without_a_new_key_are_parsed_only_when_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[object] = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
+    inputs = {"image": INPUTS["image"]}
+    source = open_source(written(tmp_path / "data.jsonl"), inputs)
+    assert len(parsed) == 1
+    source.read(0, 5)
+    assert len(parsed) == 1 + 5
+
+
+def test_scalars_and_lists_of_json_lines_have_one_shape(tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    texts = ['{"x": 1}', '{"x": [2]}', '{"x": [[3]]}', '{"x": []}', '{"x": [4, 5]}']
+    (tmp_path / "data.jsonl").write_text("\n".join(texts))
+    rows = open_source(str(tmp_path / "data.jsonl"), inputs).read(0, 5)
+    assert rows.given["x"].tolist() == [1, 2, 3]
+    assert [*rows.unread] == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])
+def test_a_column_may_have_the_name_of_the_tensor(name: str, tmp_path: Path) -> None:
+    details = {**INPUTS["image"], "name": "photo"}
+    assert details["tensor_name"] == "image"
+    rows = open_source(written(tmp_path / name), {"photo": details}).read(0, 5)
+    np.testing.assert_array_equal(rows.given["photo"].astype(np.int8), IMAGES)
+    assert [*rows.passed] == ["name"]
+    with pytest.raises(ArgumentError, match=r"has no (column )?'other'"):
+        open_source(str(tmp_path / name), {"other": details}).read(0, 5)
 
 
 def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path) -> None:

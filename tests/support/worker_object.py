@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -37,6 +38,9 @@ class Served:
         os.write(1, b"and by C\n")
         self.count += 1
         return f"{self.word} {more} {self.count}"
+
+    def warn(self, text: str) -> None:
+        logging.getLogger("delegraph.served").warning("%s", text)
 
     def process(self) -> int:
         return os.getpid()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import signal
 import threading
@@ -28,6 +29,8 @@ UNREADABLE = "an answer that cannot be read"
 
 class Worker:
     """A process that creates an object and answers calls of the object's methods.
+
+    Warnings that a started process logs are logged in this process, by loggers of the same names.
 
     Attributes:
         argument: argument with which the object is created.
@@ -113,8 +116,8 @@ class Worker:
                 timer.start()
             line.send(method, *arguments)
             kind, answer = line.receive()
-            while kind == "told":
-                heard(answer)
+            while kind in ("told", "logged"):
+                (_log if kind == "logged" else heard)(answer)
                 kind, answer = line.receive()
         except LostError as error:
             return self._death(hung.is_set(), error.is_unreadable)
@@ -241,7 +244,9 @@ class Line:
             raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
-        """Return kind (``told``, ``answer`` or ``error``) and content of the next message.
+        """Return kind and content of the next message.
+
+        The kind is ``told``, ``logged``, ``answer`` or ``error``.
 
         Raises:
             LostError: the process has ended, or its message cannot be read.
@@ -282,11 +287,20 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
                 kind, content = messages.read(stream, records)
                 if kind == "error" and not isinstance(content, DelegraphError):
                     raise TypeError(f"no error: {content!r}")
+                if kind == "logged":
+                    content = logging.makeLogRecord(content)
                 heard.put((kind, content))
         except EOFError:
             heard.put(LostError())
         except (OSError, TypeError, ValueError):  # no message, or one of an unknown kind
             heard.put(LostError(is_unreadable=True))
+
+
+def _log(record: logging.LogRecord) -> None:
+    """Log a child's *record* in this process."""
+    logger = logging.getLogger(record.name)
+    if logger.isEnabledFor(record.levelno):
+        logger.handle(record)
 
 
 # -- in the child ----------------------------------------------------------------------------------
@@ -301,7 +315,9 @@ def serve_parent() -> None:
 
         spawn.prepare(main_module)
     make, argument = pickle.loads(content)
-    serve(make(argument), requests, answers)
+    served = make(argument)
+    logging.getLogger().addHandler(_ToParent(logging.WARNING))
+    serve(served, requests, answers)
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
@@ -330,6 +346,15 @@ _parent: list[BinaryIO] = []
 def tell(message: Any) -> None:
     """Send the parent a message before the request's answer; may be called in any thread."""
     _send("told", message)
+
+
+class _ToParent(logging.Handler):
+    """Log handler that sends records to the parent, which logs them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send the fields of *record* that describe it as text."""
+        fields = {n: getattr(record, n) for n in ("name", "levelno", "levelname", "process")}
+        _send("logged", {**fields, "msg": self.format(record)})
 
 
 def _send(kind: str, content: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, DelegraphError, PredictionError
+from delegraph.graph.model import Model
 from delegraph.scale.rows import Columns, has_batch_axis, is_ragged, joined
 from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
 from delegraph.tools.setup import Setup
@@ -52,7 +53,9 @@ class BatchedModel:
         self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
         self._past_incidents = 0
         call = model_call(self._spare, self._signature)
-        names = tensor_names(setup, self._signature, call)
+        session = getattr(self._spare, "session", None)  # official runtimes have none
+        self._model: Model | None = None if session is None else session.model
+        names = tensor_names(setup, self._signature, call, self._model)
         self.inputs = with_names(call.input_details(), names.inputs)
         self.outputs = with_names(call.output_details(), names.outputs)
         self.max_batch = max_batch
@@ -79,6 +82,12 @@ class BatchedModel:
             ready.interpreter.close()
         if self._spare is not None:
             self._spare.close()
+
+    def model(self) -> Model:
+        """Return the content of the model's file, which is loaded only once."""
+        if self._model is None:
+            self._model = self._setup.loaded_model()
+        return self._model
 
     def incidents(self) -> int:
         """Return the number of delegate failures after which Delegraph went on."""

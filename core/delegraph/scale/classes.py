@@ -137,7 +137,7 @@ def _scored(
 
     *labels* are the user's names of the classes; if empty, the model's metadata names the classes.
     """
-    metadata = called_metadata(predictor.setup.loaded_model(), predictor.signature)
+    metadata = called_metadata(predictor.loaded_model(), predictor.signature)
     for column, details in predictor.output_columns().items():
         known = labels or metadata.tensor(int(details["index"])).axis_labels
         shape = declared_shape(details)

@@ -5,11 +5,12 @@ A bad row has no outputs, because the model fails on it, kills its process or ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
+from delegraph.graph.model import Model
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker
 from delegraph.quantities import plural
@@ -17,6 +18,15 @@ from delegraph.scale.batching import BatchedModel, Batching
 from delegraph.scale.rows import Columns, joined, row_count
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
+
+OnError = Literal["raise", "column", "drop"]
+"""Treatment of a row on which the model fails; see :class:`~.predictor.Predictor`."""
+
+RowIsolation = Literal["none", "process"]
+"""Whether rows are computed in a child process, so that a crash ends only the child."""
+
+ERROR = "error"
+"""Name of the column with the reason why a row has no outputs."""
 
 RESTARTS = 100
 """Default number of times that a child process is started again after a row has killed it."""
@@ -87,6 +97,9 @@ class Computer(Protocol):
             DelegraphError: the model cannot be loaded.
         """
 
+    def model(self) -> Model:
+        """Return the content of the model's file."""
+
     def compute(self, given: Columns, stop: bool) -> Computed:
         """Compute the rows of a batch.
 
@@ -127,6 +140,10 @@ class RowComputer:
         """Load the model, unless it is loaded."""
         model = self._loaded()
         return Facts(model.inputs, model.outputs, model.nothing(), model.batching)
+
+    def model(self) -> Model:
+        """Return the content of the model's file."""
+        return self._loaded().model()
 
     def placement(self) -> dict[str, Any]:
         """Return the placement of nodes as JSON data."""
@@ -184,6 +201,8 @@ class IsolatedComputer:
         self._max_batch = recipe.max_batch
         self._max_restarts = max_restarts
         self._process = Worker(RowComputer, recipe, time_limit=timeout, records=(Facts, Computed))
+        self._setup = recipe.setup
+        self._model: Model | None = None
         self._facts: Facts | None = None
         self._batching = recipe.batching
         self._past_incidents = 0  # incidents of child processes that died
@@ -194,6 +213,12 @@ class IsolatedComputer:
         if self._facts is None or not self._process.is_alive:
             self._facts = self._patiently("load")
         return self._facts
+
+    def model(self) -> Model:
+        """Return the content of the model's file, loaded in this process, too."""
+        if self._model is None:
+            self._model = self._setup.loaded_model()
+        return self._model
 
     def placement(self) -> dict[str, Any]:
         """Return the placement of nodes as JSON data."""
@@ -264,3 +289,14 @@ class IsolatedComputer:
 def bad_row(row: int, reason: str) -> PredictionError:
     """Return the error with the *reason* why the model cannot compute row *row* of a batch."""
     return PredictionError(f"row {row}: {reason}", row=row)
+
+
+def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    """Check that the argument *name* has one of its values.
+
+    Raises:
+        ArgumentError: it has another value.
+    """
+    if value not in choices:
+        *others, last = map(repr, choices)
+        raise ArgumentError(f"{name} is {value!r}, expected {', '.join(others)} or {last}")

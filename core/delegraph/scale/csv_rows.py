@@ -1,4 +1,4 @@
-"""CSV tables as rows: the first line has column names, each other line numbers and texts."""
+"""CSV tables as rows: lines of numbers and texts, under a line of column names if there is one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.quantities import plural
-from delegraph.scale.rows import Columns, fitted_row, stacked
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, row_shape, stacked
 from delegraph.scale.sources import Inputs, Rows, Table
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
@@ -46,6 +46,9 @@ _KINDS = (int, float, str)
 
 class CsvRows(Table):
     """The lines of a CSV file as rows, under the column names of its first line.
+
+    The first line is a row if it holds a value for each element of the only input: see
+    :meth:`_is_row`. Then the columns are called 1, 2 and so on, or like the input if there is one.
 
     An input is one column of numbers, texts or JSON lists; or consecutive columns ``FIRST:LAST``
     with one number each; or all columns, if there are as many as the only input has elements. Cells
@@ -73,11 +76,36 @@ class CsvRows(Table):
             file.seek(0)
             reader = _Records(file, self._delimiter)
             try:
-                self._names = [name.strip() for name in next(reader.records(), [])]
+                names = next(reader.records(), [])
+                self._names = self.named([name.strip() for name in names])
+                if self._is_row():
+                    count = len(self._names)
+                    self._names = [*map(str, range(1, count + 1))] if count > 1 else [*inputs]
+                    self.note = "the first line is a row, as it has numbers in place of names"
+                    file.seek(0)
+                    reader = _Records(file, self._delimiter)
+                elif all(map(_is_number, self._names)):
+                    self.note = "the first line is no row: its numbers are names of columns"
                 self._places = self._found_columns()
                 self._read_all(reader)
             except csv.Error as error:
                 raise ArgumentError(f"{path!r}, line {reader.line}: {error}") from error
+
+    def _is_row(self) -> bool:
+        """Whether the first line is a row: numbers for all elements of the only input, or a list.
+
+        Three or more numbers that count from 0 or 1 are names, as in tables that pandas writes. So
+        are numbers if the input has another column than that of its name.
+        """
+        if len(self.inputs) != 1:
+            return False
+        [(name, details)], cells = self.inputs.items(), self._names
+        if name != details["name"] or np.dtype(details["dtype"]).kind in "SOU":
+            return False
+        if len(cells) == 1 and cells[0].startswith("["):
+            return True
+        is_full = len(cells) == np.prod(row_shape(details))
+        return is_full and all(map(_is_number, cells)) and not _are_counted(cells)
 
     def _found_columns(self) -> dict[str, list[int]]:
         """Return the places of the columns of each input.
@@ -86,10 +114,6 @@ class CsvRows(Table):
             ArgumentError: the first line has no usable names, or an input has no column.
         """
         names = self._names
-        if _are_numbers(names):
-            raise ArgumentError(
-                f"{self.path!r}: the first line has numbers, expected names of columns"
-            )
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ArgumentError(f"{self.path!r} has more than one column {twice[0]!r}")
@@ -98,7 +122,7 @@ class CsvRows(Table):
     def _columns_of(self, name: str, details: Details) -> list[int]:
         if name in self._names:
             return [self._names.index(name)]
-        shape = _row_shape(details)
+        shape = row_shape(details)
         count = -1 if -1 in shape else int(np.prod(shape))
         span = self._span(name)
         if span is not None:
@@ -111,6 +135,12 @@ class CsvRows(Table):
         named = [place for place, column in enumerate(self._names) if column]
         if len(self.inputs) == 1 and len(named) == count:
             return named
+        if all(map(_is_number, self._names)) and not _are_counted(self._names):
+            number = f"{count}, or " if count > 0 else ""
+            raise ArgumentError(
+                f"{self.path!r}: the first line has {plural(len(self._names), 'number')}, expected "
+                f"{number}names of columns"
+            )
         raise ArgumentError(self._missing(name, count))
 
     def _span(self, name: str) -> list[int] | None:
@@ -127,14 +157,13 @@ class CsvRows(Table):
         columns = self._names
         if len(columns) > _LISTED:
             columns = [*columns[: _LISTED - 2], "...", columns[-1]]
-        what = "inputs={INPUT: COLUMN} names others"
+        what = "inputs={INPUT: COLUMN} names another"
         if count != 1:
-            numbers = f"{count} consecutive ones" if count > 0 else "consecutive ones"
-            what = f"inputs={{INPUT: COLUMN}} names another, inputs={{INPUT: FIRST:LAST}} {numbers}"
-        needed = f", {count} needed" if 1 < count != len(self._names) else ""
+            numbers = f"{count} columns" if count > 0 else "columns"
+            what += f", and inputs={{INPUT: FIRST:LAST}} {numbers} with one number each"
         return (
-            f"{self.path!r} has no {name!r}{did_you_mean(name, self._names)}; its "
-            f"{plural(len(self._names), 'column')}{needed}: {', '.join(columns)}; {what}"
+            f"{self.path!r} has no column {name!r}{did_you_mean(name, self._names)}; it has "
+            f"{plural(len(self._names), 'column')}: {', '.join(columns)}; {what}"
         )
 
     def _read_all(self, reader: _Records) -> None:
@@ -210,7 +239,7 @@ class CsvRows(Table):
     def _value(self, name: str, row: Mapping[str, str]) -> NDArray[Any]:
         """Return the value of an input from its cells by column name."""
         cells = list(row.values())
-        details, shape = self.inputs[name], _row_shape(self.inputs[name])
+        details = self.inputs[name]
         dtype = np.dtype(details["dtype"])
         values: NDArray[Any]
         if len(cells) == 1 and cells[0].lstrip().startswith("["):
@@ -221,10 +250,8 @@ class CsvRows(Table):
             values = np.array([self._number(name, *item) for item in row.items()])
         if values.dtype.kind in "if" and dtype.kind in "iufb":
             values = self._as_numbers_of(values, name, dtype)
-        if values.ndim == 1 and shape.count(-1) < 2 and values.size == abs(np.prod(shape)):
-            values = values.reshape(shape)
         try:
-            return fitted_row(values, details, name)
+            return fitted_row(in_row_shape(values, details), details, name)
         except ArgumentError:
             for column, value in zip(row, values.reshape(-1), strict=False):
                 as_dtype_of(details, np.array([value]), column)  # an error about one cell
@@ -316,12 +343,6 @@ class _Records:
         return (record for record in self._reader if record)
 
 
-def _row_shape(details: Details) -> list[int]:
-    """Shape of a row: the input's shape without the first axis, unless it is the only axis."""
-    declared = declared_shape(details)
-    return declared[1:] if len(declared) > 1 or declared in ([1], [-1]) else declared
-
-
 def _is_of(cell: str, kind: type[Any]) -> bool:
     """Whether a cell can be read as *kind* unchanged (``007`` cannot as int); True if empty."""
     if kind is str or not cell:
@@ -341,10 +362,15 @@ def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
     return np.array(values, None if None not in values else object)
 
 
-def _are_numbers(names: Sequence[str]) -> bool:
-    """Whether all names in the first line are numbers, other than 0, 1, 2... or 1, 2, 3..."""
+def _is_number(cell: str) -> bool:
     try:
-        found = [float(name) for name in names]
+        float(cell)
     except ValueError:
         return False
-    return found not in ([*range(len(found))], [*range(1, len(found) + 1)])
+    return True
+
+
+def _are_counted(cells: Sequence[str]) -> bool:
+    """Whether three or more cells are 0, 1, 2 and so on, or 1, 2, 3 and so on."""
+    counts = [[str(start + i) for i in range(len(cells))] for start in (0, 1)]
+    return len(cells) > 2 and list(cells) in counts

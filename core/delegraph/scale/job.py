@@ -26,7 +26,7 @@ from delegraph.scale.classes import Classes, classes_of
 from delegraph.scale.job_folder import JobFolder, Record
 from delegraph.scale.job_work import Stored, Work
 from delegraph.scale.outputs import output_format
-from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.predictor import Predictor
 from delegraph.scale.sources import Source
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
@@ -147,7 +147,8 @@ def predict(
     "__main__":``.
 
     Args:
-        predictor: the predictor; each process makes one with the same arguments.
+        predictor: the predictor; each process makes one with the same arguments, and this one is
+            closed.
         source: source of the rows, see :func:`~delegraph.scale.opening.open_source`.
         output: a ``.jsonl``, ``.csv``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
@@ -190,7 +191,8 @@ def predict(
     try:
         batching = _batching(predictor, source)
         marking = predictor.replaced(batching=batching, on_error="column")
-        stored = _stored(predictor, classes)
+        stored, fingerprint = _stored(predictor, classes), predictor.fingerprint()
+        predictor.close()  # the processes have their own interpreters
         work = Work(
             marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
         )
@@ -226,7 +228,7 @@ def predict(
         batching=batching,
         incidents=sum(record.incidents for record in ordered),
         lost_processes=sum(record.lost_processes for record in ordered),
-        fingerprint=predictor.fingerprint(),
+        fingerprint=fingerprint,
         placement=identity["placement"]["summary"],
         stored_integers={} if real else stored,
     )
@@ -266,14 +268,9 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
     """
     if predictor.batching == "auto":
         rows = source.read(0, min(TRIED_ROWS, len(source)))
-        marking = predictor.replaced(batching="auto", on_error="column")
-        with marking:
-            if rows.given:
-                good = marking(rows.given)[ERROR] == ""
-                if not good.all():  # bad rows prevented a batch of the good ones
-                    marking({name: values[good] for name, values in rows.given.items()})
-            return "rows" if marking.batching == "auto" else marking.batching
-    return predictor.batching
+        if rows.given:
+            predictor.try_batching(rows.given)
+    return "rows" if predictor.batching == "auto" else predictor.batching
 
 
 class _Told:

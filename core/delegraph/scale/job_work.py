@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.scale.classes import Classes
+from delegraph.scale.computing import ERROR, OnError
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
-from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import (
     Columns,
     emptied,
@@ -23,7 +24,8 @@ from delegraph.scale.rows import (
     require_no_clash,
     spread,
 )
-from delegraph.scale.sources import Source
+from delegraph.scale.sources import Inputs, Source
+from delegraph.tools.model_call import declared_shape
 from delegraph.tools.quantizing import dequantized
 from delegraph.tools.whole_file import whole_file
 
@@ -77,7 +79,7 @@ class Work:
 
     predictor: Predictor
     source: Source
-    on_error: Literal["raise", "column", "drop"]
+    on_error: OnError
     piece_rows: int
     output: str
     classes: Classes | None = None
@@ -149,5 +151,13 @@ class Work:
 
     def _outputs(self, given: Columns) -> Columns:
         """Return the outputs for the readable rows *given*; empty columns if no row is readable."""
-        outputs = self.predictor(given or self.predictor.no_rows())
+        outputs = self.predictor(given or no_rows(self.source.inputs))
         return {name: values for name, values in outputs.items() if name not in self.source.inputs}
+
+
+def no_rows(inputs: Inputs) -> Columns:
+    """Return a batch without rows that has the columns of *inputs*."""
+    return {
+        column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
+        for column, entry in inputs.items()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_row, stacked
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, stacked
 from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
+
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
+"""Pattern of a JSON text, and of the colon after it, which makes it a key of an object."""
 
 
 class JsonRows(Table):
@@ -40,25 +44,30 @@ class JsonRows(Table):
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
 
+        Only lines that seem to have a new key are parsed, since that takes long.
+
         Raises:
             ArgumentError: no line is a JSON object.
         """
         keys: dict[str, None] = {}
+        known: set[bytes] = set()
         reason = ""
-        is_found = False
         offset = 0
         with open(self.path, "rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     self._starts.append(offset)
                     self._lines.append(number)
-                    try:
-                        keys |= dict.fromkeys(_object(line))
-                        is_found = True
-                    except ValueError as error:
-                        reason = reason or f"{self.path!r}, line {number}: {error}"
+                    found = (key for key, colon in _KEY.findall(line) if colon)
+                    if not keys or not known.issuperset(found):
+                        try:
+                            row = _object(line)
+                            keys |= dict.fromkeys(self.named(row))
+                            known.update(map(str.encode, row))
+                        except ValueError as error:
+                            reason = reason or f"{self.path!r}, line {number}: {error}"
                 offset += len(line)
-        if reason and not is_found:
+        if reason and not keys:
             raise ArgumentError(reason)
         return list(keys)
 
@@ -76,6 +85,7 @@ class JsonRows(Table):
                 file.seek(offset)
                 try:
                     row = _object(file.readline())
+                    row = dict(zip(self.named(row), row.values(), strict=True))
                     given.append(self._given(row))
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
@@ -121,7 +131,7 @@ def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)
-    return fitted_row(values, details, name)
+    return fitted_row(in_row_shape(values, details), details, name)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

@@ -10,21 +10,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.model import Model
 from delegraph.locks import Lock
 from delegraph.scale.batching import Batching
 from delegraph.scale.computing import (
+    ERROR,
     RESTARTS,
     Computer,
     Facts,
     IsolatedComputer,
+    OnError,
     Recipe,
     RowComputer,
+    RowIsolation,
+    require_one_of,
 )
 from delegraph.scale.metrics import Metrics
 from delegraph.scale.rows import (
@@ -36,20 +41,11 @@ from delegraph.scale.rows import (
     spread,
 )
 from delegraph.tools.evaluation.identity import setup_identity, versions
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.setup import Setup
-from delegraph.tools.tensor_names import called_name
-
-OnError = Literal["raise", "column", "drop"]
-"""Treatment of a row on which the model fails; see :class:`Predictor`."""
-
-RowIsolation = Literal["none", "process"]
-"""Whether rows are computed in a child process, so that a crash ends only the child."""
+from delegraph.tools.tensor_names import called_name, with_tensor_names
 
 _Value = TypeVar("_Value")
-
-ERROR = "error"
-"""Name of the column with the reason why a row has no outputs."""
 
 
 class Predictor:
@@ -104,8 +100,7 @@ class Predictor:
                 a batch size. Otherwise it means ``"resize"`` if the first batch shows that the
                 results are the same, else ``"rows"``.
             max_batch: largest number of rows in a call; >= 1.
-            num_threads: threads of an interpreter; 1 by default, because jobs use a process per
-                core.
+            num_threads: threads of an interpreter; 1 by default, as jobs use a process per core.
             on_error: treatment of rows on which the model fails. ``"raise"`` ends the batch with an
                 error. ``"column"`` gives the reason in the column ``error`` (``""`` for good rows)
                 and zeros or NaN as outputs. ``"drop"`` omits these rows.
@@ -121,9 +116,9 @@ class Predictor:
         """
         if max_batch < 1:
             raise ArgumentError(f"max_batch is {max_batch}, expected 1 or more")
-        _require_one_of("batching", batching, ("auto", "resize", "pad", "rows"))
-        _require_one_of("on_error", on_error, ("raise", "column", "drop"))
-        _require_one_of("isolation", isolation, ("none", "process"))
+        require_one_of("batching", batching, ("auto", "resize", "pad", "rows"))
+        require_one_of("on_error", on_error, ("raise", "column", "drop"))
+        require_one_of("isolation", isolation, ("none", "process"))
         if timeout is not None and isolation == "none":
             raise ArgumentError("timeout needs isolation='process': a call cannot end here")
         if isinstance(model, Setup):
@@ -178,8 +173,7 @@ class Predictor:
 
         Raises:
             ArgumentError: a column is missing, or its rows have another dtype or shape.
-            DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
-                ``"raise"``; the message names the row.
+            DelegraphError: the model cannot be loaded, or fails on a row with ``on_error="raise"``.
         """
         with self._ready() as facts:
             columns = columns_of(batch, map(self._column_of, facts.inputs))
@@ -241,7 +235,8 @@ class Predictor:
             DelegraphError: the model cannot be loaded.
         """
         with self._ready() as facts:
-            return {self._column_of(entry): entry for entry in facts.inputs}
+            inputs = with_tensor_names(facts.inputs, self._computer.model(), self.signature)
+            return {self._column_of(entry): entry for entry in inputs}
 
     def output_columns(self) -> dict[str, Details]:
         """Return a mapping from each output's column to the details of the output.
@@ -252,16 +247,28 @@ class Predictor:
         with self._ready() as facts:
             return self._renamed({entry["name"]: entry for entry in facts.outputs}, facts)
 
-    def no_rows(self) -> Columns:
-        """Return a batch without rows that has all input columns.
+    def loaded_model(self) -> Model:
+        """Return the content of the model's file, which is loaded only once.
 
         Raises:
             DelegraphError: the model cannot be loaded.
         """
-        return {
-            column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
-            for column, entry in self.input_columns().items()
-        }
+        with self._ready():
+            return self._computer.model()
+
+    def try_batching(self, batch: Columns) -> None:
+        """Decide by the good rows of *batch* how rows become calls; see :attr:`batching`.
+
+        Raises:
+            DelegraphError: the model cannot be loaded, or does not fit the columns.
+        """
+        with self._ready() as facts:
+            given = self._given(batch, facts.inputs)
+            found = self._computer.compute(given, stop=False)
+            if found.errors:  # bad rows prevented a batch of the good ones
+                given = {name: np.delete(v, list(found.errors), 0) for name, v in given.items()}
+                found = self._computer.compute(given, stop=False)
+            self._batching = found.batching
 
     def warm_up(self) -> None:
         """Load the model and its delegates now, before the first call.
@@ -299,7 +306,7 @@ class Predictor:
             DelegraphError: the model cannot be loaded.
         """
         with self._ready():
-            placement = self._computer.placement()
+            placement, model = self._computer.placement(), self._computer.model()
         recipe = self._recipe
         arguments = {
             "signature": recipe.signature,
@@ -310,7 +317,7 @@ class Predictor:
             "on_error": self.on_error,
         }
         parts = {
-            "model and set-up": setup_identity(self.setup),
+            "model and set-up": setup_identity(self.setup, model),
             "versions": versions(),
             "placement": placement,
             "arguments": arguments,
@@ -391,9 +398,3 @@ class Predictor:
         if self.on_error == "column":
             made[ERROR] = np.array([errors.get(row, "") for row in range(rows)], object)
         return {**columns, **made}
-
-
-def _require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        *others, last = map(repr, choices)
-        raise ArgumentError(f"{name} is {value!r}, expected {', '.join(others)} or {last}")

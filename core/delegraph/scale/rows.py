@@ -109,6 +109,26 @@ def fitted_row(values: NDArray[Any], details: Details, name: str) -> NDArray[Any
     return row
 
 
+def row_shape(details: Details) -> list[int]:
+    """Shape of a row: the input's shape without the first axis, unless it is the only axis."""
+    declared = declared_shape(details)
+    return declared[1:] if len(declared) > 1 or declared in ([1], [-1]) else declared
+
+
+def in_row_shape(values: NDArray[Any], details: Details) -> NDArray[Any]:
+    """Return *values* in the shape of a row, if they are a flat list or differ by axes of 1 only.
+
+    >>> details = {"shape": np.array([1, 2, 2, 1]), "shape_signature": np.array([1, 2, 2, 1])}
+    >>> [in_row_shape(np.ones(shape), details).shape for shape in ([4], [1, 2, 2], [4, 1, 1])]
+    [(2, 2, 1), (2, 2, 1), (4, 1, 1)]
+    """
+    shape = row_shape(details)
+    sizes = [size for size in values.shape if size != 1]
+    is_alike = values.ndim < 2 or sizes == [size for size in shape if size not in (1, -1)]
+    is_full = shape.count(-1) < 2 and values.size == abs(np.prod(shape))
+    return values.reshape(shape) if is_full and is_alike else values
+
+
 def is_ragged(column: NDArray[Any]) -> bool:
     """Whether a column holds an array object for each row, because shapes differ."""
     is_of_objects = column.dtype == object and column.ndim == 1

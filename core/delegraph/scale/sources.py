@@ -9,7 +9,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,12 +74,14 @@ class Source(ABC):
     Attributes:
         skipped: number of files that are not rows, by the ending of their names.
         preparation: text about how pictures become inputs; empty if there are no pictures.
+        note: text about how the data was understood; empty if there is no doubt.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
         self.skipped: Mapping[str, int] = {}
         self.preparation = ""
+        self.note = ""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -108,6 +110,16 @@ class Table(Source):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
+        self._of_tensors: dict[str, str] = {
+            entry["tensor_name"]: column
+            for column, entry in inputs.items()
+            if column == entry["name"] and entry.get("tensor_name")
+        }
+
+    def named(self, keys: Collection[str]) -> list[str]:
+        """Return names of columns, in which the name of an input replaces that of its tensor."""
+        named = self._of_tensors
+        return [named[key] if key in named and named[key] not in keys else key for key in keys]
 
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
@@ -119,6 +131,7 @@ class Table(Source):
         Raises:
             ArgumentError: an input has no column, or it cannot take any row of the column.
         """
+        columns = dict(zip(self.named(columns), columns.values(), strict=True))
         require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}

@@ -91,6 +91,21 @@ def called_name(details: Details) -> str:
     return str(details.get("called_name", details["name"]))
 
 
+def with_tensor_names(
+    details: Sequence[Details], model: Model, signature: str | None
+) -> list[Details]:
+    """Return details with the names that tensors have in the file, as ``tensor_name``.
+
+    Args:
+        details: details of inputs.
+        model: the loaded model.
+        signature: name of the called signature; None means the only one, or the first subgraph.
+    """
+    called = [s.subgraph_index for s in model.signatures if signature in (s.key, None)] or [0]
+    tensors = model.subgraphs[called[0]].tensors
+    return [{**entry, "tensor_name": tensors[int(entry["index"])].name} for entry in details]
+
+
 def _of_signatures(
     model: Model, tensors_of: Callable[[Signature], Mapping[str, int]]
 ) -> Mapping[int, str]:

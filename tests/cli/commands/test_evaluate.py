@@ -239,6 +239,9 @@ def test_a_result_file_of_another_kind(
     ran = delegraph(*classification("-o", tmp_path / "result.csv"))
     assert ran.code == 2
     assert "result.csv': expected a file ending in .json; --csv FILE.csv writes a table" in ran.err
+    ran = delegraph(*classification("--csv", tmp_path / "answers.json"))
+    assert ran.code == 2
+    assert "answers.json': expected a file ending in .csv" in ran.err
 
 
 def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:

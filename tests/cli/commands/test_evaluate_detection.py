@@ -137,11 +137,13 @@ def test_pictures_are_chosen_by_ids_and_number(
 def test_a_class_without_a_label_is_an_error_that_says_so(
     delegraph: Command, data: list[object], tmp_path: Path
 ) -> None:
-    (tmp_path / "labels.txt").write_text("\n".join(map(str, range(19))))
-    done = delegraph("evaluate", "detection", *data, "--labels", tmp_path / "labels.txt")
+    (tmp_path / "labels.txt").write_text("\n".join([*map(str, range(17)), "cat", "dog"]))
+    words = ["evaluate", "detection", *data, "--labels", tmp_path / "labels.txt"]
+    shutil.rmtree(tmp_path / "images")
+    (tmp_path / "images").mkdir()
+    done = delegraph(*words)
     assert done.code == 2
-    told = "cat.bmp: the model found class 62 (its own, 61, and the class offset 1)"
-    assert told in done.err
+    assert f"'{MODEL}' may find class 90 (its own, 89, and the class offset 1)" in done.err
     assert "the 19 labels are of classes 0 to 18; if the first label is that of class" in done.err
 
 
@@ -157,7 +159,11 @@ def test_labels_that_begin_with_class_1_are_refused(
     assert "calls 'cat': if the first label is that of class 1, put a line '???' before" in done.err
     path.write_text("\n".join(["???", *words]).replace("dog", "wolf"))
     told = "1 label differs from the ground truth's names, which are shown: class 18 is 'dog', and "
-    assert told in delegraph("evaluate", "detection", *data, "--labels", path).out
+    assert told in delegraph("evaluate", "detection", *data, "--labels", path).err
+    path.write_text("\n".join(f"word {number}" for number in range(91)))
+    done = delegraph("evaluate", "detection", *data, "--labels", path)
+    assert done.code == 2
+    assert "class 17 is 'cat', and its label 'word 17'. Is it the right file of la" in done.err
 
 
 def test_negative_classes_are_an_error_that_says_so(delegraph: Command, data: list[object]) -> None:

@@ -13,6 +13,7 @@ from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
+from support.moody_delegate import moody_setup
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 
@@ -48,6 +49,21 @@ def test_a_summary_tells_of_bad_rows(delegraph: Command, lookup: Path, tmp_path:
     ran = delegraph(*words, "--input-column", "x=place", "--on-error", "raise")
     assert ran.code == 1
     assert "\nerror: row 1: " in ran.err
+
+
+def test_a_warning_is_printed_once_for_all_processes(
+    delegraph: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    warning = "import logging\nlogging.getLogger('delegraph.moody').warning('slow')\n"
+    setup = moody_setup(tmp_path)
+    path = Path(setup.delegate_files[0])
+    path.write_text(warning + path.read_text())
+    np.savez(tmp_path / "data.npz", x=np.ones((80, 2), np.float32))
+    words = ["predict", setup.model, tmp_path / "data.npz", "-o", tmp_path / "out.csv"]
+    ran = delegraph(*words, "--delegate-file", path, "--processes", 2, "--isolate-rows")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("warning: slow\n") == 1
+    assert "slow" not in capfd.readouterr().err
 
 
 def test_json_and_no_good_row(delegraph: Command, lookup: Path, tmp_path: Path) -> None:
@@ -117,7 +133,7 @@ def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Pa
     words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
     ran = delegraph(*words)
     assert (
-        "  digit: stored integers; real value = 0.00390625 x (stored + 128) (--real writes real "
+        "  digit: stored integers; real value = 0.00390625 x (stored + 128); --real writes real "
         in ran.out
     )
     ran = delegraph(*words, "--json")

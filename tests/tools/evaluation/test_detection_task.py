@@ -5,33 +5,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delegraph import graph
 from delegraph.errors import ArgumentError
+from delegraph.graph import load_model
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.tables import Buffer, Model, Operator, OperatorCode, SubGraph, Tensor
 from delegraph.schema.writer import write_model
-from delegraph.tools import PictureFile, Setup, preset
+from delegraph.tools import PictureFile, preset
 from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
 from support.tensor_details import details
 
 
-def model(folder: Path, name: str, made: tuple[int, ...]) -> Setup:
+def model(folder: Path, name: str, made: tuple[int, ...]) -> graph.Model:
     """Return a model whose outputs 1, 2, 3 and 4 one operator makes, in the order of *made*."""
     custom = OperatorCode(
         deprecated_builtin_code=32,
         builtin_code=BuiltinOperator.CUSTOM,
         custom_code="TFLite_Detection_PostProcess",
     )
-    graph = SubGraph(
+    subgraph = SubGraph(
         tensors=tuple(Tensor(shape=(1,)) for _ in range(5)),
         inputs=(0,),
         outputs=(1, 2, 3, 4),
         operators=(Operator(inputs=(0,), outputs=made),),
     )
     content = write_model(
-        Model(version=3, operator_codes=(custom,), subgraphs=(graph,), buffers=(Buffer(),))
+        Model(version=3, operator_codes=(custom,), subgraphs=(subgraph,), buffers=(Buffer(),))
     )
     (folder / name).write_bytes(content)
-    return Setup(str(folder / name))
+    return load_model(folder / name)
 
 
 SHAPES = [(1, 2), (1, 2, 4), (1,), (1, 2)]
@@ -76,3 +78,13 @@ def test_outputs_that_are_not_clear_are_refused_before_anything_runs() -> None:
         DetectionTask(preset("tflite")).require_model([PICTURE], OUTPUTS)
     named = ("scores", "boxes", "count", "classes")
     DetectionTask(preset("tflite"), outputs=named).require_model([PICTURE], OUTPUTS)
+
+
+def test_a_found_class_without_a_label_is_refused() -> None:
+    named = ("scores", "boxes", "count", "classes")
+    task = DetectionTask(preset("tflite"), labels=("background", "cat"), outputs=named)
+    values = [[[0.5]], [[[0, 0, 1, 1]]], [1.0], [[7.0]]]
+    outputs = list(zip(OUTPUTS, map(np.float32, values), strict=True))
+    told = r"a\.jpg: the model found class 8 \(its own, 7, and the class offset 1\), and the 2 lab"
+    with pytest.raises(ArgumentError, match=told):
+        task.judge(PictureFile("a.jpg"), outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Iterator
 
@@ -65,11 +66,14 @@ class _Echo(logging.Handler):
             self.undo.callback(logger.removeHandler, self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record on one line; below WARNING, its logger's name comes first."""
+        """Print a record on one line; below WARNING, its logger's name comes first.
+
+        A child process's record that has been printed, as by another child, is left out.
+        """
         source = f"{record.name}: " if record.levelno < logging.WARNING else ""
         text = printable(record.getMessage())
-        if record.levelno == logging.INFO and record.name in _OF_MODELS:
-            if text in self._shown:
-                return
-            self._shown.add(text)
+        is_of_model = record.levelno == logging.INFO and record.name in _OF_MODELS
+        if text in self._shown and (is_of_model or record.process != os.getpid()):
+            return
+        self._shown.add(text)
         print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)

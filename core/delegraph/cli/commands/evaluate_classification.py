@@ -50,7 +50,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
 @click.option(
     "--csv",
     "csv_path",
-    type=OutputFile(),
+    type=OutputFile(".csv"),
     metavar="FILE.csv",
     help="Write each set-up's answer for each picture.",
 )

@@ -83,7 +83,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.option(
     "--csv",
     "csv_path",
-    type=OutputFile(),
+    type=OutputFile(".csv"),
     metavar="FILE.csv",
     help="Write each set-up's detections in each picture.",
 )
@@ -250,7 +250,6 @@ def _print_classes(out: Console, result: Detection) -> None:
         for kind in worst[:CLASSES_SHOWN]
     ]
     print_table(out, columns, rows, right=columns[2:])
-    _print_different_labels(out, result)
     if len(worst) > CLASSES_SHOWN:
         out.print(f"  and {len(worst) - CLASSES_SHOWN} more; --json shows all")
     for position, each in enumerate(by_class, 1):
@@ -260,21 +259,6 @@ def _print_classes(out: Console, result: Detection) -> None:
                 f"  set-up {position} found {stray} class{'es' * (stray != 1)} that no object has; "
                 "each counts as 0"
             )
-
-
-def _print_different_labels(out: Console, result: Detection) -> None:
-    from delegraph.tools.evaluation.detection import different_labels
-
-    labels, names = result.task.labels, result.truth.class_names
-    kinds = different_labels(result.truth, labels)
-    if kinds:
-        first = kinds[0]
-        differ = "1 label differs" if len(kinds) == 1 else f"{len(kinds)} labels differ"
-        print_paragraph(
-            out,
-            f"{differ} from the ground truth's names, which are shown: class {first} is "
-            f"{names[first]!r}, and its label {labels[first]!r}",
-        )
 
 
 def _between(interval: Interval) -> str:

@@ -323,8 +323,7 @@ def _source(request: PredictRequest, predictor: Predictor) -> Source:
     from delegraph.tools.called_inputs import called_metadata
 
     inputs = predictor.input_columns()
-    model = request.setup.loaded_model()
-    metadata = called_metadata(model, predictor.signature)
+    metadata = called_metadata(predictor.loaded_model(), predictor.signature)
     described = metadata.tensor(int(next(iter(inputs.values()))["index"]))
     source = open_source(request.data, inputs, described, request.picture)
     if not source.preparation:
@@ -339,26 +338,28 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     written = f"{result.written:,} written to {result.output}"
     if bad == result.rows and not result.written and os.path.exists(result.output):
         written = f"{result.output} stays as it was"
-    out.print(f"{_rows(result.rows)}{resumed}: {good}; {written}")
+    print_paragraph(out, f"{_rows(result.rows)}{resumed}: {good}; {written}", indent=0)
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
-    out.print(
-        f"  {rate_text(result.rate)} rows a second in {result.seconds:.1f} s, "
-        f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
-    )
+    rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
+    batching = f"rows {how.get(result.batching, 'one by one')}"
+    print_paragraph(out, f"{rate}, {_processes(result.processes)}, {batching}")
     print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")
+    if source.note:
+        print_paragraph(out, f"note: {source.note}")
     if source.skipped:
         from delegraph.scale.sources import skipped_files
 
-        out.print(f"  {skipped_files(source.skipped)}")
+        print_paragraph(out, skipped_files(source.skipped))
     for name, stored in result.stored_integers.items():
         text = real_value(stored.scale, stored.zero_point)
-        print_paragraph(out, f"{name}: {text} (--real writes real values)")
+        print_paragraph(out, f"{name}: {text}; --real writes real values")
     if result.incidents:
-        out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
+        failed = f"delegates failed {plural(result.incidents, 'time')}, and Delegraph went on"
+        print_paragraph(out, failed)
     if result.lost_processes:
-        out.print(f"  rows have ended {_processes(result.lost_processes)}")
+        print_paragraph(out, f"rows have ended {_processes(result.lost_processes)}")
     if not bad:
         return
     where = "left out" if request.on_error == "drop" else "reasons in the column 'error'"
@@ -378,6 +379,7 @@ def _about(setup: Setup, source: Source) -> dict[str, Any]:
         "setup": setup.to_json(),
         "skipped": dict(source.skipped),
         "preprocessing": source.preparation,
+        "note": source.note,
     }
 
 

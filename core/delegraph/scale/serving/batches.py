@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from delegraph.scale.batching import SIZES_KEPT
-from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.computing import ERROR
+from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns, joined, row_count
 from delegraph.tools.model_inputs import random_values
 

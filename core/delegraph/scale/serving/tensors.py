@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, PredictionError, did_you_mean
 from delegraph.json_records import JsonRecord
-from delegraph.scale.predictor import ERROR
+from delegraph.scale.computing import ERROR
 from delegraph.scale.rows import Columns, is_ragged, row_count
 from delegraph.tools.model_call import Details, declared_shape
 from delegraph.tools.tensor_names import called_name

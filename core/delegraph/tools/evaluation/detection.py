@@ -17,6 +17,7 @@ from typing import Any
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError
+from delegraph.log import Logger
 from delegraph.tools.bootstrap import RESAMPLES
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.class_offsets import OtherOffset, better_offset
@@ -31,6 +32,8 @@ from delegraph.tools.evaluation.presets import preset
 from delegraph.tools.evaluation.runner import run_task
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
+
+_log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,10 +153,13 @@ def evaluate_detection(
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
     how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
+    models = [setup.loaded_model() for setup in known]
     task = DetectionTask(
-        _uncut(how), class_offset, tuple(labels), tuple(outputs), made_by_models(known)
+        _uncut(how), class_offset, tuple(labels), tuple(outputs), made_by_models(models)
     )
     _require_labels(truth, task.labels)
+    for model in models:
+        task.require_labels(model)
     samples = [PictureFile(os.path.join(folder, picture.name)) for picture in truth.pictures]
     answers = run_task(
         known, samples, task, journal=journal, warmup_runs=warmup_runs, progress=progress
@@ -188,10 +194,10 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
     """Check that every class of the ground truth has a label, if labels are given.
 
     Raises:
-        ArgumentError: a class has no label, or is negative; or the ground truth's names of classes
-            fit the labels better if these begin at class 1.
+        ArgumentError: a class has no label, or is negative; no label is the ground truth's name of
+            its class; or the names fit the labels better if these begin at class 1.
     """
-    _require_aligned(truth, labels)
+    _require_names(truth, labels)
     for picture in truth.pictures:
         for kind in picture.classes.tolist():
             if kind < 0 or (labels and kind >= len(labels)):
@@ -205,7 +211,7 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
                 )
 
 
-def _require_aligned(truth: GroundTruth, labels: Sequence[str]) -> None:
+def _require_names(truth: GroundTruth, labels: Sequence[str]) -> None:
     named = {kind: name.casefold() for kind, name in truth.class_names.items()}
     words = dict(enumerate(label.casefold() for label in labels))
     fitting = sum(words.get(kind) == name for kind, name in named.items())
@@ -217,16 +223,19 @@ def _require_aligned(truth: GroundTruth, labels: Sequence[str]) -> None:
             f"the labels give {found}, which {truth.source!r} calls {truth.class_names[kind]!r}: "
             f"{FIRST_LABEL}"
         )
-
-
-def different_labels(truth: GroundTruth, labels: Sequence[str]) -> list[int]:
-    """Classes whose name in the ground truth differs from their label, in order."""
-    names = truth.class_names
-    return [
-        kind
-        for kind, label in enumerate(labels)
-        if kind in names and names[kind].casefold() != label.casefold()
-    ]
+    differing = [kind for kind, word in words.items() if named.get(kind, word) != word]
+    if not differing:
+        return
+    kind = differing[0]
+    example = f"class {kind} is {truth.class_names[kind]!r}, and its label {labels[kind]!r}"
+    if not fitting:
+        raise ArgumentError(
+            f"no label is the name of its class in {truth.source!r}: {example}. Is it the right "
+            "file of labels?"
+        )
+    differ = "1 label differs" if len(differing) == 1 else f"{len(differing)} labels differ"
+    text = "%s from the ground truth's names, which are shown: %s"
+    _log.warning(text, differ, example)
 
 
 def _with(

@@ -13,12 +13,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.evaluation.detections import detections, made_by_postprocess, order_of
+from delegraph.graph.model import Model
+from delegraph.tools.evaluation.detections import (
+    class_count,
+    detections,
+    made_by_postprocess,
+    order_of,
+)
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing, picture_size
 from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details
-from delegraph.tools.setup import Setup
 
 FIRST_LABEL = (
     "if the first label is that of class 1, put a line '???' before it, for class 0, the background"
@@ -91,13 +96,26 @@ class DetectionTask:
         order = self._order([entry for entry, _ in outputs])
         found = detections(outputs, order, self.class_offset)
         for kind in found.classes.tolist():
-            if kind < 0 or (self.labels and kind >= len(self.labels)):
-                its = kind - self.class_offset
-                raise ArgumentError(
-                    f"{sample.key}: the model found class {kind} (its own, {its}, and the class "
-                    f"offset {self.class_offset}), {self._allowed()}"
-                )
+            self._require_label(kind, f"{sample.key}: the model found")
         return found.to_json()
+
+    def require_labels(self, model: Model) -> None:
+        """Check that the last class of *model* has a label, if the model tells how many it has.
+
+        Raises:
+            ArgumentError: the class has no label.
+        """
+        count = class_count(model.subgraphs[0])
+        if count and self.labels:
+            self._require_label(count - 1 + self.class_offset, f"{model.file!r} may find")
+
+    def _require_label(self, kind: int, found: str) -> None:
+        if kind < 0 or (self.labels and kind >= len(self.labels)):
+            its = kind - self.class_offset
+            raise ArgumentError(
+                f"{found} class {kind} (its own, {its}, and the class offset "
+                f"{self.class_offset}), {self._allowed()}"
+            )
 
     def _allowed(self) -> str:
         if not self.labels:
@@ -110,19 +128,19 @@ class DetectionTask:
         return order_of(outputs, made, self.outputs)
 
 
-def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return which outputs of each set-up's model come from its postprocessing node.
+def made_by_models(models: Sequence[Model]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Return which outputs of each model come from its postprocessing node.
 
     Raises:
         ArgumentError: two models have the same outputs in different order.
     """
     made: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for setup in setups:
-        graph = setup.loaded_model().subgraphs[0]
+    for model in models:
+        graph = model.subgraphs[0]
         its = made_by_postprocess(graph)
         if made.setdefault(graph.outputs, its) != its:
             raise ArgumentError(
-                f"{setup.model!r} has its outputs in another order than the model before it, under "
+                f"{model.file!r} has its outputs in another order than the model before it, under "
                 "the same numbers: evaluate them one at a time"
             )
     return made

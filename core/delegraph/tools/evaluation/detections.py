@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.model import SubgraphSpec
 from delegraph.json_records import JsonRecord
+from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.tools.evaluation.task import Outputs
 from delegraph.tools.model_call import Details, declared_shape
 from delegraph.tools.quantizing import dequantized
@@ -93,6 +94,17 @@ def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
     """
     made = [operator.outputs for operator in graph.operators if operator.name == POSTPROCESS]
     return made[0] if len(made) == 1 else ()
+
+
+def class_count(graph: SubgraphSpec) -> int:
+    """Return the number of classes of the detection postprocessing node; 0 if it is not known.
+
+    Raises:
+        OperatorError: its options are damaged.
+    """
+    nodes = [operator for operator in graph.operators if operator.name == POSTPROCESS]
+    options = [bytes(n.custom_options) for n in nodes if n.custom_options is not None]
+    return max((int(flexbuffer_options(data).get("num_classes", 0)) for data in options), default=0)
 
 
 def order_of(

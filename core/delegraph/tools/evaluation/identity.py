@@ -9,6 +9,7 @@ from typing import Any
 
 from delegraph.bundles.opening import split_address
 from delegraph.errors import ArgumentError, ModelError
+from delegraph.graph.model import Model
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
 
@@ -36,14 +37,18 @@ def identity(
     }
 
 
-def setup_identity(setup: Setup) -> dict[str, Any]:
+def setup_identity(setup: Setup, model: Model | None = None) -> dict[str, Any]:
     """Return *setup* as JSON data, in which files are given by digests instead of paths.
+
+    Args:
+        setup: the set-up.
+        model: its loaded model; None loads it.
 
     Raises:
         ArgumentError: a file cannot be read.
     """
     values = setup.to_json()
-    values["model"] = _model_digest(setup)
+    values["model"] = _model_digest(setup, model)
     written = [file_and_options(text) for text in setup.delegate_files]
     values["delegate_files"] = [[_file_digest(path), options] for path, options in written]
     compiled = [str(name).partition(":")[0] for name in setup.delegates or ()]
@@ -53,17 +58,18 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
     return values
 
 
-def _model_digest(setup: Setup) -> str:
+def _model_digest(setup: Setup, model: Model | None) -> str:
     """Digest of the set-up's model bytes, and of its external constants.
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.
+        model: the loaded model; None loads it.
 
     Raises:
         ArgumentError: the file cannot be read.
     """
     try:
-        model = setup.loaded_model()
+        model = setup.loaded_model() if model is None else model
     except ModelError:  # the error is reported when the set-up runs
         return _file_digest(split_address(setup.model)[0])
     outside = "".join(content_digest(file.tobytes()) for file in model.external_buffers.files)
