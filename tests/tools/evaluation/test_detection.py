@@ -13,6 +13,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.evaluation.detection import Detection, evaluate_detection
+from delegraph.tools.evaluation.detection_task import DetectionTask
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
 from delegraph.tools.evaluation.ground_truth_files import read_ground_truth
 from delegraph.tools.setup import Setup
@@ -187,6 +188,21 @@ def test_a_journal_of_other_options_is_refused(tmp_path: Path, truth: GroundTrut
         evaluate_detection(
             OFFICIAL, str(PICTURES), few, class_offset=0, resamples=1, journal=journal
         )
+
+
+def test_a_journal_goes_on_with_other_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as for a model that does not tell its number of classes
+    monkeypatch.setattr(DetectionTask, "require_labels", lambda task, model: None)
+    few = GroundTruth("none.json", (TruePicture(1, "bird.bmp", NO_BOXES, NO_CLASSES),))
+    arguments: dict[str, Any] = {"resamples": 1, "journal": str(tmp_path / "journal")}
+    evaluate_detection(OFFICIAL, str(PICTURES), few, **arguments)
+    labels = ["???", *map(str, range(1, 91))]
+    resumed = evaluate_detection(OFFICIAL, str(PICTURES), few, labels=labels, **arguments)
+    assert resumed.answers.resumed == 1
+    with pytest.raises(ArgumentError, match=r"bird\.bmp: the model found class \d+ .*'\?\?\?'"):
+        evaluate_detection(OFFICIAL, str(PICTURES), few, labels=["???", "one"], **arguments)
 
 
 # -- classes -----------------------------------------------------------------------------------

@@ -166,6 +166,9 @@ def evaluate_detection(
     )
     seen = replace(truth, pictures=_with(answers.keys, samples, truth.pictures))
     found = _found(answers)
+    for each in found:  # a journal may be of other labels
+        for key, objects in zip(answers.keys, each, strict=True):
+            task.require_labels_of(objects, key)
     judgement = judged(
         seen,
         found,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.graph.model import Model
 from delegraph.tools.evaluation.detections import (
+    Detections,
     class_count,
     detections,
     made_by_postprocess,
@@ -53,12 +54,11 @@ class DetectionTask:
     made: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def identity(self) -> Mapping[str, Any]:
-        """Return all settings that influence the detections."""
+        """Return all settings that influence the detections; labels do not."""
         return {
             "name": "detection",
             "preprocessing": self.preprocessing.to_json(),
             "class_offset": self.class_offset,
-            "labels": list(self.labels),
             "outputs": list(self.outputs),
         }
 
@@ -95,9 +95,17 @@ class DetectionTask:
         """
         order = self._order([entry for entry, _ in outputs])
         found = detections(outputs, order, self.class_offset)
-        for kind in found.classes.tolist():
-            self._require_label(kind, f"{sample.key}: the model found")
+        self.require_labels_of(found, sample.key)
         return found.to_json()
+
+    def require_labels_of(self, found: Detections, key: str) -> None:
+        """Check that the classes of all detections in picture *key* have labels.
+
+        Raises:
+            ArgumentError: the class of a detection has no label.
+        """
+        for kind in found.classes.tolist():
+            self._require_label(kind, f"{key}: the model found")
 
     def require_labels(self, model: Model) -> None:
         """Check that the last class of *model* has a label, if the model tells how many it has.

@@ -43,7 +43,7 @@ class Task(Protocol[AnySample]):
     """
 
     def identity(self) -> Mapping[str, Any]:
-        """Return the settings that determine the rows, as JSON: name, options, labels."""
+        """Return the settings that determine the rows, as JSON: name and options."""
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
         """Check that a model with these inputs and outputs suits the task.
