@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.cli.answers.op_profile import print_op_profile
+from delegraph.cli.answers.op_profile import node_names, print_op_profile
 from delegraph.cli.answers.printing import console
 from delegraph.tools.profiling.op_profile import profile_of
 from support.command import Command
 from support.recordings import TWO_RUNS, recorded
 
+TITLES = ("Run order", "Top by time", "By type")
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 1, "--warmup-seconds", 0)
 
 
@@ -66,6 +67,32 @@ def test_a_busy_machine_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
 def test_names_of_nodes_end_in_their_index(delegraph: Command, sines: Path) -> None:
     shown = delegraph("benchmark", sines, "-d", "sin", *BRIEF, "--op-profile").lines
     assert any(line.endswith("]:1") and line.split()[0] == "ADD" for line in shown)
+
+
+def test_a_node_has_one_name_in_all_tables(fresh_delegraph: Command, sines: Path) -> None:
+    model = sines.with_name("digits_int8.tflite")
+    words = ("benchmark", model, "-d", "none", *BRIEF, "--op-profile")
+    shown = fresh_delegraph(*words, COLUMNS="60").lines
+    run_order, top, by_type = (shown.index(title) for title in TITLES)
+    in_order, slowest = (
+        {line.split()[-1] for line in shown[begin + 2 : end]}
+        for begin, end in ((run_order, top), (top, by_type))
+    )
+    assert slowest < in_order
+    assert shown[run_order + 1] == shown[top + 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("[V1/V1/conv/Relu6;V1/V1/conv/bias]:3", "[V1/conv/Relu6]:3"),
+        ("[a, x/y;x/z]:4", "[a, x/y]:4"),
+        ("[V1/V11/x]:5", "[V1/V11/x]:5"),
+        ("[;a]:6", "[;a]:6"),
+    ],
+)
+def test_names_of_nodes_tell_the_node(name: str, short: str) -> None:
+    assert node_names([name, "[other]:0"]) == [short, "[other]:0"]
 
 
 def test_litert_has_the_time_outside_of_nodes_only(delegraph: Command, sines: Path) -> None:

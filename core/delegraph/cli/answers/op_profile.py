@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, print_table, size
@@ -23,6 +25,10 @@ _SLOWEST = 10
 
 _FEW = 5
 """Largest number of nodes for which the table by time is omitted."""
+
+_FUSED = re.compile(r"(?<=[^\[, ]);[^,\]]*")
+_PLACE = re.compile(r":\d+$")
+_REPEATED = re.compile(r"(?<![^\[ ;/])([^/\[ ;]+/)\1+")
 
 _TIMES = ("median", "mean", "min", "std", "first")
 _NODES = ("node type", *_TIMES, "share", "so far", "calls", "output", "name")
@@ -69,11 +75,7 @@ def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
         between = profile.between_rows(section)
         more = f"; they take {duration(between)} more, for calls and for timing each row"
         out.print(f"  (in the times of its partitions, too{more * (between > 0)})")
-    out.print("  Run order", style="italic")
-    _print_nodes(out, section, section.nodes)
-    if len(section.nodes) > _FEW:
-        out.print("  Top by time", style="italic")
-        _print_nodes(out, section, section.by_time()[:_SLOWEST])
+    _print_nodes(out, section)
     if len(section.nodes) > 1:
         out.print("  By type", style="italic")
         kinds = section.by_type()
@@ -91,20 +93,47 @@ def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
         print_table(out, _TYPES, rows, right=_TYPES[1:], optional=_LESS_IMPORTANT, indent=4)
 
 
-def _print_nodes(out: Console, section: Section, nodes: Iterable[NodeTime]) -> None:
-    found = list(nodes)
-    rows = [
-        (
-            node.node_type,
-            *(duration(getattr(node.calls, figure)) for figure in _TIMES),
-            *map(percent, shares),
-            f"{node.times_called:g}",
-            _size(node.output_bytes),
-            node.name,
-        )
-        for node, shares in zip(found, section.shares(found), strict=True)
+def _print_nodes(out: Console, section: Section) -> None:
+    """Print the nodes in run order and, if there are many, the slowest ones first."""
+    names = node_names([node.name for node in section.nodes])
+    shown = {node.run_order: name for node, name in zip(section.nodes, names, strict=True)}
+    parts: dict[str, Sequence[NodeTime]] = {"  Run order": section.nodes}
+    if len(section.nodes) > _FEW:
+        parts["  Top by time"] = section.by_time()[:_SLOWEST]
+    rows: list[tuple[object, ...]] = []
+    places = {}
+    for title, nodes in parts.items():
+        places[title] = slice(len(rows), len(rows) + len(nodes))
+        rows += [
+            (
+                node.node_type,
+                *(duration(getattr(node.calls, figure)) for figure in _TIMES),
+                *map(percent, shares),
+                f"{node.times_called:g}",
+                _size(node.output_bytes),
+                shown[node.run_order],
+            )
+            for node, shares in zip(nodes, section.shares(nodes), strict=True)
+        ]
+    print_table(
+        out, _NODES, rows, right=_NODES[1:-1], optional=_LESS_IMPORTANT, parts=places, indent=4
+    )
+
+
+def node_names(names: Sequence[str]) -> list[str]:
+    """Return shorter names of nodes: the first of fused names, and repeated folders once.
+
+    Names stay whole whose first part is that of several nodes.
+
+    >>> node_names(["[net/net/conv/Relu;net/net/conv/bias]:0", "[net/add;x]:1", "[net/add;y]:2"])
+    ['[net/conv/Relu]:0', '[net/add;x]:1', '[net/add;y]:2']
+    """
+    first = [_FUSED.sub("", name) for name in names]
+    count = Counter(_PLACE.sub("", name) for name in first)
+    return [
+        _REPEATED.sub(r"\1", short if count[_PLACE.sub("", short)] == 1 else name)
+        for short, name in zip(first, names, strict=True)
     ]
-    print_table(out, _NODES, rows, right=_NODES[1:-1], optional=_LESS_IMPORTANT, indent=4)
 
 
 def _size(count: int | None) -> str:

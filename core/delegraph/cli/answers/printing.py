@@ -17,12 +17,12 @@ import click
 
 from delegraph.cli.answers.progress_bar import PATIENCE, Lines
 from delegraph.cli.answers.table_layout import (
-    LONGEST_NAME,
     Column,
     Layout,
-    common_folder,
+    dropped_folder,
     fitted,
     shortened_path,
+    without_folder,
     wrapped,
 )
 from delegraph.cli.answers.table_layout import shortened as shortened
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
+
+_WHOLE = {"": slice(None)}
+"""The parts of a table without titles."""
 
 _HANGING = 2
 """Number of blanks by which later lines of a sentence are indented further than the first."""
@@ -80,6 +83,7 @@ def print_table(
     sentences: Sequence[str] = ("reason",),
     optional: Sequence[Sequence[str]] = (),
     below: str = "",
+    parts: Mapping[str, slice] = _WHOLE,
     indent: int = 2,
 ) -> None:
     """Print rows as a table with bold headings; print nothing if there are no rows.
@@ -97,6 +101,7 @@ def print_table(
             columns would be too narrow.
         below: heading of an optional column; where it is omitted, its cells are printed as lines
             below the rows.
+        parts: titles, and the rows below each. All parts have the same columns, widths and names.
         indent: number of blanks before each row.
     """
     texts = [[printable(str(cell)) for cell in row] for row in rows]
@@ -108,58 +113,35 @@ def print_table(
     ]
     width = out.width - indent
     layout = fitted(found, width, optional)
-    folder = "" if layout is None else _dropped_folder(found, layout)
+    folder = "" if layout is None else dropped_folder(found, layout)
     if folder:
-        found = [_without(folder, column) for column in found]
+        found = [without_folder(folder, column) for column in found]
         layout = fitted(found, width, optional)
-    if folder and (layout is None or set(names) & set(_headings(layout))):
+    if folder and (layout is None or set(names) & set(layout.headings)):
         print_paragraph(out, f".../ in names is {folder.removeprefix('[')}", indent=indent)
-    if layout is None:
-        _print_indented(out, _records(found), indent)
-        return
-    under = [c for c in found if c.heading == below and below not in _headings(layout)]
-    for shown in _tables(layout, under[0].cells, width) if under else [_table(layout)]:
-        _print_indented(out, shown, indent)
+    for title, part in parts.items():
+        if title:
+            out.print(title, style="italic")
+        cells = [_rows(column, part) for column in found]
+        shown = [_records(cells)] if layout is None else _tables(layout, cells, part, below, width)
+        for each in shown:
+            _print_indented(out, each, indent)
 
 
-def _headings(layout: Layout) -> list[str]:
-    return [column.heading for column in layout.columns]
-
-
-def _dropped_folder(columns: Sequence[Column], layout: Layout) -> str:
-    """Return the common folder of names that the layout shortens; empty if there is none."""
-    widths = dict(zip(_headings(layout), layout.widths, strict=True))
-    for column in columns:
-        if column.is_name and max(map(len, column.cells)) > widths.get(
-            column.heading, LONGEST_NAME
-        ):
-            return common_folder(column.cells)
-    return ""
-
-
-def _without(folder: str, column: Column) -> Column:
-    """Return a column whose names have ``.../`` for their common folder.
-
-    The bracket at the beginning of a list of names stays.
-    """
-    if not column.is_name:
-        return column
-    kept = "[" if folder.startswith("[") else ""
-    cells = (
-        f"{kept}.../{text[len(folder) :]}" if text.startswith(folder) else text
-        for text in column.cells
-    )
-    return replace(column, cells=tuple(cells))
-
-
-def _tables(layout: Layout, lines: Sequence[str], width: int) -> Iterator[RenderableType]:
-    """Yield the headings, then each row, with a line of text below it."""
+def _tables(
+    layout: Layout, columns: Sequence[Column], rows: slice, below: str, width: int
+) -> Iterator[RenderableType]:
+    """Yield the table of *rows*; or its headings, then each row with the text *below* it."""
     from rich.padding import Padding
     from rich.text import Text
 
+    under = [c.cells for c in columns if c.heading == below and below not in layout.headings]
+    if not under:
+        yield _table(_part(layout, rows))
+        return
     yield _table(_part(layout, slice(0)))
     left = layout.widths[0] + layout.gap
-    for place, line in enumerate(lines):
+    for place, line in zip(range(len(layout.columns[0].cells))[rows], under[0], strict=True):
         row = _table(_part(layout, slice(place, place + 1)))
         row.show_header = False
         yield row
@@ -169,8 +151,11 @@ def _tables(layout: Layout, lines: Sequence[str], width: int) -> Iterator[Render
 
 
 def _part(layout: Layout, rows: slice) -> Layout:
-    columns = (replace(column, cells=column.cells[rows]) for column in layout.columns)
-    return replace(layout, columns=tuple(columns))
+    return replace(layout, columns=tuple(_rows(column, rows) for column in layout.columns))
+
+
+def _rows(column: Column, rows: slice) -> Column:
+    return replace(column, cells=column.cells[rows])
 
 
 def _table(layout: Layout) -> Table:

@@ -147,6 +147,11 @@ class Layout:
     widths: tuple[int, ...]
     gap: int
 
+    @property
+    def headings(self) -> list[str]:
+        """Headings of the columns."""
+        return [column.heading for column in self.columns]
+
 
 def fitted(
     columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]] = ()
@@ -297,6 +302,32 @@ def common_folder(names: Sequence[str]) -> str:
     begin = os.path.commonprefix(long)  # noqa: RUF071 - names of tensors are no paths
     folder = begin.rpartition("/")[0] + "/"
     return folder if len(long) > _FEW_NAMES and len(folder) > _SHORT_FOLDER else ""
+
+
+def dropped_folder(columns: Sequence[Column], layout: Layout) -> str:
+    """Return the common folder of names that the layout shortens; empty if there is none."""
+    widths = dict(zip(layout.headings, layout.widths, strict=True))
+    for column in columns:
+        if column.is_name and max(map(len, column.cells)) > widths.get(
+            column.heading, LONGEST_NAME
+        ):
+            return common_folder(column.cells)
+    return ""
+
+
+def without_folder(folder: str, column: Column) -> Column:
+    """Return a column whose names have ``.../`` for their common folder.
+
+    The bracket at the beginning of a list of names stays.
+    """
+    if not column.is_name:
+        return column
+    kept = "[" if folder.startswith("[") else ""
+    cells = (
+        f"{kept}.../{text[len(folder) :]}" if text.startswith(folder) else text
+        for text in column.cells
+    )
+    return replace(column, cells=tuple(cells))
 
 
 def shortened_path(path: str, limit: int) -> str:
