@@ -135,16 +135,24 @@ def test_the_roof_has_all_levels_of_memory(threads: int) -> None:
     assert sizes == [cache.capacity(threads) for cache in caches()]
 
 
+@pytest.mark.usefixtures("brief")
 def test_the_best_round_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter([1.0, 1.0, 0.5, 2.0])
-    monkeypatch.setattr(processor, "_seconds", lambda table, kernels: next(seconds))
-    clock = iter([0.0, 0.0, 9.0] * 2)
-    monkeypatch.setattr(processor, "perf_counter", lambda: next(clock))
-    loop = processor._Loop(library(level_named("auto")), 1, layout.MULTIPLY_F32)
-    loop._record[layout.AMOUNT] = 10
-    for _round in range(2):
-        loop.measure()
-    assert loop.rate == 10 * 2 / 0.5
+    now, step = 0.0, 1.0
+
+    def clock() -> float:
+        nonlocal now
+        now += step
+        return now
+
+    monkeypatch.setattr(processor, "perf_counter", clock)
+    monkeypatch.setattr(processor, "SECONDS", 10.0)
+    monkeypatch.setattr(processor, "ROUNDS", 1)
+    measurement = processor.RoofMeasurement(level_named("auto"), 1)
+    rates = []
+    for step in (1.0, 0.25, 1.0):
+        measurement.measure()
+        rates.append(measurement.roof().float32)
+    assert rates == [rates[0], 4 * rates[0], 4 * rates[0]]
 
 
 @pytest.mark.usefixtures("brief")

@@ -95,7 +95,7 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
     if request.setup.delegates or request.setup.delegate_files or request.check is None:
         return request
-    from delegraph.tools.placement_lock import read_lock
+    from delegraph.tools.placement_lock_file import read_lock
 
     lock = read_lock(request.check)
     setup = replace(
@@ -173,7 +173,7 @@ def _explain(request: ExplainRequest) -> int:
 
 
 def _write(lock: PlacementLock, path: str, unresolved: UnresolvedOpError | None) -> None:
-    from delegraph.tools.placement_lock import write_lock
+    from delegraph.tools.placement_lock_file import write_lock
 
     if unresolved is not None:
         raise unresolved
@@ -192,7 +192,8 @@ def _remedies(error: UnresolvedOpError | None) -> list[str]:
 
 def _check(request: ExplainRequest, file: str) -> int:
     from delegraph.runtime.unresolved_ops import check_resolved
-    from delegraph.tools.placement_lock import compare, lock_of, read_lock
+    from delegraph.tools.placement_lock import compare, lock_of
+    from delegraph.tools.placement_lock_file import read_lock
 
     locked = read_lock(file)
     interpreter, _ = _interpreter(request)
