@@ -149,7 +149,8 @@ def test_the_best_round_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processor, "ROUNDS", 1)
     measurement = processor.RoofMeasurement(level_named("auto"), 1)
     rates = []
-    for step in (1.0, 0.25, 1.0):
+    for seconds in (1.0, 0.25, 1.0):
+        step = seconds
         measurement.measure()
         rates.append(measurement.roof().float32)
     assert rates == [rates[0], 4 * rates[0], 4 * rates[0]]
