@@ -296,6 +296,19 @@ def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, s
     assert "3 nodes stay behind: ADD (nodes 1, 4: sin " in told.json["error"]["message"]
 
 
+@pytest.mark.parametrize("runtime", ["litert", "litert2"])
+def test_a_placement_in_litert_has_the_same_hints(
+    delegraph: Command, sines: Path, runtime: str
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    words = ("explain", sines, "-d", "sin", "-d", "add_sub", "--runtime")
+    expected = delegraph(*words, "delegraph")
+    found = delegraph(*words, runtime)
+    start = expected.lines.index("What would help")
+    assert found.lines[-3:] == expected.lines[start:]
+    assert delegraph(*words, runtime, "--json").json["hints"][0]["change"] == "claim MUL"
+
+
 def test_a_search_for_hints_that_finds_none_is_told(delegraph: Command, tmp_path: Path) -> None:
     model = tmp_path / "int8.tflite"
     x, y = (tensor((4,), "INT8", scale=0.1) for _ in range(2))
