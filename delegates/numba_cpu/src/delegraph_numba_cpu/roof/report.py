@@ -86,7 +86,7 @@ def roof_report(
 
 def _measuring(
     measurement: RoofMeasurement, progress: Callable[..., object]
-) -> Callable[[str, float, float | None], None]:
+) -> Callable[..., None]:
     """Return a function for the progress of :func:`record`, which measures between the runs.
 
     Args:
