@@ -291,6 +291,11 @@ _ARGUMENTS = {
 }
 """Patterns of Python arguments in messages, with text of the options that mean the same."""
 
+_PYTHON_ADVICE = re.compile(
+    r"[,;] delegates=\[MyDelegate\(\)\] applies a class(, such as one of \S+ here)?"
+)
+"""Advice for which a command has no option."""
+
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
     """Replace argument names in the error's message by option names; see :func:`with_options`."""
@@ -316,7 +321,7 @@ def with_options(message: str, command: click.Command) -> str:
     for argument, words in _ARGUMENTS.items():
         if words.split()[0] in options:
             message = re.sub(argument, words, message)
-    return message
+    return _PYTHON_ADVICE.sub("", message)
 
 
 def _options(command: click.Command) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delegraph.delegation.dry_run import dry_run
 from delegraph.delegation.model_entries import entries_read
-from delegraph.delegation.placement import Placement
+from delegraph.delegation.placement import BY_DEFAULT, Placement
 from delegraph.errors import DelegateError, DelegraphError, PluginError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.plugin_set import installed
@@ -102,7 +102,8 @@ def loaded_file(kept: Sequence[KeptEntries], setup: Setup) -> LoadedFile:
     except DelegraphError as error:
         return LoadedFile(tuple(EntriesUse(False, str(error)) for _ in kept))
     names = dict.fromkeys(each.delegate.partition(":")[0] for each in kept)
-    notes = [f"{name}: {placement.notes[name]}" for name in names if placement.notes.get(name)]
+    found = {name: placement.notes.get(name, "").removeprefix(f"{BY_DEFAULT}; ") for name in names}
+    notes = [f"{name}: {note}" for name, note in found.items() if note]
     told = f"loaded here without options, {'; '.join(notes)}" if notes else ""
     used = [each for each in kept if each.names and each.names <= read]
     return LoadedFile(tuple(_use(each, used, placement) for each in kept), told)

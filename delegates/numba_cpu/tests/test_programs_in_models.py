@@ -135,7 +135,8 @@ def test_each_level_and_number_of_threads_has_its_program(
     )
     interpreter.allocate_tensors()
     np.testing.assert_array_equal(answers(interpreter), expected)
-    assert "no program for these weights and shapes" in other.note()
+    assert "no program in the file is for" in other.note()
+    assert other.note().endswith("--threads 3 adds it")
     assert len(lowered) == 1
 
 

@@ -161,6 +161,12 @@ def test_help_lists_delegates_that_compile_and_names_the_others(
     assert "sin' cannot be compiled" in delegraph("compile", "-d", "sin:help").err
 
 
+def test_an_unknown_delegate_has_no_advice_for_python(model: Path, delegraph: Command) -> None:
+    ran = delegraph("compile", model, "-d", "nothing-like-it", "--dry-run")
+    assert "delegate 'nothing-like-it'; pip installs delegates; available: " in ran.err
+    assert "MyDelegate" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -243,7 +243,7 @@ def _checked(
     kept = [each for each in compiled.kept if able[each.delegate]]
     if compiled.kept and not kept and not compiled.partitions:
         return CompiledRun(reason="no program in it is for this processor", unchecked=unchecked)
-    with progress("running the written file once"):
+    with progress("running the written file once (--no-check leaves it out)"):
         found = run_compiled(*_setups(model, output, kept, compiled, arguments))
     return replace(found, unchecked=unchecked)
 

@@ -332,7 +332,10 @@ def _missing(entries: ModelEntries, maker: Maker) -> str:
         return "the programs in the file are of another version: compile the model again"
     threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"
     level = maker.library.level.name
-    return f"the file has no program for these weights and shapes, {level}, {threads}"
+    return (
+        f"no program in the file is for this processor's level {level}, {threads} and these "
+        f"shapes; 'delegraph compile' with --cpu {level} --threads {maker.workers} adds it"
+    )
 
 
 def _version_everywhere() -> str:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 2.0
 """Seconds of compilation after which a message is logged."""
 
-_WHAT = "numba_cpu: compiling kernels for this processor, once"
+_WHAT = "numba_cpu: compiling kernels for processors of level {}, once"
 
 
 def build(
@@ -49,7 +49,7 @@ def build(
         DelegateError: a family cannot be compiled; the message ends with the compiler's.
     """
     if progress is None:
-        with _shown_progress() as tell:
+        with _shown_progress(_WHAT.format(level.name)) as tell:
             return build(families, level, cache, tell)
     count = itertools.count(1)
     progress(0, len(families), "")
@@ -67,16 +67,16 @@ def build(
 
 
 @contextmanager
-def _shown_progress() -> Iterator[Progress]:
+def _shown_progress(what: str) -> Iterator[Progress]:
     """Yield a function that reports progress: lines on a terminal, otherwise one log message.
 
     Whole lines are written, because a program's own status line on the terminal would overwrite
     anything shorter.
     """
     if sys.stderr is not None and sys.stderr.isatty():
-        yield _Lines().tell
+        yield _Lines(what).tell
         return
-    told = threading.Timer(PATIENCE, logger.warning, [f"{_WHAT}, which takes some seconds"])
+    told = threading.Timer(PATIENCE, logger.warning, [f"{what}, which may take a minute"])
     told.daemon = True
     told.start()
     try:
@@ -88,11 +88,12 @@ def _shown_progress() -> Iterator[Progress]:
 class _Lines:
     """Progress of compilation as lines on stderr: the first, the last, one every few seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._last = -math.inf
 
     def tell(self, done: int, total: int, family: str) -> None:
         now = time.monotonic()
         if done == total or now - self._last >= PATIENCE:
             self._last = now
-            print(f"{_WHAT}: {done} of {total} families", file=sys.stderr, flush=True)
+            print(f"{self._what}: {done} of {total} families", file=sys.stderr, flush=True)
