@@ -75,6 +75,13 @@ def test_names_and_dates_of_the_list_are_whole_in_a_narrow_terminal(
     assert re.search(r"numba_cpu-programs .* \d{4}-\d\d-\d\d \d\d:\d\d$", row)
 
 
+def test_the_list_says_how_to_keep_more(delegraph: Command) -> None:
+    fill()
+    assert "cache.size = '8G' in delegraph.toml changes that" in " ".join(
+        delegraph("cache", "list").lines
+    )
+
+
 def test_clear_removes_what_is_named_or_all(delegraph: Command) -> None:
     fill()
     assert delegraph("cache", "clear", "mine").out.strip() == "removed 2 files, 5.0 kB"
@@ -104,7 +111,8 @@ def test_a_terminal_is_asked_before_all_is_removed(
     fill()
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     ran = delegraph("cache", "clear")
-    assert (ran.code, ran.out) == (130, "")
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing is removed" in ran.err
     assert "Remove all 3 files, 5.0 kB? [y/N]" in ran.err
     assert delegraph("cache", "clear", "--yes").out.strip() == "removed 3 files, 5.0 kB"
 

@@ -72,7 +72,13 @@ def list_(as_json: bool) -> None:
     --json has the size of each. Data of versions that the installed delegates do not use are stale.
     """
     from delegraph.delegation.blob_cache import LIMIT
-    from delegraph.delegation.configuration import cache_folder, configuration
+    from delegraph.delegation.configuration import (
+        CONFIG_VARIABLE,
+        FILE_NAME,
+        cache_folder,
+        configuration,
+        configuration_path,
+    )
     from delegraph.tools.cache_versions import current_versions, is_current
 
     folder, groups = str(cache_folder()), _groups(None)
@@ -105,7 +111,11 @@ def list_(as_json: bool) -> None:
         rows.append(("all", len(groups), *_figures(everything, _bytes(stale))))
     print_table(out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",)))
     out.print()
-    print_paragraph(out, f"at most {size(limit)} are kept; what is unused for longest goes first")
+    file = configuration_path(os.environ.get(CONFIG_VARIABLE)) or FILE_NAME
+    how = f"cache.size = '8G' in {file} changes that"
+    print_paragraph(
+        out, f"at most {size(limit)} are kept, what is unused for longest goes first; {how}"
+    )
     if stale:
         what = f"{plural(len(stale), 'file')}, {size(_bytes(stale))}, of versions not in use"
         print_paragraph(out, f"stale: {what}; 'delegraph cache clear --stale' removes them")
@@ -153,7 +163,8 @@ def clear(
     is_all = not (caches or stale or older_than is not None)
     if is_all and not yes and entries and sys.stdin.isatty():
         what = f"{plural(len(entries), 'file')}, {size(_bytes(entries))}"
-        click.confirm(f"Remove all {what}?", abort=True, err=True)
+        if not click.confirm(f"Remove all {what}?", err=True):
+            raise CheckFailed("nothing is removed")
     with _in_words():
         for entry in entries:
             remove_entry(entry)
