@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,7 +89,8 @@ def test_classification_shows_accuracy_and_times(delegraph: Command, classificat
     assert (ran.code, ran.err) == (0, "")
     assert ran.lines[0] == "10 samples"
     assert "1 100.00 % 100.00 % 100.00 % 100.00 % 100.00 %" in ran.lines
-    assert any(re.match(r"1 colours\.tflite \d \d+\.\d", line) for line in ran.lines)
+    assert "Set-up of colours.tflite" in ran.lines
+    assert any(re.match(r"1 as by default \d \d+\.\d", line) for line in ran.lines)
     assert not any("Drop" in line for line in ran.lines)
 
 
@@ -110,6 +112,26 @@ def test_a_wrong_delegate_shows_its_drop_and_what_changed(
         f"{number:02}.png" for number in range(10)
     ]
     assert shown["setups"][1]["delegate_files"] == [str(dying)]
+
+
+def test_names_of_models_are_whole_in_a_narrow_terminal(
+    fresh_delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    names = [f"mobilenet_v2_1.0_224_{kind}_of_some_data_set_quant.tflite" for kind in ("a", "b")]
+    for name in names:
+        shutil.copy(tmp_path / "colours.tflite", tmp_path / name)
+    _, task, _, *words = classification("--against", tmp_path / names[1])
+    ran = fresh_delegraph("evaluate", task, tmp_path / names[0], *words, COLUMNS="80")
+    assert [name for line in ran.lines for name in line.split() if name in names] == names
+
+
+def test_own_steps_are_named_with_their_values(delegraph: Command, classification: Words) -> None:
+    own = ("--crop", "none", "--resize", "bilinear", "--upright", "--std", "64")
+    steps = (
+        "Preprocessing: tflite with --crop, --resize, --std, --upright (whole picture, upright, "
+        "resized (bilinear), floats: (byte - 127.5) / 64, integers: bytes)"
+    )
+    assert steps in " ".join(delegraph(*classification(*own)).lines)
 
 
 def test_each_set_up_shows_its_threads(delegraph: Command, classification: Words) -> None:

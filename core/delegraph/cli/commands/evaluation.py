@@ -199,9 +199,10 @@ def _print_setups(out: Console, answers: Answers) -> None:
     resumed = f", {answers.resumed} of {total} done in an earlier run" if answers.resumed else ""
     out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
     names = [str(setup) for setup in answers.setups]
-    is_one_model = len(names) > 1 and len({name.partition(", ")[0] for name in names}) == 1
-    heading(out, f"Set-ups of {names[0].partition(', ')[0]}" if is_one_model else "Set-ups")
-    shown = short_names(names) if is_one_model else names
+    is_one_model = len({name.partition(", ")[0] for name in names}) == 1
+    what = "Set-ups" if len(names) > 1 else "Set-up"
+    heading(out, f"{what} of {names[0].partition(', ')[0]}" if is_one_model else what)
+    shown = short_names(names)
     times = map(_times, answers.invoke)
     rows: list[tuple[object, ...]] = [
         (number, name, threads_text(threads), *latency)
@@ -211,8 +212,16 @@ def _print_setups(out: Console, answers: Answers) -> None:
     ]
     rows.append(("", "preparing a sample", "", *_times(answers.prepare)))
     columns = ("", "set-up", "threads", "mean", "std", "median", "p95")
-    less_important = (("std",), ("p95",))
-    print_table(out, columns, rows, right=columns[2:], names=("set-up",), optional=less_important)
+    less_important = (("std",), ("p95",), ("set-up",))
+    print_table(
+        out,
+        columns,
+        rows,
+        right=columns[2:],
+        names=(),
+        optional=less_important,
+        below="set-up",
+    )
 
 
 def _times(latency: Latency) -> Iterable[str]:

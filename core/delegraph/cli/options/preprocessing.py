@@ -76,7 +76,8 @@ def _changed(name: str, changes: Mapping[str, Any]) -> Preprocessing:
     if not changes:
         return chosen
     words = ", ".join(_OPTIONS[change] for change in changes)
-    return replace(chosen, name=f"{name} with {words}", reason="your own", **changes)
+    own = replace(chosen, name=f"{name} with {words}", **changes)
+    return replace(own, reason=own.steps)
 
 
 def _with_options(command: Command, names: Sequence[str]) -> Command:

@@ -32,7 +32,8 @@ class Preprocessing(JsonRecord):
 
     Attributes:
         name: name of the preset from which the settings come.
-        reason: text that says why the settings differ from the official evaluation tool's.
+        reason: text that says why the settings differ from the official evaluation tool's; for
+            changed settings, their :attr:`steps`.
         crop: the part that is cut out of the middle. ``square``: a square with sides of *fraction*
             of the shorter side. ``rectangle``: *fraction* of both sides, as in
             ``tf.image.central_crop``. ``after``: the picture is first resized so that it covers the
@@ -68,6 +69,24 @@ class Preprocessing(JsonRecord):
                 raise ArgumentError(f"{what} {_listed(numbers)}: expected one number, or three")
         if 0 in self.std:
             raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
+
+    @property
+    def steps(self) -> str:
+        """Text of all steps with their values.
+
+        >>> Preprocessing("mine", "why", resize="box", integers="quantized").steps
+        'whole picture, resized (box), floats: (byte - 127.5) / 127.5, integers: quantized'
+        """
+        part = {
+            "none": "whole picture",
+            "square": f"middle square of {self.fraction:g} of the shorter side",
+            "rectangle": f"middle {self.fraction:g} of both sides",
+            "after": f"middle of the picture that covers the size / {self.fraction:g}",
+        }[self.crop]
+        values = f"(byte - {_in_brackets(self.mean)}) / {_in_brackets(self.std)}"
+        steps = [part, *["upright"] * self.upright, f"resized ({self.resize})", f"floats: {values}"]
+        steps += [f"integers: {self.integers}", *["blue first"] * (self.channels == "bgr")]
+        return ", ".join(steps)
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
         """Return *picture* converted to the input *details*, ``[1, H, W, 3]`` of its dtype.
@@ -157,6 +176,11 @@ def picture_size(details: Details) -> tuple[int, int]:
     if dtype.kind != "f" and dtype not in (np.uint8, np.int8):
         raise ArgumentError(f"{input_name(details)}: expected float, uint8 or int8 for a picture")
     return shape[1], shape[2]
+
+
+def _in_brackets(numbers: Sequence[float]) -> str:
+    """Text of one number, or of a list in brackets."""
+    return _listed(numbers) if len(numbers) == 1 else f"[{_listed(numbers)}]"
 
 
 def _listed(numbers: Sequence[float]) -> str:
