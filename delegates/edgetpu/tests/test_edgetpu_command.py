@@ -119,7 +119,7 @@ def test_json_has_every_operator_with_rule_actual_and_remedy(model: Path, tmp_pa
 def test_a_pipeline_is_compared_with_the_whole_model() -> None:
     whole, fast, slow = (SimpleNamespace(estimate=SimpleNamespace(seconds=s)) for s in (4, 2, 4.5))
     told = pipeline_line([fast, fast], whole)  # type: ignore[list-item, arg-type]  # what is read
-    assert told.endswith("whole model takes 4e+03 ms: 2.0 times as often as one device")
+    assert told.endswith("whole model takes 4 s: 2.0 times as often as one device")
     told = pipeline_line([fast, slow], whole)  # type: ignore[list-item, arg-type]  # what is read
     assert "the time of segment 1" in told
     assert "no faster than one device: leave -n out" in told
@@ -143,7 +143,9 @@ def test_exit_code_tells_a_model_from_a_wrong_argument(tmp_path: Path, model: Pa
     result = run(floats, "-o", tmp_path)
     assert result.code == 1
     assert "floats.tflite: the model is not quantised" in result.err
-    assert run(tmp_path / "absent.tflite", "-o", tmp_path).code == 2
+    absent = run(tmp_path / "absent.tflite", "-o", tmp_path)
+    assert absent.code == 2
+    assert "absent.tflite' does not exist" in absent.err
     assert run(model, "-m", 9, "-o", tmp_path).code == 2
     result = run(model, "-o", model / "inside")
     assert result.code == 2

@@ -262,8 +262,8 @@ def test_what_is_too_brief_to_be_a_finding_is_marked() -> None:
     assert (brief.is_finding, brief.is_too_brief, slow.is_too_brief) == (False, True, False)
     text = shown(brief, slow)
     assert "nothing is below 60% of the roof, over 5% of the time, at least 20 us" in text
-    assert "\n 10.0*  90.0%" in text
-    assert "\n100.0    5.0%" in text
+    assert "\n 10 us*  90.0%" in text
+    assert "\n100 us    5.0%" in text
     assert "* would be a finding, but takes less than 20 us" in text
 
 
@@ -325,6 +325,7 @@ def test_findings_come_first(model: Path) -> None:
     others = next(i for i, line in enumerate(lines) if line.startswith("other operators"))
     assert marked < others
     assert "FLOOR_MOD (core)" in result.out
+    assert "(core): computed by Delegraph's own kernels" in result.out
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -337,6 +338,9 @@ def test_lines_break_between_words_on_a_narrow_terminal(width: int) -> None:
     lines = text.getvalue().splitlines()
     shown = " ".join(lines[next(i for i, line in enumerate(lines) if "of roof" in line) :])
     assert max(map(len, lines)) <= width
+    assert lines == [line.rstrip() for line in lines]
+    assert lines[2].startswith("  ") or lines[3].startswith("  ")
+    assert any(line.startswith("500 us") for line in lines)
     assert set(names.split("+")) | {"3-6"} <= set(shown.split())
     assert ("1x112x112x16" in shown) == (width == 80)
 
@@ -382,11 +386,20 @@ def test_a_level_that_this_processor_lacks_is_a_mistake_in_the_usage(
 
 def test_a_missing_model_is_named() -> None:
     result = run_command("numba", "roof", "missing.tflite")
-    assert result.code != 0
-    assert "missing.tflite" in result.err
+    assert result.code == 2
+    assert "Invalid value for 'MODEL': File 'missing.tflite' does not exist" in result.err
 
 
 @pytest.mark.usefixtures("brief")
 def test_no_more_threads_than_processors_are_measured(model: Path) -> None:
     report = roof_report(str(model), threads=POOL.most_threads + 97)
     assert report.roof.threads == POOL.most_threads
+    assert report.cautions[0].startswith(f"{POOL.most_threads + 97} threads were asked for; ")
+
+
+def test_rates_of_several_threads_are_those_of_all_together() -> None:
+    text = StringIO()
+    out = Console(width=200, file=text, highlight=False, markup=False)
+    print_roofs(out, RoofReport("m.tflite", True, 60, 5e-3, replace(ROOF, threads=2), ()))
+    assert "roof, rates and caches of 2 threads together: float32" in text.getvalue()
+    assert "0 operators, 5 ms together" in text.getvalue()

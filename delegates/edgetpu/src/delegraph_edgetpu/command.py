@@ -53,13 +53,23 @@ def _refuse(context: click.Context, option: click.Parameter, given: object) -> N
         raise click.UsageError(_MISSING[option.name or ""], context)
 
 
+def _existing(
+    context: click.Context, argument: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the paths of models, or ``FILE#SECTION``; a missing file is a usage mistake."""
+    for name in names:
+        path = name if Path(name).exists() else name.rpartition("#")[0] or name
+        click.Path(exists=True, dir_okay=False).convert(path, argument, context)
+    return names
+
+
 @click.group("edgetpu")
 def command() -> None:
     """Compile models for a simulated Edge TPU; neither compiling nor running needs a device."""
 
 
 @command.command("compile", epilog=EPILOG, short_help="Compile quantised models.")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", callback=_existing)
 @click.option(
     "-o",
     "--out_dir",

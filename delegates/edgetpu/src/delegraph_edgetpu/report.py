@@ -54,10 +54,10 @@ def work_lines(compilation: Compilation) -> list[str]:
         f"Multiply-adds on the Edge TPU: {work.mapped:,} of {total:,}{share}",
         f"Parameters: {memory.parameter_bytes:,} bytes, {memory.cached_bytes:,} of them in the "
         f"cache of {CACHE_BYTES:,}",
-        f"Device time, an estimate: at least {milliseconds(estimate.seconds)} "
-        f"(array {milliseconds(estimate.compute)}, inputs and outputs "
-        f"{milliseconds(estimate.transfer)}, streamed parameters "
-        f"{milliseconds(estimate.streaming)}; the host's time is left out)",
+        f"Device time, an estimate: at least {duration(estimate.seconds)} "
+        f"(array {duration(estimate.compute)}, inputs and outputs "
+        f"{duration(estimate.transfer)}, streamed parameters "
+        f"{duration(estimate.streaming)}; the host's time is left out)",
     ]
     if memory.streamed_bytes:
         lines.append(
@@ -82,8 +82,8 @@ def pipeline_line(segments: Sequence[Compilation], whole: Compilation) -> str:
     if slowest >= alone:
         verdict = "no faster than one device: leave -n out, or try another --balance or number"
     return (
-        f"Pipeline of {len(segments)} segments: an answer each {milliseconds(slowest)}, the time "
-        f"of segment {times.index(slowest)}; the whole model takes {milliseconds(alone)}: {verdict}"
+        f"Pipeline of {len(segments)} segments: an answer each {duration(slowest)}, the time "
+        f"of segment {times.index(slowest)}; the whole model takes {duration(alone)}: {verdict}"
     )
 
 
@@ -134,10 +134,13 @@ def binary_size(count: int) -> str:
     return f"{value:.2f}{unit}"
 
 
-def milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds with two significant places.
+def duration(seconds: float) -> str:
+    """Return a time as text with a unit.
 
-    >>> milliseconds(0.00334), milliseconds(0)
-    ('3.34 ms', '0 ms')
+    >>> duration(0.00334), duration(0.00000212), duration(4)
+    ('3.34 ms', '2.12 us', '4 s')
     """
-    return f"{seconds * 1000:.3g} ms"
+    for unit, factor in (("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.4g} s"

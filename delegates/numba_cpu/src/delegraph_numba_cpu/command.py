@@ -35,6 +35,13 @@ def _usable_level(ctx: click.Context, parameter: click.Parameter, name: str) -> 
     return name
 
 
+def _existing(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
+    """Return the path of a model, or ``FILE#SECTION``; a missing file is a mistake in the usage."""
+    path = name if os.path.exists(name) else name.rpartition("#")[0] or name
+    click.Path(exists=True, dir_okay=False).convert(path, parameter, ctx)
+    return name
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -106,7 +113,7 @@ def info(as_json: bool) -> None:
 
 
 @command.command("roof", short_help="Show how near operators come to the processor's peak.")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", callback=_existing)
 @click.option(
     "--threads",
     type=click.IntRange(1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from delegraph_numba_cpu.roof.operators import (
 from delegraph_numba_cpu.roof.processor import ProcessorRoof
 from delegraph_numba_cpu.roof.report import RoofReport
 
-_RIGHT = ("us", "share", "Gop/s", "GB/s", "of roof")
+_RIGHT = ("time", "share", "Gop/s", "GB/s", "of roof")
 _COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
 
 _WRAPPED = ("operators", "nodes")
@@ -42,23 +43,49 @@ def print_roofs(out: Console, report: RoofReport) -> None:
     threads = f"{roof.threads} thread{'s' * (roof.threads != 1)}"
     out.print(f"{printable(Path(report.model).name)}, {roof.level}, {threads}", style="bold")
     count = len(report.operators)
-    out.print(
-        f"{count} operator{'s' * (count != 1)}, {1e6 * report.seconds:.1f} us together;"
-        " timing each by itself adds up to 2 us to it"
+    _say(
+        out,
+        f"{count} operator{'s' * (count != 1)}, {_time(report.seconds)} together; timing each by "
+        "itself adds up to 2 us to it",
     )
-    out.print(f"roof: {_in_words(roof)}; the best of {roof.rounds} rounds between the runs\n")
+    together = f", rates and caches of {threads} together" if roof.threads > 1 else ""
+    rounds = f"the best of {roof.rounds} rounds between the runs"
+    _say(out, f"roof{together}: {_in_words(roof)}; {rounds}")
+    out.print()
     limits = f"below {LEAST_OF_ROOF:.0%} of the roof, over {LEAST_SHARE:.0%} of the time"
     rule = f"{limits}, at least {1e6 * LEAST_SECONDS:.0f} us"
     if found:
-        out.print(f"{len(found)} finding{'s' * (len(found) != 1)}: {rule}", style="bold")
+        _say(out, f"{len(found)} finding{'s' * (len(found) != 1)}: {rule}", style="bold")
         _print_rows(out, found)
         out.print()
     else:
-        out.print(f"no findings: nothing is {rule}")
+        _say(out, f"no findings: nothing is {rule}")
     others = sorted((o for o in report.operators if not o.is_finding), key=lambda o: -o.seconds)
     _print_others(out, others)
+    if not all(each.delegate for each in report.operators):
+        _say(out, "(core): computed by Delegraph's own kernels, not by numba_cpu")
     for caution in report.cautions:
-        out.print(f"caution: {caution}")
+        _say(out, f"caution: {caution}")
+
+
+def _say(out: Console, text: str, style: str | None = None) -> None:
+    """Print a sentence in lines of the terminal's width; lines after the first are indented."""
+    lines = textwrap.wrap(
+        text,
+        out.width,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    out.print("\n".join(lines), style=style, soft_wrap=True)
+
+
+def _time(seconds: float) -> str:
+    """Text of a time with its unit."""
+    for unit, factor in (("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.4g} s"
 
 
 def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:
@@ -73,15 +100,16 @@ def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:
         _print_rows(out, shown)
     hidden = others[len(shown) :]
     if hidden:
-        longest = 1e6 * max(each.seconds for each in hidden)
+        longest = _time(max(each.seconds for each in hidden))
         share = sum(each.share for each in hidden)
-        out.print(
-            f"and {len(hidden)} more of at most {longest:.1f} us, {share:.1%} of the time together;"
-            " --json lists them"
+        _say(
+            out,
+            f"and {len(hidden)} more of at most {longest}, {share:.1%} of the time together; "
+            "--json lists them",
         )
     if any(each.is_too_brief for each in shown):
         least = f"{1e6 * LEAST_SECONDS:.0f} us"
-        out.print(f"* would be a finding, but takes less than {least}: too brief to be measured")
+        _say(out, f"* would be a finding, but takes less than {least}: too brief to be measured")
 
 
 def _in_words(roof: ProcessorRoof) -> str:
@@ -119,14 +147,14 @@ def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(
-            column.rjust(widths["us"]) if column == "us" else column,
+            column.rjust(widths["time"]) if column == "time" else column,
             min_width=widths[column] if column == "operators" else None,
-            justify="right" if column in _RIGHT and column != "us" else "left",
+            justify="right" if column in _RIGHT and column != "time" else "left",
             overflow="fold",
             no_wrap=column not in _WRAPPED,
         )
     for first, *others in rows:
-        row = (first.rjust(widths["us"]), *others)  # rich would strip the blank of a missing mark
+        row = (first.rjust(widths["time"]), *others)  # rich would strip the blank of a missing mark
         table.add_row(*(cell for name, cell in zip(_COLUMNS, row, strict=True) if name in columns))
     if out.is_terminal:
         out.print(table)
@@ -151,7 +179,7 @@ def _cells(each: OperatorRoof, unmarked: str) -> tuple[str, ...]:
     """
     rate, reached = each.operations_per_second, each.of_roof
     return (
-        f"{1e6 * each.seconds:.1f}{'*' if each.is_too_brief else unmarked}",
+        f"{_time(each.seconds)}{'*' if each.is_too_brief else unmarked}",
         f"{each.share:.1%}",
         f"{rate / 1e9:.1f}" if rate else "",
         f"{each.bytes_per_second / 1e9:.1f}",

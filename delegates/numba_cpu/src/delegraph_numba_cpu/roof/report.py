@@ -66,7 +66,7 @@ def roof_report(
     """
     if is_guarded():
         raise ArgumentError(f"{GUARD_VARIABLE} is set: times between guards mean nothing")
-    level, threads = level_named(cpu), min(threads, POOL.most_threads)
+    level, asked, threads = level_named(cpu), threads, min(threads, POOL.most_threads)
     delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
     setup = Setup(model, delegates=(delegate,), threads=threads)
     measurement = RoofMeasurement(level, threads)
@@ -81,6 +81,9 @@ def roof_report(
     operators = tuple(operator_roofs(recording, roof))
     seconds = sum(operator.seconds for operator in operators)
     runs, cautions = len(recording.runs), recording.cautions
+    if threads < asked:
+        used = f"{threads} {'are' if threads > 1 else 'is'} used, one for each processor"
+        cautions = (f"{asked} threads were asked for; {used}", *cautions)
     return RoofReport(model, exact, runs, seconds, roof, operators, cautions)
 
 
