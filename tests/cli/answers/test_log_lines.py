@@ -50,6 +50,12 @@ def test_json_stays_alone_on_standard_output(delegraph: Command, sines: Path) ->
     assert "info: " in ran.err
 
 
+def test_too_many_threads_are_warned_of_once(delegraph: Command, sines: Path) -> None:
+    brief = ("--runs", 2, "--min-seconds", 0, "--warmup-seconds", 0)
+    ran = delegraph("benchmark", sines, "-d", "none", "--threads", 9999, *brief, "--op-profile")
+    assert ran.err.count("num_threads is 9999") == 1
+
+
 def test_loggers_are_left_as_they_were(delegraph: Command, sines: Path) -> None:
     logger = logging.getLogger("delegraph")
     before = (logger.level, list(logger.handlers))

@@ -95,10 +95,18 @@ def test_names_of_nodes_tell_the_node(name: str, short: str) -> None:
     assert node_names([name, "[other]:0"]) == [short, "[other]:0"]
 
 
-def test_litert_has_the_time_outside_of_nodes_only(delegraph: Command, sines: Path) -> None:
+def test_litert_has_the_time_outside_of_nodes_only(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("ai_edge_litert")
     litert = ("--runtime", "litert", "-d", "none")
-    shown = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile").lines
+    csv = tmp_path / "nodes.csv"
+    ran = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile", "--op-profile-csv", csv)
+    shown = ran.lines
+    assert f"note: {csv} is not written: no node tells its time" in ran.err
+    assert not csv.exists()
+    assert any(line.endswith("; no node tells its time") for line in shown)
+    assert not any("of it outside of nodes" in line for line in shown)
     assert "Profile: initialization" in shown
     assert not any("Run order" in line for line in shown)
     assert any("LiteRT does not tell how long its own kernels" in line for line in shown)

@@ -20,6 +20,9 @@ _OF_MODELS = {
 }
 """Loggers of a loaded model; INFO lines that repeat, as it is loaded again, are shown once."""
 
+_OF_THE_MACHINE = {"delegraph.delegation.num_threads"}
+"""Loggers whose lines repeat for each interpreter of a command; each line is shown once."""
+
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
@@ -73,7 +76,8 @@ class _Echo(logging.Handler):
         source = f"{record.name}: " if record.levelno < logging.WARNING else ""
         text = printable(record.getMessage())
         is_of_model = record.levelno == logging.INFO and record.name in _OF_MODELS
-        if text in self._shown and (is_of_model or record.process != os.getpid()):
+        repeats = is_of_model or record.name in _OF_THE_MACHINE
+        if text in self._shown and (repeats or record.process != os.getpid()):
             return
         self._shown.add(text)
         print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)

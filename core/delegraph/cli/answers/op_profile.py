@@ -52,12 +52,13 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
         _print_section(out, profile, section)
     out.print()
     mean, median = profile.runs.mean, profile.runs.median
+    outside = f", {duration(profile.median_outside)} of it outside of nodes"
     saved = f"; {duration(profile.saved)} saved by nodes that ran at the same time"
     out.print(
         f"{plural(profile.runs.count, 'profiled run')}, median {duration(median)} "
-        f"(mean {duration(mean)}), {duration(profile.median_outside)} of it outside of nodes"
-        + saved
-        * (profile.saved > 0)
+        f"(mean {duration(mean)})"
+        + (outside if profile.sections else "; no node tells its time")
+        + saved * (profile.saved > 0)
     )
     if median > _SLOWED * unprofiled:
         out.print(

@@ -58,7 +58,11 @@ class ProfileRequest:
         from delegraph.tools.profiling.speedscope import write_speedscope
 
         def write_csv(path: str, found: Recording) -> None:
-            Path(path).write_text(profile_of(found).to_csv(), encoding="utf-8")
+            profile = profile_of(found)
+            if not profile.sections:
+                click.echo(f"note: {path} is not written: no node tells its time", err=True)
+                return
+            Path(path).write_text(profile.to_csv(), encoding="utf-8")
 
         writers: list[tuple[str, str | None, Callable[[str, Recording], object]]] = [
             ("--op-profile-csv", self.op_profile_csv, write_csv),

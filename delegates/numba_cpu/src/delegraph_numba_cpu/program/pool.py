@@ -41,6 +41,9 @@ Waking a thread takes about as long, on a virtual machine.
 LOOKS_FOR_WORKERS = 100
 """Largest number of times that a caller polls whether its workers have begun."""
 
+_OF_INTERPRETERS = 8
+"""Number of threads for each processor to which an interpreter limits its own, with a warning."""
+
 
 class Runnable(Protocol):
     """Interface of an object that :class:`Pool` runs, such as a bound :class:`Program`."""
@@ -124,12 +127,13 @@ class Pool:
     def warn_of(self, threads: int) -> None:
         """Log a warning if the user asked for more threads than a run can have.
 
-        Each number of threads is warned of once.
+        Each number of threads is warned of once. An interpreter has warned of its largest number.
 
         Args:
             threads: number of threads that the user asked for.
         """
-        if threads <= self.most_threads or threads in self._told:
+        is_largest = threads == _OF_INTERPRETERS * self.most_threads
+        if threads <= self.most_threads or threads in self._told or is_largest:
             return
         import logging  # imported here: few users request so many threads
 
