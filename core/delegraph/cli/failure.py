@@ -228,11 +228,13 @@ def _with_help(error: click.UsageError) -> str:
 
 def _for_extra(word: str, command: click.Command) -> str:
     """Return advice on an unexpected *word*, which is a delegate's name or an input's value."""
+    from delegraph.cli.options.official_flags import own_words
     from delegraph.plugins import installed
 
     options = _options(command)
     if word.endswith(".tflite"):
-        return ""
+        has_graph = own_words(command.name or "", ["--graph=MODEL"]) == ["MODEL"]
+        return "; MODEL and --graph=MODEL are the same, give one" if has_graph else ""
     if "--delegate" in options and word in {offer.spec.name for offer in installed().offers()}:
         return f"; a delegate needs -d: -d {word}"
     return f"; an input's value needs --input: --input {word}" if "--input" in options else ""

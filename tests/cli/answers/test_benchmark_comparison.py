@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.answers.benchmark_comparison import Against, with_whole_time
+from delegraph.cli.answers.benchmark_comparison import Against, print_comparison, with_whole_time
+from delegraph.cli.answers.printing import console
 from delegraph.cli.failure import CheckFailed
 from delegraph.tools import Setup, compare
 from delegraph.tools.benchmarking.comparison import Comparison, Timed
@@ -51,6 +52,11 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
         ),
         (("--against", "--threads 2", "--op-profile"), "a profile is of one set-up"),
         (("--against", "--wings 2"), "No such option"),
+        (
+            ("--against", "--runtime litert --seed 3"),
+            "--seed is for all set-ups, give it outside of --against",
+        ),
+        (("--graph=other.tflite",), "; MODEL and --graph=MODEL are the same, give one"),
         (("--against", "-d none", "--blocks", 4), "4 is out of range, expected at least 5"),
     ],
 )
@@ -101,3 +107,16 @@ def test_only_slower_by_more_than_so_much_fails(
             against.check(made)
     else:
         against.check(made)
+
+
+def test_ratios_and_their_heading_are_whole_beside_a_long_name(
+    sines: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "mobilenet_v2_1.0_224_trained_on_other_data_quant.tflite, litert, no delegates"
+    verdict = judge(np.full(5, np.log(1.1)), np.zeros(5))
+    other = Timed(name, {}, memory=7_000_000, threads=2, verdict=verdict)
+    print_comparison(console(), replace(comparison(sines), others=(other,)))
+    shown = capsys.readouterr().out
+    for whole in (str(verdict.ratio), "ratio [95 %]  MODEL is", name.split(",")[0]):
+        assert whole in shown

@@ -241,7 +241,8 @@ def print_comparison(out: Console, found: Comparison) -> None:
     names = short_names([timed.name for timed in (found.one, *found.others)])[1:]
     named = dict(zip(map(id, found.others), names, strict=True))
     others = [timed for timed in found.others if timed.verdict is not None]
-    columns = ["set-up", "threads", "median", "memory", "ratio [95 %]", "MODEL is"]
+    ratio = "ratio [95 %]"
+    columns = ["set-up", "threads", "median", "memory", ratio, "MODEL is"]
     rows = [
         [
             named[id(timed)],
@@ -258,8 +259,15 @@ def print_comparison(out: Console, found: Comparison) -> None:
         columns[3:3] = ["tokens/s", "copied"]
         for row, timed in zip(rows, others, strict=True):
             row[3:3] = _tokens_and_copies(timed)
-    right = ("threads", "median", "memory", "tokens/s", "copied")
-    print_table(out, columns, rows, right=right, names=(), optional=(("memory",),))
+    print_table(
+        out,
+        columns,
+        rows,
+        right=("threads", "median", "memory", "tokens/s", "copied", ratio),
+        names=(),
+        optional=(("memory",), ("set-up",)),
+        below="set-up",
+    )
     for timed in found.others:
         if timed.error:
             out.print(f"  {named[id(timed)]}: failed: {timed.error}")

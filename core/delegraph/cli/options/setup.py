@@ -90,6 +90,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     try:
         context = command.make_context(option, shlex.split(words))
     except click.UsageError as error:
+        _require_of_setup(error, words, option)
         text = error.format_message().rstrip(".") + _advice(words, option)
         raise click.UsageError(f"{option} {words!r}: {text}") from error
     except ValueError as error:  # a quotation mark is not closed
@@ -107,6 +108,27 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     _require_known_to_runtime(changed)
     changed.require_installed_delegates()
     return changed
+
+
+def _require_of_setup(error: click.UsageError, words: str, option: str) -> None:
+    """Raise another error if *error* is about an option that all set-ups have in common.
+
+    Args:
+        error: the error about an option in *words*.
+        words: value of *option*.
+        option: name of the option, such as ``--against``.
+
+    Raises:
+        UsageError: the command has the option, and set-ups do not.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None or not isinstance(error, click.NoSuchOption):
+        return
+    name = error.option_name
+    if any(name in each.opts for each in context.command.params):
+        raise click.UsageError(
+            f"{option} {words!r}: {name} is for all set-ups, give it outside of {option}"
+        ) from error
 
 
 def _advice(words: str, option: str) -> str:
