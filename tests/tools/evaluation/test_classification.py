@@ -146,8 +146,10 @@ def test_the_table_has_what_every_set_up_answers(
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
-        *("picture", "truth", "word 1", "score 1", "rank 1", "word 2", "score 2", "rank 2")
+        *("picture", "truth", "set-up 1", "word 1", "score 1", "rank 1"),
+        *("set-up 2", "word 2", "score 2", "rank 2"),
     ]
+    assert {(row["set-up 1"], row["set-up 2"]) for row in rows} == {(str(setup), str(wrong))}
     assert [row["truth"] for row in rows] == [row["word 1"] for row in rows] == WORDS
     assert {row["rank 1"] for row in rows} == {"1"}
     assert (rows[0]["picture"], rows[0]["word 2"]) == ("00.png", "green")

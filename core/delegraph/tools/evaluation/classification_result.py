@@ -167,8 +167,10 @@ class Classification:
 
     def _table(self) -> Iterator[list[Any]]:
         names = [field.name for field in fields(Answer)]
-        count = len(self.answers.setups)
-        yield ["picture", "truth", *(f"{name} {i + 1}" for i in range(count) for name in names)]
+        setups = list(map(str, self.answers.setups))
+        columns = [f"{name} {i}" for i in range(1, len(setups) + 1) for name in ("set-up", *names)]
+        yield ["picture", "truth", *columns]
         for key, *rows in zip(self.answers.keys, *self.answers.rows, strict=True):
-            values = (value for row in rows for value in astuple(self._answer(row)))
+            answers = zip(setups, map(self._answer, rows), strict=True)
+            values = (value for setup, each in answers for value in (setup, *astuple(each)))
             yield [key, self.truths[key], *values]

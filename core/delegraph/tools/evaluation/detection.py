@@ -68,7 +68,8 @@ class Detection:
         pictures = self.truth.pictures
         if self.judgement.prepared:
             pictures = tuple(picture.as_prepared() for picture in pictures)
-        write_detections(path, pictures, _found(self.answers), self.class_name)
+        setups = list(map(str, self.answers.setups))
+        write_detections(path, pictures, setups, _found(self.answers), self.class_name)
 
     def _repr_html_(self) -> str:
         """Return a table of the mean average precisions, which notebooks display."""

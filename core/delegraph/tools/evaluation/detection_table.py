@@ -13,23 +13,26 @@ from delegraph.tools.evaluation.tflite_matching import TfliteDefinition
 
 COLUMNS = (
     "picture", "set-up", "class", "name", "score", "top", "left", "bottom", "right", "matched",
+    "set-up name",
 )  # fmt: skip
 
 
 def write_detections(
     path: str,
     pictures: Sequence[TruePicture],
+    setups: Sequence[str],
     found: Sequence[Sequence[Detections]],
     class_name: Callable[[int], str],
 ) -> None:
     """Write a CSV line per detection to *path*.
 
-    Its last column says whether it takes an object that it overlaps by at least one half, as the
+    The column *matched* says whether it takes an object that it overlaps by at least one half, as the
     official tool's definition matches them.
 
     Args:
         path: path of the file.
         pictures: the objects in each picture.
+        setups: texts of the set-ups.
         found: for each set-up, the detections in each picture.
         class_name: function that returns the name of a class; it may be empty.
 
@@ -40,21 +43,22 @@ def write_detections(
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
-            writer.writerows(_rows(pictures, found, class_name))
+            writer.writerows(_rows(pictures, setups, found, class_name))
     except OSError as error:
         raise ArgumentError(f"{path!r} cannot be written: {error.strerror or error}") from error
 
 
 def _rows(
     pictures: Sequence[TruePicture],
+    setups: Sequence[str],
     found: Sequence[Sequence[Detections]],
     class_name: Callable[[int], str],
 ) -> Iterator[list[Any]]:
     for place, truth in enumerate(pictures):
-        for setup, answers in enumerate(found, 1):
+        for setup, (text, answers) in enumerate(zip(setups, found, strict=True), 1):
             its = answers[place]
             right = TfliteDefinition().match(truth, its).right[0].tolist()
             rows = zip(its.classes.tolist(), its.scores, its.boxes, right, strict=True)
             for kind, score, box, is_right in rows:
                 name = class_name(kind)
-                yield [truth.name, setup, kind, name, score, *box, str(is_right).lower()]
+                yield [truth.name, setup, kind, name, score, *box, str(is_right).lower(), text]
