@@ -26,8 +26,8 @@ def write_detections(
 ) -> None:
     """Write a CSV line per detection to *path*.
 
-    The column *matched* says whether it takes an object that it overlaps by at least one half, as the
-    official tool's definition matches them.
+    The column *matched* says whether it takes an object that it overlaps by at least one half, as
+    the official tool's definition matches them.
 
     Args:
         path: path of the file.
