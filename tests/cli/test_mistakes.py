@@ -17,7 +17,7 @@ MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 NO_FILE = r"'MODEL': File 'gone.tflite' does not exist \(see 'delegraph {} --help'\)"
 NO_MODEL = "notes.tflite: it is a text file, no TFLite model: give the .tflite file"
 CUT = r"cut.tflite: .* end of the file \(1000 bytes\); check that .*, and copy or download it again"
-NO_DELEGATE = r"no installed plugin provides delegate '{}'; pip installs delegates, "
+NO_DELEGATE = r"no installed plugin provides delegate '{}'; pip installs delegates[,;] "
 NO_FOLDER = "there is no folder 'gone'"
 NO_SIGNATURE = "the model has no signature 'x'; it has 'serving_default'"
 
