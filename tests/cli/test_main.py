@@ -425,6 +425,21 @@ def test_bash_completes(words: list[object], expected: set[str]) -> None:
     assert expected <= set(done.stdout.split("\n"))
 
 
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+@pytest.mark.skipif(not (FOLDER / "delegraph").exists(), reason="delegraph is not installed here")
+def test_the_help_says_how_bash_completes(delegraph: Command) -> None:
+    lines = delegraph("--help").lines
+    (line,) = (line for line in lines if line.startswith("bash "))
+    done = subprocess.run(
+        [str(BASH), "--norc", "-c", f"{line.removeprefix('bash ')}; complete -p delegraph"],
+        env=os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.endswith(" delegraph\n")
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_are_told_the_same(shell: str) -> None:
     words = f"delegraph run {DIGITS} --signature "
@@ -465,4 +480,6 @@ def test_titles_leave_folders_out_of_long_paths(
     shutil.copyfile(sines, model)
     lines = delegraph(words[0], model, *words[1:]).out.splitlines()
     title = next(line for line in lines if line.startswith(str(model)[:9]))
-    assert title.endswith(".../sines.tflite")
+    assert "..." in title
+    assert title.endswith("long/sines.tflite")
+    assert len(title) <= 60

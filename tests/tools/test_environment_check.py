@@ -85,21 +85,24 @@ def test_slow_kernels_are_told(tmp_path: Path) -> None:
 
 
 def test_a_default_delegate_that_the_users_lists_exclude_is_told_with_the_list(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("DELEGRAPH_DISABLE_PLUGINS", "flex, numba_cpu")
     none = DefaultDelegates((), "no installed delegate applies by default")
     why = "disabled by DELEGRAPH_DISABLE_PLUGINS"
     fast = Plugin("numba_cpu", "delegraph-numba-cpu", "1", "m", PluginState.DISABLED, why)
     (finding,) = check_environment(sound(tmp_path), (OWN,), none, plugins=(fast,))
     assert finding.text.endswith(f"slow kernels: {fast}: {why}")
-    assert finding.remedy == "take 'numba_cpu' off that list to use it"
+    assert finding.remedy == "DELEGRAPH_DISABLE_PLUGINS=flex allows it"
 
 
 def test_a_misspelt_variable_is_told_with_the_right_name(tmp_path: Path) -> None:
     names = ("DELEGRAPH_DISABLE_PLUGIN", "DELEGRAPH_CACHE", "DELEGRAPH_OTHER_CACHE", "DELEGRAPH_X")
-    (finding,) = found(sound(tmp_path, variables=dict.fromkeys(names, "")))
-    assert finding.subject == "variable DELEGRAPH_DISABLE_PLUGIN"
-    assert finding.text.endswith("did you mean DELEGRAPH_DISABLE_PLUGINS?")
+    misspelt, other = found(sound(tmp_path, variables=dict.fromkeys(names, "")))
+    assert misspelt.subject == "variable DELEGRAPH_DISABLE_PLUGIN"
+    assert misspelt.text.endswith("did you mean DELEGRAPH_DISABLE_PLUGINS?")
+    assert (other.level, other.subject) == (Level.NOTE, "variable DELEGRAPH_X")
+    assert other.remedy == "unset DELEGRAPH_X, unless a plugin of yours reads it"
 
 
 def test_the_users_own_choice_of_none_is_no_finding(

@@ -14,7 +14,9 @@ from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.errors import ArgumentError, PluginError, PluginOptionError
 from delegraph.graph.associated_files import AssociatedFiles
 from delegraph.graph.loader import parse_model
+from delegraph.graph.model_entries import with_entries
 from delegraph.tools import compile_model
+from delegraph.tools.kept_entries import NAMESPACE, listed_entries
 from support.by_name import run, sines
 from support.chosen_plugins import use_plugins_of
 from support.compiling_plugin import install_compiler
@@ -38,7 +40,7 @@ def decided() -> list[str]:
 
 def entries(content: bytes) -> list[str]:
     found = parse_model(content).entries
-    return [] if found is None else sorted(found.places)
+    return [] if found is None else sorted(n for n in found.places if not n.startswith(NAMESPACE))
 
 
 def test_the_model_stays_and_what_was_kept_is_used() -> None:
@@ -69,6 +71,28 @@ def test_compiling_again_keeps_other_entries_but_not_other_versions(
     monkeypatch.setattr(sys.modules["fake_keeping"], "VERSION", "2")
     newer = compile_model(both, ["keeping:cpu=one"]).content
     assert [name.split("/")[1] for name in entries(newer)] == ["2", "2"]
+
+
+def listed(content: bytes) -> list[tuple[str, int | None]]:
+    return [(row.delegate, row.threads) for row in listed_entries(parse_model(content))]
+
+
+def test_the_file_lists_levels_and_threads_of_what_it_keeps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = compile_model(sines(), ["keeping"], cpu=["one"], threads=[1, 4]).content
+    rows = [("keeping:cpu=one", 1), ("keeping:cpu=one", 4)]
+    assert listed(one) == rows
+    both = compile_model(one, ["keeping:cpu=two"]).content
+    assert listed(both) == [*rows, ("keeping:cpu=two", None)]
+    monkeypatch.setattr(sys.modules["fake_keeping"], "VERSION", "2")
+    assert listed(compile_model(both, ["keeping:cpu=two"]).content) == [("keeping:cpu=two", None)]
+
+
+@pytest.mark.parametrize("content", [b"no JSON", b'{"delegate": "x"}', b'[{"delegate": 1}]'])
+def test_a_damaged_list_counts_as_none(content: bytes) -> None:
+    file = with_entries(sines(), {"delegraph/1/list-0": content})
+    assert listed(file) == []
 
 
 def test_labels_stay_with_either_form_of_zip() -> None:

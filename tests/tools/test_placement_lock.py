@@ -19,9 +19,8 @@ from delegraph.tools.placement_lock import (
     PlacementLock,
     compare,
     lock_of,
-    read_lock,
-    write_lock,
 )
+from delegraph.tools.placement_lock_file import read_lock, write_lock
 from support.by_name import ByName, sines
 
 OPS = ("SIN", "ADD", "MUL")

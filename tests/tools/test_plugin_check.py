@@ -85,5 +85,41 @@ def test_a_disabled_plugin_is_no_fault(site: Path) -> None:
     assert findings(disable=["bad"]) == []
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "remedy"),
+    [
+        ("DELEGRAPH_PLUGINS", "gone,good", "install it, or leave it out: DELEGRAPH_PLUGINS=good; "),
+        ("DELEGRAPH_PLUGINS", "goood", "DELEGRAPH_PLUGINS=good has the name that was probably "),
+        ("DELEGRAPH_PLUGINS", "gone", "install it; without DELEGRAPH_PLUGINS all plugins are all"),
+        ("DELEGRAPH_DISABLE_PLUGINS", "gone", "install it, or leave it out: DELEGRAPH_DISABLE_P"),
+    ],
+)
+def test_an_unknown_name_in_a_variable_is_told_with_what_to_type(
+    site: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, remedy: str
+) -> None:
+    write_plugin(site, "good")
+    monkeypatch.setenv(variable, value)
+    (finding,) = findings()
+    assert finding.subject == variable
+    assert finding.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "remedy"),
+    [
+        ("DELEGRAPH_PLUGINS", "", "DELEGRAPH_PLUGINS=good allows it"),
+        ("DELEGRAPH_PLUGINS", "flex", "DELEGRAPH_PLUGINS=flex,good allows it"),
+        ("DELEGRAPH_DISABLE_PLUGINS", "fake-good:good,flex", "DELEGRAPH_DISABLE_PLUGINS=flex al"),
+    ],
+)
+def test_the_remedy_of_an_excluded_plugin_is_what_to_type(
+    site: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, remedy: str
+) -> None:
+    write_plugin(site, "good")
+    monkeypatch.setenv(variable, value)
+    (plugin,) = (plugin for plugin in PluginSet().plugins if plugin.name == "good")
+    assert plugin.remedy.startswith(remedy)
+
+
 def test_a_plugin_names_itself() -> None:
     assert str(Plugin("p", "dist", "", "module")) == "plugin 'p' of dist"

@@ -134,9 +134,19 @@ class CommandGroup(SummarizedGroup):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the exit codes."""
+        """Write the exit codes, and how shells complete words."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in CODES.items()])
+        with formatter.section("Completion with the Tab key, in your shell's start file"):
+            formatter.write_dl(_COMPLETION)
+
+
+_COMPLETION = (
+    ("bash", 'eval "$(_DELEGRAPH_COMPLETE=bash_source delegraph)"'),
+    ("zsh", 'eval "$(_DELEGRAPH_COMPLETE=zsh_source delegraph)"'),
+    ("fish", "_DELEGRAPH_COMPLETE=fish_source delegraph | source"),
+)
+"""Commands that switch on completion in each shell."""
 
 
 def _own_command(name: str) -> click.Command:

@@ -7,7 +7,9 @@ in the file. The file is untrusted, so a delegate must check an entry completely
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.hashing import hex_digest
@@ -20,6 +22,20 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+_READ: ContextVar[set[str] | None] = ContextVar("delegraph_entries_read", default=None)
+
+
+@contextmanager
+def entries_read() -> Iterator[set[str]]:
+    """Names of the entries that delegates find in model files within the block, filled there."""
+    names: set[str] = set()
+    token = _READ.set(names)
+    try:
+        yield names
+    finally:
+        _READ.reset(token)
 
 
 class ModelEntries:
@@ -115,6 +131,9 @@ class ModelEntries:
         if self.is_writing or start not in self._places:
             return "", None
         name, place, length = self._places[start]
+        noted = _READ.get()
+        if noted is not None:
+            noted.add(name)
         return name, self._content[place : place + length]
 
     def _start(self, version: str, key: str) -> str:

@@ -8,10 +8,7 @@ from collections.abc import Iterable
 from delegraph.delegation.configuration import configuration
 from delegraph.lazy_dataclass import dataclass
 from delegraph.plugins.address import canonical_name
-from delegraph.plugins.plugin import PluginState
-
-ALLOW_VARIABLE = "DELEGRAPH_PLUGINS"
-DISABLE_VARIABLE = "DELEGRAPH_DISABLE_PLUGINS"
+from delegraph.plugins.plugin import ALLOW_VARIABLE, DISABLE_VARIABLE, PluginState
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from enum import Enum
 from typing import Any
@@ -12,6 +13,9 @@ from delegraph.log import Logger
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 logger = Logger(__name__)
+
+ALLOW_VARIABLE = "DELEGRAPH_PLUGINS"
+DISABLE_VARIABLE = "DELEGRAPH_DISABLE_PLUGINS"
 
 PLUGIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 """Pattern for the name of a usable plugin, which is safe in a path and on a terminal."""
@@ -75,13 +79,15 @@ class Plugin:
     def remedy(self) -> str:
         """Advice on how the user can repair the plugin; empty for a usable plugin."""
         if self.state is PluginState.DISABLED:
-            return f"take {self.name!r} off that list to use it"
+            return (
+                self._change_of(DISABLE_VARIABLE) or f"take {self.name!r} off that list to use it"
+            )
         if self.state is PluginState.NOT_ALLOWED:
-            return f"add {self.name!r} to that list to use it"
+            return self._change_of(ALLOW_VARIABLE) or f"add {self.name!r} to that list to use it"
         if self.is_faulty:
             from delegraph.plugins.sources import installed_from  # lazy: most plugins are right
 
-            without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
+            without = f"leave it out with {DISABLE_VARIABLE}={self.name}"
             if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot contain it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             folder = installed_from(self.distribution, is_editable=True)
@@ -89,6 +95,20 @@ class Plugin:
                 return f"mend its code in {folder}, or {without}"
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
+
+    def _change_of(self, variable: str) -> str:
+        """Value of an environment variable that allows the plugin; empty if a file excludes it.
+
+        Args:
+            variable: name of the variable with the list that may exclude the plugin.
+        """
+        if variable not in self.error:
+            return ""
+        listed = (name.strip() for name in os.environ.get(variable, "").split(","))
+        names = [name for name in listed if name and name.rpartition(":")[2] != self.name]
+        if variable == ALLOW_VARIABLE:
+            names.append(self.name)
+        return f"{variable}={','.join(names)} allows it"
 
     @property
     def missing_hook(self) -> str:

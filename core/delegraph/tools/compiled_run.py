@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from delegraph.delegation.dry_run import dry_run
+from delegraph.delegation.model_entries import entries_read
+from delegraph.delegation.placement import Placement
 from delegraph.errors import DelegateError, DelegraphError, PluginError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.plugin_set import installed
+from delegraph.quantities import plural
 from delegraph.tools.differing.difference import OutputDifference, diff
-from delegraph.tools.model_call import model_call
+from delegraph.tools.kept_entries import KeptEntries
+from delegraph.tools.model_call import allocate, model_call
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
@@ -42,17 +48,79 @@ class CompiledRun(JsonRecord):
     unchecked: tuple[str, ...] = ()
 
 
-def runs_here(address: str) -> bool:
-    """Whether an installed delegate can be created on this machine.
+@dataclass(frozen=True, slots=True)
+class EntriesUse(JsonRecord):
+    """Whether entries of a model file are used when the file is loaded here without options.
+
+    Attributes:
+        is_used_here: whether all of them are used.
+        why: the delegate's note about its entries, or the reason why they are not used.
+    """
+
+    is_used_here: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """Use of the entries in a model file that was loaded without options.
+
+    Attributes:
+        uses: use of the entries of each delegate, level and number of threads.
+        told: notes of all delegates with entries, as one sentence; empty if they have none, or the
+            file cannot be loaded.
+    """
+
+    uses: tuple[EntriesUse, ...]
+    told: str = ""
+
+
+def why_not_here(address: str) -> str:
+    """Reason why a delegate cannot be created on this machine; empty if it can.
 
     Args:
         address: the delegate with its options, as text in the command line's syntax.
     """
     try:
         installed().create_delegate(address, None)
-    except (DelegateError, PluginError):
-        return False
-    return True
+    except (DelegateError, PluginError) as error:
+        return str(error)
+    return ""
+
+
+def loaded_file(kept: Sequence[KeptEntries], setup: Setup) -> LoadedFile:
+    """Load a model file with entries, and tell which of them are used.
+
+    Args:
+        kept: the entries, with their names.
+        setup: set-up with the file, and without delegates.
+    """
+    try:
+        with dry_run(), entries_read() as read, setup.interpreter() as interpreter:
+            allocate(interpreter, None)
+            placement = interpreter.placement
+    except DelegraphError as error:
+        return LoadedFile(tuple(EntriesUse(False, str(error)) for _ in kept))
+    names = dict.fromkeys(each.delegate.partition(":")[0] for each in kept)
+    notes = [f"{name}: {placement.notes[name]}" for name in names if placement.notes.get(name)]
+    told = f"loaded here without options, {'; '.join(notes)}" if notes else ""
+    used = [each for each in kept if each.names and each.names <= read]
+    return LoadedFile(tuple(_use(each, used, placement) for each in kept), told)
+
+
+def _use(kept: KeptEntries, used: Sequence[KeptEntries], placement: Placement) -> EntriesUse:
+    name = kept.delegate.partition(":")[0]
+    note = placement.notes.get(name, "")
+    if kept in used:
+        return EntriesUse(True, note)
+    why = why_not_here(kept.delegate)
+    for other in used:
+        if other.delegate.partition(":")[0] == name:
+            threads = plural(other.threads or other.used_threads or 1, "thread")
+            why = why or f"without options, {name} uses those for {other.delegate}, {threads}"
+    if name not in placement.delegates:
+        why = why or f"{name} is not applied here unless --delegate names it"
+    return EntriesUse(False, why or note or f"{name} asks for other entries")
 
 
 def run_compiled(before: Setup, after: Setup) -> CompiledRun:

@@ -45,7 +45,8 @@ from delegraph.tools.compiling_delegate import (
     compiling_delegate,
 )
 from delegraph.tools.explanation import Explanation, explain
-from delegraph.tools.model_entries import Keeper, KeptEntries, keepers, with_kept
+from delegraph.tools.kept_entries import KeptEntries
+from delegraph.tools.model_entries import Keeper, keepers, with_kept
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.refusals import runner_of
 from delegraph.tools.whole_file import whole_file, write_whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delegraph.delegation.blob_cache import LIMIT
@@ -16,10 +17,9 @@ from delegraph.delegation.configuration import (
     configuration_path,
     default_delegates,
 )
-from delegraph.errors import PluginError
+from delegraph.errors import ConfigurationError, PluginError
 from delegraph.json_records import JsonRecord
-from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
-from delegraph.plugins.plugin import PluginState
+from delegraph.plugins.plugin import ALLOW_VARIABLE, DISABLE_VARIABLE, PluginState
 from delegraph.plugins.plugin_set import PluginSet
 from delegraph.tools.plugin_check import Finding, Level
 
@@ -67,6 +67,32 @@ def configuration_report(plugins: PluginSet) -> ConfigurationReport:
         why_not = f"{CONFIG_VARIABLE} is empty" if place is None else f"{place} does not exist"
         return ConfigurationReport(None, why_not, ())
     return ConfigurationReport(str(user.path), "", tuple(_settings(user, plugins)))
+
+
+@contextmanager
+def usable_configuration() -> Iterator[tuple[Finding, ...]]:
+    """Block in which a broken configuration file is not read; its value is the finding about it.
+
+    Processes that start within the block do not read the file either.
+    """
+    given = os.environ.get(CONFIG_VARIABLE)
+    try:
+        configuration()
+    except ConfigurationError as error:
+        subject = f"configuration file {configuration_path(given)!r}"
+        remedy = "correct the file; the other findings are as if there were none"
+        finding = Finding(Level.ERROR, subject, str(error).removeprefix(f"{subject}: "), remedy)
+    else:
+        yield ()
+        return
+    os.environ[CONFIG_VARIABLE] = ""
+    try:
+        yield (finding,)
+    finally:
+        if given is None:
+            del os.environ[CONFIG_VARIABLE]
+        else:
+            os.environ[CONFIG_VARIABLE] = given
 
 
 def check_configuration(plugins: PluginSet) -> Iterator[Finding]:

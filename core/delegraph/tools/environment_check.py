@@ -21,8 +21,7 @@ from delegraph.delegation.configuration import (
 )
 from delegraph.native.litert import guard
 from delegraph.plugins.address import DelegateAddress, canonical_name
-from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
-from delegraph.plugins.plugin import Plugin
+from delegraph.plugins.plugin import ALLOW_VARIABLE, DISABLE_VARIABLE, Plugin
 from delegraph.plugins.sources import pip_install
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
@@ -140,14 +139,23 @@ def _python() -> Iterator[Finding]:
 
 
 def _variables(variables: Iterable[str]) -> Iterator[Finding]:
-    """Yield a warning for each environment variable whose name is nearly one that is read."""
+    """Yield a finding for each environment variable that neither Delegraph nor its plugins read.
+
+    It is a warning if the name is nearly one that is read, else a note, as another plugin may read
+    the variable.
+    """
     for name in variables:
         if name in VARIABLES or PLUGIN_CACHE.fullmatch(name):
             continue
         words = {each.removeprefix(PREFIX): each for each in VARIABLES}
-        for close in difflib.get_close_matches(name.removeprefix(PREFIX), words, n=1):
-            text = f"Delegraph reads no variable of this name; did you mean {words[close]}?"
-            yield Finding(Level.WARNING, f"variable {name}", text, "correct its name, or unset it")
+        close = difflib.get_close_matches(name.removeprefix(PREFIX), words, n=1)
+        text, where = "Delegraph reads no variable of this name", f"variable {name}"
+        if close:
+            text = f"{text}; did you mean {words[close[0]]}?"
+            yield Finding(Level.WARNING, where, text, "correct its name, or unset it")
+        else:
+            remedy = f"unset {name}, unless a plugin of yours reads it"
+            yield Finding(Level.NOTE, where, text, remedy)
 
 
 def _no_default(by_default: DefaultDelegates, plugins: Iterable[Plugin]) -> Iterator[Finding]:

@@ -137,9 +137,14 @@ def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
         f"{platform.python_version()}, {sys.executable}",
         versions(distributions),
         tuple(_caches()),
-        {key: os.environ[key] for key in sorted(os.environ) if key.startswith(PREFIX)},
+        own_variables(),
         tuple(_extras()),
     )
+
+
+def own_variables() -> dict[str, str]:
+    """Return the environment variables that are Delegraph's or its plugins' by their names."""
+    return {key: os.environ[key] for key in sorted(os.environ) if key.startswith(PREFIX)}
 
 
 def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:

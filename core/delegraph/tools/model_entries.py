@@ -17,7 +17,6 @@ from delegraph.errors import PluginOptionError
 from delegraph.graph.associated_files import AssociatedFiles, with_associated_files
 from delegraph.graph.model import Model
 from delegraph.graph.model_entries import with_entries
-from delegraph.json_records import JsonRecord
 from delegraph.plugins import creation
 from delegraph.plugins.options import make_options, options_text
 from delegraph.plugins.plugin_set import Offer
@@ -26,33 +25,11 @@ from delegraph.runtime.delegates.defaults import added_to
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.session import Session
 from delegraph.tools.explanation import Explanation, explain
+from delegraph.tools.kept_entries import KeptEntries, listed_entries, store_of, with_list
 from delegraph.tools.progress import Progress
 
 _LEVEL = "cpu"
 """Name of the option that sets a delegate's processor level."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptEntries(JsonRecord):
-    """Entries of a delegate in a model file, for one processor level and number of threads.
-
-    Attributes:
-        delegate: the delegate with its options, in the command line's syntax.
-        provider: the distribution that provides it, with its version.
-        threads: number of threads of the interpreter; None means its default on the compiling
-            machine.
-        entries: number of entries, without those shared with earlier levels or thread numbers.
-        size: number of bytes of these entries.
-        used_threads: number of threads that the delegate uses for *threads*; None if it does not
-            tell.
-    """
-
-    delegate: str
-    provider: str
-    threads: int | None
-    entries: int
-    size: int
-    used_threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +120,16 @@ def with_kept(
         plugin = keeper.offer.plugin
         provider = f"{plugin.distribution} {plugin.version}".strip()
         size, used = sum(added), _used_threads(delegate, number)
-        found.append(KeptEntries(keeper.address, provider, number, len(added), size, used))
+        stores = tuple(sorted(set(map(store_of, new))))
+        found.append(
+            KeptEntries(
+                keeper.address, provider, number, len(added), size, used, stores, frozenset(new)
+            )
+        )
         written.update(new)
     entries = {**dict(_remaining(model, written)), **written}
+    if entries:
+        entries = with_list(entries, listed_entries(model), found)
     file = with_entries(content, entries) if entries else content
     return with_associated_files(file, model.content), tuple(found), explanation
 

@@ -21,6 +21,7 @@ from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.compiled_partitions import offer_of
+from delegraph.tools.kept_entries import NAMESPACE, KeptEntries, listed_entries
 from delegraph.tools.model_arithmetic import (
     Precision,
     TypeCount,
@@ -139,6 +140,8 @@ class ModelSummary(JsonRecord):
             partitions compiled ahead of time.
         author_metadata: the author's description of inputs and outputs; None if there is none.
         kept: number of bytes of delegates' entries after the model, by namespace.
+        kept_entries: these entries by delegate, processor level and number of threads, as the file
+            lists them.
         parameters: number of learnt values, such as weights and biases.
         macs: multiply-accumulates of one run of every subgraph.
         quantization: text of a few words about the model's quantization; empty if no operator has
@@ -168,6 +171,7 @@ class ModelSummary(JsonRecord):
     precisions: tuple[Precision, ...] = ()
     sparse_constants: int = 0
     sparsity: float = 0.0
+    kept_entries: tuple[KeptEntries, ...] = ()
 
 
 def summarize_model(model: Model) -> ModelSummary:
@@ -201,6 +205,7 @@ def summarize_model(model: Model) -> ModelSummary:
         types,
         precisions,
         *_sparsity(constants),
+        listed_entries(model),
     )
 
 
@@ -219,7 +224,9 @@ def _sparsity(constants: Iterable[TensorSpec]) -> tuple[int, float]:
 def _kept(model: Model) -> dict[str, int]:
     found: Counter[str] = Counter()
     for name, (_, length) in () if model.entries is None else sorted(model.entries.places.items()):
-        found[name.partition("/")[0]] += length
+        namespace = name.partition("/")[0]
+        if namespace != NAMESPACE:
+            found[namespace] += length
     return dict(found)
 
 

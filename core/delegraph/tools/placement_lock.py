@@ -1,36 +1,24 @@
-"""Lock files of placements, which reveal changes of a placement.
-
-The file is JSON with one line per node, so that a changed node is one line of a diff::
-
-    "nodes": {
-      "0 SIN": "sin",
-      "1 ADD": null
-    }
-"""
+"""Locks: placements that are stored, and compared with later ones to reveal changes."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from delegraph.delegation.placement import Placement, reason_in_words
-from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import origin_of
+from delegraph.runtime.delegates.requested_delegates import is_installed_name
+from delegraph.tools.setup import file_and_options
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
-
-_FORMAT = "delegraph-placement-lock"
-_VERSION = 1
-_COMMAND = "'delegraph explain --lock'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +45,10 @@ class PlacementLock:
     Attributes:
         model: file name of the model, without its folder.
         sha256: SHA-256 digest of the model's bytes, in hexadecimal.
-        delegates: applied delegates, in order, as ``Interpreter(delegates=...)`` takes them.
+        delegates: applied delegates, in order, as ``Interpreter(delegates=...)`` takes them; those
+            of files have absolute paths.
         delegate_files: Python files of delegates that are applied after these, as the command line
-            takes them.
+            takes them, with absolute paths.
         subgraphs: the subgraphs in the model's order.
         by_default: distribution and version of each delegate that has nodes without being named;
             empty where delegates are named.
@@ -166,8 +155,7 @@ def lock_of(
     return PlacementLock(
         Path(model).name,
         hashlib.sha256(interpreter.session.model.content.tobytes()).hexdigest(),
-        tuple(delegates),
-        tuple(delegate_files),
+        *with_paths(os.path.abspath, delegates, delegate_files),
         tuple(
             LockedSubgraph(
                 spec.name,
@@ -183,120 +171,23 @@ def lock_of(
     )
 
 
-# -- the file --------------------------------------------------------------------------------------
+def with_paths(
+    change: Callable[[str], str], delegates: Iterable[str], delegate_files: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return delegates and delegate files with other paths; names of delegates stay.
 
-
-def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
-    """Write *lock* to the file *path*; equal placements give equal bytes.
-
-    Raises:
-        ArgumentError: the file cannot be written.
+    Args:
+        change: function that returns the new path for a path.
+        delegates: delegates as ``Interpreter(delegates=...)`` takes them.
+        delegate_files: Python files of delegates, perhaps with options.
     """
-    content = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "model": {"file": lock.model, "sha256": lock.sha256},
-        "delegates": list(lock.delegates),
-        "delegate_files": list(lock.delegate_files),
-        **({"by_default": dict(lock.by_default)} if lock.by_default else {}),
-        "subgraphs": [
-            {
-                "name": subgraph.name,
-                "partitions": dict(subgraph.partitions),
-                "nodes": {
-                    f"{index} {op}": delegate
-                    for index, (op, delegate) in enumerate(
-                        zip(subgraph.operators, subgraph.delegates, strict=True)
-                    )
-                },
-            }
-            for subgraph in lock.subgraphs
-        ],
-    }
-    try:
-        Path(path).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    except OSError as error:
-        raise ArgumentError(
-            f"lock file {str(path)!r} cannot be written: {error.strerror}"
-        ) from error
 
+    def changed(text: str) -> str:
+        path, options = file_and_options(text)
+        return change(path) + f":{options}" * bool(options)
 
-def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
-    """Return the lock that the file *path* holds.
-
-    Raises:
-        ArgumentError: the file cannot be read, is no lock file, is damaged, or has another version.
-    """
-    file = os.fspath(path)
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise ArgumentError(f"lock file {file!r} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError(
-            f"lock file {file!r} is damaged: not JSON: {error}; {_COMMAND} writes one"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ArgumentError(f"{file!r} is no placement lock; {_COMMAND} writes one")
-    if content.get("version") != _VERSION:
-        raise ArgumentError(
-            f"lock file {file!r} has version {content.get('version')!r}, this Delegraph reads "
-            f"{_VERSION}; write it again with {_COMMAND}"
-        )
-    try:
-        return _lock(content)
-    except ArgumentError as error:
-        raise ArgumentError(f"lock file {file!r} is damaged: {error}") from None
-
-
-def _lock(content: dict[str, Any]) -> PlacementLock:
-    model = _field(content, "model", dict)
-    subgraphs = _field(content, "subgraphs", list)
-    return PlacementLock(
-        _field(model, "file", str),
-        _field(model, "sha256", str),
-        _texts(content, "delegates"),
-        _texts(content, "delegate_files"),
-        tuple(_subgraph(subgraph, i) for i, subgraph in enumerate(subgraphs)),
-        _field({"by_default": {}, **content}, "by_default", dict),
-    )
-
-
-def _subgraph(content: Any, index: int) -> LockedSubgraph:
-    if not isinstance(content, dict):
-        raise ArgumentError(f"subgraph {index} is {content!r}")
-    nodes, partitions = _field(content, "nodes", dict), _field(content, "partitions", dict)
-    operators = []
-    for position, (key, delegate) in enumerate(nodes.items()):
-        number, _, op = key.partition(" ")
-        if number != str(position) or not op or not isinstance(delegate, str | None):
-            raise ArgumentError(
-                f"node {position} of subgraph {index} is {key!r}: {delegate!r}, expected an entry "
-                f"such as '{position} CONV_2D': 'delegate'"
-            )
-        operators.append(op)
-    for name, count in partitions.items():
-        if type(count) is not int:
-            raise ArgumentError(f"partitions of {name!r} in subgraph {index} is {count!r}")
-    return LockedSubgraph(
-        _field(content, "name", str), tuple(operators), tuple(nodes.values()), partitions
-    )
-
-
-def _field(content: dict[str, Any], key: str, kind: type) -> Any:
-    if not isinstance(content.get(key), kind):
-        raise ArgumentError(f"{key!r} is {content.get(key)!r}, expected a JSON {_JSON_NAMES[kind]}")
-    return content[key]
-
-
-def _texts(content: dict[str, Any], key: str) -> tuple[str, ...]:
-    values = _field(content, key, list)
-    if not all(isinstance(value, str) for value in values):
-        raise ArgumentError(f"{key!r} is {values!r}, expected names")
-    return tuple(values)
-
-
-_JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string"}
+    files = tuple(map(changed, delegate_files))
+    return tuple(d if is_installed_name(d) else changed(d) for d in delegates), files
 
 
 # -- comparing -------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -15,7 +16,7 @@ from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.creation import make_delegate
 from delegraph.plugins.options import describe_options, make_options
-from delegraph.plugins.plugin import Plugin, one_line
+from delegraph.plugins.plugin import ALLOW_VARIABLE, DISABLE_VARIABLE, Plugin, one_line
 from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
@@ -225,6 +226,27 @@ def unmatched(plugins: PluginSet) -> Iterator[Finding]:
     ):
         for name in sorted(names):
             if not PluginChoice.canonical((name,)) & known:
+                near = difflib.get_close_matches(name, sorted(known), n=1)
+                remedy = _corrected(source, set(names) - {name}, near)
                 text = f"names {name!r}, which is not installed"
-                remedy = "install it, or take it off; 'delegraph plugins list' shows what there is"
                 yield Finding(Level.WARNING, source, text, remedy)
+
+
+def _corrected(source: str, others: set[str], near: Sequence[str]) -> str:
+    """Return advice on a list that names an unknown plugin.
+
+    Args:
+        source: environment variable with the list, or another place.
+        others: other names in the list.
+        near: the installed plugin of a similar name, if there is one.
+    """
+    catalogue = "'delegraph plugins list' shows what there is"
+    if source not in (ALLOW_VARIABLE, DISABLE_VARIABLE):
+        hint = f"write {near[0]!r}" if near else "install it"
+        return f"{hint}, or take it off; {catalogue}"
+    names = ",".join(sorted(others | set(near)))
+    if near:
+        return f"{source}={names} has the name that was probably meant; {catalogue}"
+    if not names and source == ALLOW_VARIABLE:
+        return f"install it; without {source} all plugins are allowed; {catalogue}"
+    return f"install it, or leave it out: {source}={names}; {catalogue}"

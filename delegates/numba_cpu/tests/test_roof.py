@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from delegraph.errors import ArgumentError
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, run_command, tensor
+from delegraph.tools import Setup, record
 from delegraph_numba_cpu.instructions import roof as layout
 from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.program.pool import POOL
-from delegraph_numba_cpu.roof import processor
+from delegraph_numba_cpu.roof import processor, report
 from delegraph_numba_cpu.roof.caches import TYPICAL, Cache, caches
 from delegraph_numba_cpu.roof.operators import OperatorRoof, Work, findings, roof_seconds, work_of
 from delegraph_numba_cpu.roof.printing import print_roofs
@@ -41,6 +43,7 @@ ROOF = ProcessorRoof(
         MemoryRoof("memory", None, 10.0),
     ),
     call_seconds=0.0,
+    rounds=8,
 )
 
 
@@ -130,6 +133,43 @@ def test_the_roof_has_all_levels_of_memory(threads: int) -> None:
     assert all(memory.bytes_per_second > 0 for memory in roof.memory)
     sizes = [memory.bytes for memory in roof.memory[:-1]]
     assert sizes == [cache.capacity(threads) for cache in caches()]
+
+
+@pytest.mark.usefixtures("brief")
+def test_the_best_round_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, step = 0.0, 1.0
+
+    def clock() -> float:
+        nonlocal now
+        now += step
+        return now
+
+    monkeypatch.setattr(processor, "perf_counter", clock)
+    monkeypatch.setattr(processor, "SECONDS", 10.0)
+    monkeypatch.setattr(processor, "ROUNDS", 1)
+    measurement = processor.RoofMeasurement(level_named("auto"), 1)
+    rates = []
+    for seconds in (1.0, 0.25, 1.0):
+        step = seconds
+        measurement.measure()
+        rates.append(measurement.roof().float32)
+    assert rates == [rates[0], 4 * rates[0], 4 * rates[0]]
+
+
+@pytest.mark.usefixtures("brief")
+def test_the_processor_is_measured_between_the_runs(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(report, "RUNS", replace(report.RUNS, runs=2 * processor.ROUNDS))
+    measure = processor.RoofMeasurement.measure
+    monkeypatch.setattr(
+        processor.RoofMeasurement, "measure", lambda self: (done.append("round"), measure(self))
+    )
+    roof_report(str(model), progress=lambda what, *share: done.append(what))
+    profiled = done[done.index("profiling") :]
+    assert profiled[:-1] == ["profiling", "round", "profiling"] * processor.ROUNDS
+    assert profiled[-1] == "measuring the processor"
 
 
 def test_caches_are_what_linux_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,12 +272,24 @@ def test_the_briefest_operators_are_counted_together() -> None:
     assert "and 20 more of at most 0.5 us, 1.0% of the time together" in text
 
 
-def shown(*rows: OperatorRoof) -> str:
+def shown(*rows: OperatorRoof, cautions: tuple[str, ...] = ()) -> str:
     text = StringIO()
     out = Console(width=160, file=text, highlight=False, markup=False)
-    print_roofs(out, RoofReport("m.tflite", True, 60, 1e-4, ROOF, rows))
+    print_roofs(out, RoofReport("m.tflite", True, 60, 1e-4, ROOF, rows, cautions))
     assert all(line == line.rstrip() for line in text.getvalue().splitlines())
     return text.getvalue()
+
+
+def test_a_busy_machine_is_a_caution() -> None:
+    seen = "busy machine: other processes used 1.0 of 2 cores meanwhile"
+    assert f"caution: {seen}\n" in shown(operator(1e-4, 1.0, 1e-4), cautions=(seen,))
+
+
+@pytest.mark.usefixtures("brief")
+def test_cautions_are_those_of_the_profile(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = replace(record(Setup(str(model), delegates=("numba_cpu",))), cautions=("busy",))
+    monkeypatch.setattr(report, "record", lambda *given, **named: recording)
+    assert roof_report(str(model)).cautions == ("busy",)
 
 
 def test_a_single_operator_is_counted_as_one() -> None:

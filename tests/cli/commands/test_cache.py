@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.testing import command
 from delegraph.tools import cache_versions, cache_warming
 from delegraph.tools.setup import Setup
 from support.command import Command
@@ -258,6 +259,24 @@ def test_warm_counts_files_of_its_child_processes(delegraph: Command, tmp_path: 
     words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
     (model,) = delegraph(*words).json["models"]
     assert model["new_files"] == 2
+
+
+def test_warm_names_each_model_by_its_whole_file_name(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "WIDTH", 80)
+    folder = tmp_path / "in_a_folder_with_a_long_name_of_its_own"
+    name = "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite"
+    paths = [folder / name, *(folder / place / "model.tflite" for place in "ab")]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(MODEL.read_bytes())
+    lines = delegraph("cache", "warm", *paths).lines
+    shown = [line.split()[0] for line in lines if ".tflite" in line]
+    assert shown[0].endswith(f"wn/{name}")
+    assert "..." in shown[0]
+    assert shown[1].endswith("a/model.tflite")
+    assert shown[2].endswith("b/model.tflite")
 
 
 def test_a_model_that_cannot_be_warmed_leaves_the_others_result(

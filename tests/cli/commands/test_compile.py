@@ -253,9 +253,14 @@ def test_what_a_delegate_keeps_is_listed_by_level_and_threads(
     assert any("keeping:cpu=two" in line and "1 2 6" in line for line in result.lines)
     answer = delegraph(*words, "--json").json
     assert [each["threads"] for each in answer["kept"]] == [1, 4, 1, 4]
+    assert {each["is_used_here"] for each in answer["kept"]} == {False}
+    told = "keeping is not applied here unless --delegate names it"
+    assert {each["why"] for each in answer["kept"]} == {told}
     assert answer["bytes"] == out.stat().st_size
     assert delegraph("inspect", out, "--json").json["kept"] == {"keeping": 12}
-    assert "Kept by delegates, after the model" in delegraph("inspect", out).lines
+    shown = delegraph("inspect", out).lines
+    assert "Kept by delegates, after the model" in shown
+    assert any(line.startswith("keeping:cpu=two fake-keeping") for line in shown)
     refused = delegraph("compile", model, "-d", "keeping", "-o", out, "--threads", "0")
     assert refused.code == 2
     assert "0 is out of range" in refused.err

@@ -80,6 +80,19 @@ def test_a_chosen_default_delegate_that_cannot_be_used_is_an_error(
     assert f"DELEGRAPH_DEFAULT_DELEGATES: models cannot be loaded: {text}" in ran.out
 
 
+def test_a_broken_configuration_file_is_a_finding(fresh_delegraph: Command, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "site", "good", SOUND)
+    file = tmp_path / "delegraph.toml"
+    file.write_text("delegates = 'good'")
+    ran = fresh_delegraph("doctor", "--json", DELEGRAPH_CONFIG=str(file), DELEGRAPH_PLUGINS="good")
+    assert ran.code == 1
+    first = ran.json["findings"][0]
+    assert (first["level"], first["subject"]) == ("error", f"configuration file {str(file)!r}")
+    assert first["text"].startswith("delegates is 'good', expected a list of delegates")
+    assert ran.json["variables"]["DELEGRAPH_CONFIG"] == str(file)
+    assert [p["outcome"] for p in ran.json["plugins"] if p["name"] == "good"] == ["ok"]
+
+
 class Lost(ByName):
     def is_node_supported_by_delegate(self, *about: Any) -> bool:
         raise OSError("device lost")

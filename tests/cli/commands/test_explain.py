@@ -296,6 +296,19 @@ def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, s
     assert "3 nodes stay behind: ADD (nodes 1, 4: sin " in told.json["error"]["message"]
 
 
+@pytest.mark.parametrize("runtime", ["litert", "litert2"])
+def test_a_placement_in_litert_has_the_same_hints(
+    delegraph: Command, sines: Path, runtime: str
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    words = ("explain", sines, "-d", "sin", "-d", "add_sub", "--runtime")
+    expected = delegraph(*words, "delegraph")
+    found = delegraph(*words, runtime)
+    start = expected.lines.index("What would help")
+    assert found.lines[-3:] == expected.lines[start:]
+    assert delegraph(*words, runtime, "--json").json["hints"][0]["change"] == "claim MUL"
+
+
 def test_a_search_for_hints_that_finds_none_is_told(delegraph: Command, tmp_path: Path) -> None:
     model = tmp_path / "int8.tflite"
     x, y = (tensor((4,), "INT8", scale=0.1) for _ in range(2))
@@ -426,19 +439,41 @@ def test_writing_and_checking_exclude_each_other(
     assert "give one of them" in ran.err
 
 
+MINE = """
+from delegraph import Delegate
+
+class Mine(Delegate):
+    def name(self):
+        return 'mine'
+
+    def prepare(self, context):
+        pass
+"""
+
+
 def test_delegate_files_are_part_of_a_lock(delegraph: Command, sines: Path, tmp_path: Path) -> None:
     file, lock = tmp_path / "mine.py", tmp_path / "sines.lock.json"
-    file.write_text(
-        "from delegraph import Delegate\n\n\n"
-        "class Mine(Delegate):\n"
-        "    def name(self):\n        return 'mine'\n\n"
-        "    def prepare(self, context):\n        pass\n"
-    )
+    file.write_text(MINE)
     delegraph("explain", sines, "--delegate-file", file, "--lock", lock)
-    assert json.loads(lock.read_text())["delegate_files"] == [str(file)]
+    assert json.loads(lock.read_text())["delegate_files"] == ["mine.py"]
     ran = delegraph("explain", sines, "--check", lock)
     assert (ran.code, ran.err) == (0, "")
     assert "mine takes none" in ran.out
+
+
+def test_files_of_a_lock_are_found_from_its_folder(
+    delegraph: Command, sines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "mine.py").write_text(MINE)
+    lock = Path("locks/sines.lock.json")
+    monkeypatch.chdir(tmp_path)
+    assert delegraph("explain", sines, "-d", "./mine.py", "-d", "sin", "--lock", lock).code == 0
+    assert json.loads(lock.read_text())["delegates"] == ["../mine.py", "sin"]
+    monkeypatch.chdir("locks")
+    for named in ([], ["-d", "../mine.py", "-d", "sin"]):
+        ran = delegraph("explain", sines, *named, "--check", lock.name)
+        assert (ran.code, ran.err) == (0, "")
 
 
 WAITING = '''

@@ -325,6 +325,17 @@ def test_doctor_says_last_which_file_it_would_read(fresh_delegraph: Command) -> 
     assert ran.lines[-1] == "no file: DELEGRAPH_CONFIG is empty"
 
 
+def test_doctor_reports_a_broken_configuration_and_goes_on(
+    fresh_delegraph: Command, site: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "delegraph.toml"
+    file.write_text("[plugins]\nallowed = []")
+    ran = fresh_delegraph("plugins", "doctor", DELEGRAPH_CONFIG=str(file), DELEGRAPH_PLUGINS="good")
+    assert ran.code == 3
+    assert f"error: configuration file {str(file)!r}: no key 'plugins.allowed' is known" in ran.out
+    assert ran.lines[-1] == "no file: it is broken, see above"
+
+
 def test_a_mistake_in_the_configuration_is_one_line(
     fresh_delegraph: Command, site: Path, tmp_path: Path
 ) -> None:

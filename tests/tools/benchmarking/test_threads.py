@@ -59,6 +59,9 @@ def test_a_comparison_cautions_of_different_threads() -> None:
     found = compare(others[1], others, blocks=5, seconds=0.05, processes=False)
     assert [found.one.threads, *(timed.threads for timed in found.others)] == [1, 2, 1]
     assert found.cautions[-1].startswith("threads differ: MODEL runs on 1, others on 2;")
+    unlike, like = map(found.words_on, found.others)
+    assert unlike == f"{found.others[0].verdict}, threads 1 beside 2"
+    assert like == str(found.others[1].verdict)
 
 
 def test_equal_threads_have_no_caution() -> None:

@@ -249,7 +249,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
             duration(timed.median or 0.0),
             _size(timed.memory),
             timed.verdict.ratio,
-            timed.verdict,
+            found.words_on(timed),
         ]
         for timed in others
         if timed.verdict is not None

@@ -228,15 +228,13 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     report = answer.subject
-    in_use = report.in_use.tolist()
+    in_use = report.bytes_in_use(answer.chosen)
     top = max(in_use)
-    is_padded = report.peak is not None and top != report.peak.bytes
-    padded = f", padded to {report.alignment}" if is_padded else ""
     plan = "" if report.is_by_node else " of the execution plan"
     units = f"{plural(len(in_use), report.unit)}{plan}, first to last"
     if not report.is_complete:
         units = f"the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
-    heading(out, f"Bytes in use at each of {units}{padded}")
+    heading(out, f"Bytes in use by planner {answer.chosen.planner} at each of {units}")
     for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 

@@ -300,13 +300,13 @@ def common_folder(names: Sequence[str]) -> str:
 
 
 def shortened_path(path: str, limit: int) -> str:
-    """Return a path, with folders replaced by ``...`` if it exceeds *limit* characters.
+    """Return a path, its folder with ``...`` in the middle if it exceeds *limit* characters.
 
     >>> shortened_path("/home/me/models/quantized/mobilenet.tflite", 30)
-    '/home/me/m.../mobilenet.tflite'
+    '/home...tized/mobilenet.tflite'
     """
     folder, slash, file = path.rpartition("/")
-    room = limit - len(slash + file) - 3
-    if len(path) <= limit or room < 1:
+    room = limit - len(slash + file)
+    if len(path) <= limit or room < 4:
         return shortened(path, limit)
-    return f"{folder[:room]}...{slash}{file}"
+    return f"{shortened(folder, room)}{slash}{file}"

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import partial
@@ -229,26 +229,34 @@ def _print_warmed(found: Sequence[WarmedModel]) -> None:
         return
     out = console()
     room = max(_SHORTEST_PATH, out.width - _OTHER_COLUMNS)
+    shown = _shown_paths([each.model for each in prepared], room)
     _print_folder(out)
     print_table(
         out,
         ("model", "new files", "size", "files in use", "time"),
         [
             (
-                shortened_path(m.model, max(room, len(Path(m.model).name) + _FOLDER_ROOM)),
+                path,
                 m.new_files,
                 size(m.new_bytes),
                 m.used_files,
                 duration(m.seconds),
             )
-            for m in prepared
+            for path, m in zip(shown, prepared, strict=True)
         ],
         right=("new files", "size", "files in use", "time"),
-        names=("model",),
+        names=(),
         optional=(("files in use",), ("time",)),
     )
     if not any(m.used_files or m.new_files or m.error for m in prepared):
         print_paragraph(out, "the delegates of these models keep nothing in the cache")
+
+
+def _shown_paths(paths: Sequence[str], room: int) -> list[str]:
+    """Return paths without some folders if they exceed *room*; those that look alike are whole."""
+    shown = [shortened_path(path, max(room, len(Path(path).name) + _FOLDER_ROOM)) for path in paths]
+    count = Counter(shown)
+    return [each if count[each] == 1 else path for each, path in zip(shown, paths, strict=True)]
 
 
 def _print_folder(out: Console) -> None:

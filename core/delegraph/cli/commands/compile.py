@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.answers.kept_entries import print_kept_entries
 from delegraph.cli.answers.printing import (
     console,
     heading,
@@ -33,13 +34,13 @@ from delegraph.cli.options.arguments import (
 )
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
-from delegraph.errors import DelegraphError, printable
+from delegraph.errors import printable
 from delegraph.quantities import plural
 
 if TYPE_CHECKING:
-    from delegraph.tools.compiled_run import CompiledRun
+    from delegraph.tools.compiled_run import CompiledRun, LoadedFile
     from delegraph.tools.compiling import CompiledModel
-    from delegraph.tools.model_entries import KeptEntries
+    from delegraph.tools.kept_entries import KeptEntries
     from delegraph.tools.setup import Setup
 
 
@@ -128,7 +129,13 @@ def command(
         if not no_check:
             checked = _checked(model, written, compiled, arguments)
             answer["check"] = checked.to_json()
-        loaded = _loaded_by_default(model, written, compiled, arguments) if cpu or threads else ""
+        if compiled.kept:
+            found = _loaded_here(model, written, compiled, arguments)
+            answer["kept"] = [
+                {**kept.to_json(), **use.to_json()}
+                for kept, use in zip(compiled.kept, found.uses, strict=True)
+            ]
+            loaded = found.told if cpu or threads else ""
     elif is_any and not as_json:
         click.echo("\ndry run: nothing is written")
     if as_json:
@@ -229,9 +236,9 @@ def _checked(
     arguments: Mapping[str, Any],
 ) -> CompiledRun:
     """Run the written file once, with the delegates and levels in it that this machine has."""
-    from delegraph.tools.compiled_run import CompiledRun, run_compiled, runs_here
+    from delegraph.tools.compiled_run import CompiledRun, run_compiled, why_not_here
 
-    able = {each.delegate: runs_here(each.delegate) for each in compiled.kept}
+    able = {each.delegate: not why_not_here(each.delegate) for each in compiled.kept}
     unchecked = tuple(address for address, is_able in able.items() if not is_able)
     kept = [each for each in compiled.kept if able[each.delegate]]
     if compiled.kept and not kept and not compiled.partitions:
@@ -241,25 +248,16 @@ def _checked(
     return replace(found, unchecked=unchecked)
 
 
-def _loaded_by_default(
+def _loaded_here(
     model: str, output: str, compiled: CompiledModel, arguments: Mapping[str, Any]
-) -> str:
-    """Text that says whether delegates use what they stored when the file is loaded by default."""
-    from delegraph.delegation.dry_run import dry_run
-    from delegraph.tools.model_call import allocate
+) -> LoadedFile:
+    """Load the written file without options, to see which entries its delegates use then."""
+    from delegraph.tools.compiled_run import loaded_file
     from delegraph.tools.setup import Setup
 
-    names = dict.fromkeys(each.delegate.partition(":")[0] for each in compiled.kept)
     limits = {name: value for name, value in arguments.items() if name != "require"}
     written = _written_model(model, output, compiled)
-    try:
-        with dry_run(), Setup(written, **limits).interpreter() as interpreter:
-            allocate(interpreter, None)
-            notes = interpreter.placement.notes
-    except DelegraphError:
-        return ""  # the run of the file tells why
-    told = "; ".join(f"{name}: {notes[name]}" for name in names if notes.get(name))
-    return told and f"loaded here without options, {told}"
+    return loaded_file(compiled.kept, Setup(written, **limits))
 
 
 def _cannot_run(checked: CompiledRun) -> str:
@@ -327,13 +325,6 @@ def _takes_none(earlier: Sequence[str]) -> str:
     return f"takes no node{those}"
 
 
-def _threads(kept: KeptEntries) -> str:
-    """Number of threads of entries, which may be the delegate's default."""
-    if kept.threads is not None:
-        return str(kept.threads)
-    return "default" if kept.used_threads is None else f"{kept.used_threads} (default)"
-
-
 def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str]) -> None:
     """Print what the written file will contain: compiled partitions, sizes and entries."""
     from delegraph.cli.answers.explanation import print_refusals, print_stages
@@ -367,21 +358,7 @@ def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str])
         time = f"{compiled.seconds:.1f} s"
         out.print(f"  prepared in {time}: {length}")
         heading(out, "Kept in the file")
-        print_table(
-            out,
-            ("delegate", "by", "threads", "entries", "size"),
-            [
-                (
-                    kept.delegate,
-                    kept.provider,
-                    _threads(kept),
-                    kept.entries,
-                    size(kept.size),
-                )
-                for kept in compiled.kept
-            ],
-            right=("threads", "entries", "size"),
-        )
+        print_kept_entries(out, compiled.kept)
     if compiled.dropped_bytes:
         lost = f"{size(compiled.dropped_bytes)} that delegates kept in {Path(model).name}"
         out.print()

@@ -61,21 +61,23 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     from delegraph.cli import COMMANDS
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
-    from delegraph.tools.configuration_report import check_configuration
+    from delegraph.tools.configuration_report import check_configuration, usable_configuration
     from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.environment_check import check_environment
     from delegraph.tools.hosts import hosts
-    from delegraph.tools.machine_report import check_machine, machine_report
+    from delegraph.tools.machine_report import check_machine, machine_report, own_variables
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
-    with progress("looking at the machine and importing the delegates"):
+    variables = own_variables()
+    what = "looking at the machine and importing the delegates"
+    with progress(what), usable_configuration() as broken:
         found_hosts, failures = hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
         plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
         by_default, unusable = defaults_among(plugins), tuple(check_configuration(plugins))
         distributions = [each.plugin.distribution for each in surveyed]
-        report = machine_report(distributions)
+        report = replace(machine_report(distributions), variables=variables)
         here = check_environment(
             report,
             found_hosts,
@@ -84,7 +86,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
             plugins.plugins,
         )
         checked = check_machine(report, distributions)
-        findings = errors_first([*unusable, *checked, *found, *here])
+        findings = errors_first([*broken, *unusable, *checked, *found, *here])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     answer = _answer(is_ok, report, found_hosts, surveyed, by_default, failures, findings)
     if report_file is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from delegraph.delegation.placement import Placement
     from delegraph.errors import UnresolvedOpError
     from delegraph.runtime.options import Requirement
+    from delegraph.tools.explanation import Explanation
+    from delegraph.tools.hints import Hint
     from delegraph.tools.placement_lock import PlacementDifference, PlacementLock
     from delegraph.tools.setup import Setup
 
@@ -95,7 +98,7 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
     if request.setup.delegates or request.setup.delegate_files or request.check is None:
         return request
-    from delegraph.tools.placement_lock import read_lock
+    from delegraph.tools.placement_lock_file import read_lock
 
     lock = read_lock(request.check)
     setup = replace(
@@ -137,20 +140,18 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
 
 
 def _explain(request: ExplainRequest) -> int:
-    from delegraph.cli.answers.explanation import NO_HINT, hints_in_words, print_explanation
+    from delegraph.cli.answers.explanation import print_explanation
     from delegraph.errors import UnresolvedOpError
     from delegraph.json_records import to_json
     from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.explanation import explain
-    from delegraph.tools.hints import are_hints_sought, hints_for
     from delegraph.tools.placement_lock import lock_of
 
     unresolved: UnresolvedOpError | None = None
     interpreter, fault = _interpreter(request)
     with interpreter:
         explanation = explain(interpreter, request.signature)
-        hints = hints_for(interpreter, explanation.placement, explanation.costs)
-        in_vain = not hints and are_hints_sought(interpreter, explanation.placement)
+        hints, hint_lines = _hints(interpreter, explanation)
         names = _typed(request.setup)
         lock = lock_of(interpreter, request.setup.model, *names, counts_default=not any(names))
         try:
@@ -167,13 +168,42 @@ def _explain(request: ExplainRequest) -> int:
             tail = {"hints": to_json(hints), "allocation_error": fault or None}
             print_json({**head, **explanation.to_json(), **tail})
         else:
-            advice = [*_remedies(unresolved), *hints_in_words(hints), *[NO_HINT] * in_vain]
+            advice = [*_remedies(unresolved), *hint_lines]
             print_explanation(console(), request.setup.model, explanation, advice, fault)
     return OK
 
 
+def _hints(
+    interpreter: Interpreter, explanation: Explanation
+) -> tuple[Sequence[Hint], Sequence[str]]:
+    """Return changes that let delegates claim more nodes, and lines of text about them."""
+    from delegraph.cli.answers.explanation import NO_HINT, hints_in_words
+    from delegraph.tools.hints import are_hints_sought, hints_for
+
+    hints = hints_for(interpreter, explanation.placement, explanation.costs)
+    in_vain = not hints and are_hints_sought(interpreter, explanation.placement)
+    return hints, [*hints_in_words(hints), *[NO_HINT] * in_vain]
+
+
+def _hints_beside(
+    request: ExplainRequest, explanation: Explanation
+) -> tuple[Sequence[Hint], Sequence[str]]:
+    """Return hints about a placement in LiteRT; Delegraph's interpreter asks the same delegates."""
+    from delegraph.errors import DelegraphError
+
+    if not explanation.refusals:
+        return (), ()
+    setup = replace(request.setup, runtime="delegraph", use_default_delegates=False)
+    try:
+        interpreter, _ = _interpreter(replace(request, setup=setup))
+    except DelegraphError:  # of this runtime only; the placement in LiteRT is the answer
+        return (), ()
+    with interpreter:
+        return _hints(interpreter, explanation)
+
+
 def _write(lock: PlacementLock, path: str, unresolved: UnresolvedOpError | None) -> None:
-    from delegraph.tools.placement_lock import write_lock
+    from delegraph.tools.placement_lock_file import write_lock
 
     if unresolved is not None:
         raise unresolved
@@ -192,7 +222,8 @@ def _remedies(error: UnresolvedOpError | None) -> list[str]:
 
 def _check(request: ExplainRequest, file: str) -> int:
     from delegraph.runtime.unresolved_ops import check_resolved
-    from delegraph.tools.placement_lock import compare, lock_of, read_lock
+    from delegraph.tools.placement_lock import compare, lock_of
+    from delegraph.tools.placement_lock_file import read_lock
 
     locked = read_lock(file)
     interpreter, _ = _interpreter(request)
@@ -226,6 +257,7 @@ def _explain_litert(request: ExplainRequest) -> int:
     from delegraph.cli.answers.explanation import print_explanation
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
+    from delegraph.json_records import to_json
     from delegraph.tools.explanation import explain_placement, known_in_first_only, unresolved_in
     from delegraph.tools.model_call import allocate, require_signature
 
@@ -254,11 +286,13 @@ def _explain_litert(request: ExplainRequest) -> int:
         model = request.setup.loaded_model()
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
+    hints, hint_lines = _hints_beside(request, explanation)
     if request.as_json:
         head = {"model": request.setup.model, "numerics": "builtin"}
-        tail: dict[str, object] = {"hints": [], "allocation_error": fault or None}
+        tail: dict[str, object] = {"hints": to_json(hints), "allocation_error": fault or None}
         print_json({**head, **explanation.to_json(), **tail})
     else:
+        advice += hint_lines
         print_explanation(console(), request.setup.model, explanation, advice, fault)
         hidden = [name for name in first_only if name in placement.delegates]
         if hidden and len(model.subgraphs) > 1:

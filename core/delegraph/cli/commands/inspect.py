@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.author_metadata import print_author_metadata
+from delegraph.cli.answers.kept_entries import print_kept_entries
 from delegraph.cli.answers.model_listing import print_filled, print_nodes, print_tensors
 from delegraph.cli.answers.printing import (
     amount,
@@ -188,6 +189,9 @@ def _print(out: Console, summary: ModelSummary) -> None:
         heading(out, "Kept by delegates, after the model")
         kept = [(name, size(count)) for name, count in summary.kept.items()]
         print_table(out, ("name", "size"), kept, right=("size",))
+    if summary.kept_entries:
+        out.print()
+        print_kept_entries(out, summary.kept_entries)
     if summary.author_metadata is not None:
         print_author_metadata(out, summary.author_metadata)
 

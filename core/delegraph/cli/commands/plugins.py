@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -242,7 +243,11 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
     from delegraph.cli import COMMANDS
     from delegraph.operators.memory_limit import physical_memory
     from delegraph.plugins import PluginSet
-    from delegraph.tools.configuration_report import check_configuration, configuration_report
+    from delegraph.tools.configuration_report import (
+        check_configuration,
+        configuration_report,
+        usable_configuration,
+    )
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
@@ -250,13 +255,15 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
         memory_limit = physical_memory() // 2
     if memory_limit is not None and not isolated:
         raise click.UsageError("--memory-limit needs --isolated")
-    with progress("importing the delegates"):
+    with progress("importing the delegates"), usable_configuration() as broken:
         surveyed, found = survey_findings(
             SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS)
         )
-    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
-    findings = errors_first([*check_configuration(plugins), *found])
-    report = configuration_report(plugins)
+        plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+        findings = errors_first([*broken, *check_configuration(plugins), *found])
+        report = configuration_report(plugins)
+    if broken:
+        report = replace(report, why_not="it is broken, see above")
     failed = any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         _print_diagnosis_json(not failed, report, surveyed, findings)

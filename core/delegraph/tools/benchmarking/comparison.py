@@ -30,7 +30,7 @@ from delegraph.tools.benchmarking.interleaving import (
 )
 from delegraph.tools.benchmarking.machine import Machine, machine
 from delegraph.tools.benchmarking.other_work import OtherWork
-from delegraph.tools.benchmarking.threads import different_threads
+from delegraph.tools.benchmarking.threads import different_threads, threads_text
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, SAME_WITHIN, Ratio, Verdict, judge
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -142,6 +142,19 @@ class Comparison(JsonRecord):
         """Ratio of the set-up's times to a second measurement of the same set-up."""
         return ratio_of(self.one.blocks, self.again.blocks)
 
+    def words_on(self, other: Timed) -> str:
+        """Return the verdict against another set-up, with the numbers of threads if they differ.
+
+        The text is empty if there is no verdict.
+
+        Args:
+            other: one of :attr:`others`.
+        """
+        if other.verdict is None:
+            return ""
+        own, its = threads_text(self.one.threads), threads_text(other.threads)
+        return str(other.verdict) if own == its else f"{other.verdict}, threads {own} beside {its}"
+
     def slower_than(self, share: float) -> list[Timed]:
         """Return the set-ups against which this set-up is certainly slower, by more than *share*.
 
@@ -153,23 +166,22 @@ class Comparison(JsonRecord):
     def _repr_html_(self) -> str:
         """Return a table of the set-ups with their verdicts, which notebooks display."""
         rows = [
-            (t.name, None if t.median is None else 1e3 * t.median, *_words(t))
+            (t.name, None if t.median is None else 1e3 * t.median, *self._words(t))
             for t in (self.one, *self.others)
         ]
         columns = ("set-up", "median ms", "ratio [95 %]", f"{self.one.name} is")
         return html_table(f"{self.one.name} beside others", columns, rows)
 
+    def _words(self, timed: Timed) -> tuple[str, str]:
+        """Return two table texts for a set-up: the ratio of its times, and the verdict.
 
-def _words(timed: Timed) -> tuple[str, str]:
-    """Return two table texts for a set-up: the ratio of its times, and the verdict.
+        A failed set-up has an empty ratio and its error. Both texts are empty if it has neither.
 
-    A failed set-up has an empty ratio and its error. Both texts are empty if it has neither.
-
-    Args:
-        timed: run times of the set-up.
-    """
-    verdict = timed.verdict
-    return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
+        Args:
+            timed: run times of the set-up.
+        """
+        verdict = timed.verdict
+        return ("", timed.error) if verdict is None else (str(verdict.ratio), self.words_on(timed))
 
 
 @dataclass(slots=True)

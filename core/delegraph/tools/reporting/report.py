@@ -233,7 +233,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison with its verdicts as text, and without the times of all runs."""
     told = comparison.to_json()
     for timed, entry in zip(comparison.others, told["others"], strict=True):
-        entry["words"] = None if timed.verdict is None else str(timed.verdict)
+        entry["words"] = comparison.words_on(timed) or None
         entry["warning"] = "" if timed.verdict is None else timed.verdict.warning
     for entry in (told["one"], told["again"], *told["others"]):
         entry.pop("blocks")

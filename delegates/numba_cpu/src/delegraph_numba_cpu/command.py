@@ -130,11 +130,11 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> No
     """Show how near each operator of MODEL is to the highest speed of this processor.
 
     The model runs some dozen times, and the least time of each operator counts. The peak of
-    products and of bytes read from each cache and from memory is measured in under a second. The
-    roof is the least time that these peaks allow for the products, or for reading and writing each
-    value once. Operators that take over 5 % of the time and reach less than 60 % of the roof are
-    findings, if they take at least 20 us: timing each operator adds up to 2 us to it. Those that
-    take less are marked with `*`.
+    products and of bytes read from each cache and from memory is the best of several short rounds
+    between these runs. The roof is the least time that these peaks allow for the products, or for
+    reading and writing each value once. Operators that take over 5 % of the time and reach less
+    than 60 % of the roof are findings, if they take at least 20 us: timing each operator adds up to
+    2 us to it. Those that take less are marked with `*`.
 
     Nodes of other subgraphs count as part of the node that calls them.
     """

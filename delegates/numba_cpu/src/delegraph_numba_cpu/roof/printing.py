@@ -46,7 +46,7 @@ def print_roofs(out: Console, report: RoofReport) -> None:
         f"{count} operator{'s' * (count != 1)}, {1e6 * report.seconds:.1f} us together;"
         " timing each by itself adds up to 2 us to it"
     )
-    out.print(f"roof: {_in_words(roof)}\n")
+    out.print(f"roof: {_in_words(roof)}; the best of {roof.rounds} rounds between the runs\n")
     limits = f"below {LEAST_OF_ROOF:.0%} of the roof, over {LEAST_SHARE:.0%} of the time"
     rule = f"{limits}, at least {1e6 * LEAST_SECONDS:.0f} us"
     if found:
@@ -57,6 +57,8 @@ def print_roofs(out: Console, report: RoofReport) -> None:
         out.print(f"no findings: nothing is {rule}")
     others = sorted((o for o in report.operators if not o.is_finding), key=lambda o: -o.seconds)
     _print_others(out, others)
+    for caution in report.cautions:
+        out.print(f"caution: {caution}")
 
 
 def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:

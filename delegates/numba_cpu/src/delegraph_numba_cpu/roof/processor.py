@@ -1,7 +1,8 @@
-"""Measures the processor: multiplications and bytes read per second, in under a second."""
+"""Measures the processor in short rounds: multiplications and bytes read per second."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -17,10 +18,13 @@ from delegraph_numba_cpu.instructions import roof as layout
 from delegraph_numba_cpu.library.kernel_library import Library, library
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
-from delegraph_numba_cpu.roof.caches import Cache, caches
+from delegraph_numba_cpu.roof.caches import caches
 
-SECONDS = 0.07
-"""Seconds of each measurement; there is one for each kind of product and level of memory."""
+ROUNDS = 12
+"""Number of rounds; the best counts, as other processes slow down some of them."""
+
+SECONDS = 0.02
+"""Seconds of a round for each kind of product and each level of memory."""
 
 _CALL_SECONDS = 1e-3  # of one measured call, so long that the cost of calling does not count
 _MEMORY_BYTES = 32 << 20, 512 << 20
@@ -53,6 +57,7 @@ class ProcessorRoof(JsonRecord):
             registers, which are not measured.
         memory: the levels of memory, the smallest first.
         call_seconds: seconds of a call from Python to native code and back, as for brief programs.
+        rounds: number of rounds; each rate is the best of them.
     """
 
     level: str
@@ -61,6 +66,7 @@ class ProcessorRoof(JsonRecord):
     int8: float | None
     memory: tuple[MemoryRoof, ...]
     call_seconds: float
+    rounds: int
 
     def memory_of(self, size: int) -> MemoryRoof:
         """Return the smallest level of memory that holds *size* bytes."""
@@ -77,25 +83,72 @@ def processor_roof(level: CpuLevel, threads: int) -> ProcessorRoof:
     Raises:
         DelegateError: the kernels of the level cannot be compiled.
     """
-    loops = _Loops(library(level), threads)
-    return ProcessorRoof(
-        level.name,
-        threads,
-        loops.rate(layout.MULTIPLY_F32),
-        None if level.has_tiles else loops.rate(layout.MULTIPLY_INT8),
-        tuple(_memory(loops, caches())),
-        loops.call_seconds(),
-    )
+    return RoofMeasurement(level, threads).roof()
 
 
-def _memory(loops: _Loops, found: tuple[Cache, ...]) -> list[MemoryRoof]:
-    threads, levels = loops.threads, []
+class RoofMeasurement:
+    """Measurement of the processor in rounds, so that they can be spread over other work.
+
+    Args:
+        level: instruction set that the measuring kernels use, such as ``avx2``.
+        threads: number of threads.
+
+    Attributes:
+        rounds: number of rounds so far.
+
+    Raises:
+        DelegateError: the kernels of the level cannot be compiled.
+    """
+
+    def __init__(self, level: CpuLevel, threads: int) -> None:
+        kernels = library(level)
+        self.rounds = 0
+        self._level, self._threads = level, threads
+        self._float32 = _Loop(kernels, threads, layout.MULTIPLY_F32)
+        self._int8 = None if level.has_tiles else _Loop(kernels, threads, layout.MULTIPLY_INT8)
+        self._memory = [
+            (name, size, _reading(kernels, threads, read)) for name, size, read in _sizes(threads)
+        ]
+        self._call = _table()
+        self._call_seconds = _seconds(self._call, kernels)
+        self._kernels = kernels
+
+    def measure(self) -> None:
+        """Measure each rate once more; the best of all rounds counts."""
+        for loop in (self._float32, self._int8, *(loop for _, _, loop in self._memory)):
+            if loop is not None:
+                loop.measure()
+        calls = (_seconds(self._call, self._kernels) for _ in range(200))
+        self._call_seconds = min(self._call_seconds, *calls)
+        self.rounds += 1
+
+    def roof(self) -> ProcessorRoof:
+        """Return the best rates of all rounds, of which there are at least :data:`ROUNDS` then."""
+        while self.rounds < ROUNDS:
+            self.measure()
+        return ProcessorRoof(
+            self._level.name,
+            self._threads,
+            self._float32.rate,
+            None if self._int8 is None else self._int8.rate,
+            tuple(MemoryRoof(name, size, loop.rate) for name, size, loop in self._memory),
+            self._call_seconds,
+            self.rounds,
+        )
+
+
+def _sizes(threads: int) -> Iterator[tuple[str, int | None, int]]:
+    """Yield name and size of each level of memory, and the number of bytes that are read from it.
+
+    Args:
+        threads: number of threads.
+    """
+    found = caches()
     for cache in found:
         size = cache.capacity(threads)
-        levels.append(MemoryRoof(cache.name, size, loops.read_rate(size // 2)))
+        yield cache.name, size, size // 2
     least, most = _MEMORY_BYTES
-    size = min(most, max(least, 2 * found[-1].capacity(threads)))
-    return [*levels, MemoryRoof("memory", None, loops.read_rate(size))]
+    yield "memory", None, min(most, max(least, 2 * found[-1].capacity(threads)))
 
 
 class _Table(NamedTuple):
@@ -127,52 +180,60 @@ def _table(*row: int, tiles: int = 1) -> _Table:
     return _Table(words, words.ctypes.data, words.data, tiles, tiles, run_time)
 
 
-class _Loops:
-    """Small native loops that only multiply or only read, run by all threads to measure rates.
+class _Loop:
+    """A native loop that only multiplies or only reads, run by all threads to measure a rate.
 
     Args:
-        kernels: library of compiled kernels, which has the loops.
+        kernels: library of compiled kernels, which has the loop.
         threads: number of threads.
+        kernel: name of the loop.
+        source: bytes that the threads read together, in parts; None for a loop that multiplies.
     """
 
-    def __init__(self, kernels: Library, threads: int) -> None:
-        self.threads = threads
-        self._kernels = kernels
-        self._record = np.zeros(layout.SUMS + layout.RESULT_WORDS * threads, np.int64)
-        self._record[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
+    def __init__(
+        self,
+        kernels: Library,
+        threads: int,
+        kernel: str,
+        source: NDArray[np.uint8] | None = None,
+    ) -> None:
+        record = np.zeros(layout.SUMS + layout.RESULT_WORDS * threads, np.int64)
+        record[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
+        if source is not None:
+            record[[layout.SOURCE, layout.BYTES]] = source.ctypes.data, source.size // threads
+        address = kernels.address("roof", kernel)
+        self._table = _table(address, threads, record.ctypes.data, tiles=threads)
+        self._kernels, self._threads = kernels, threads
+        self._record, self._source = record, source  # the table has only their addresses
+        self._best = 0.0
 
-    def rate(self, kernel: str) -> float:
-        """Return the operations or bytes per second that all threads together reach in a loop.
-
-        Args:
-            kernel: name of the loop.
-        """
-        address = self._kernels.address("roof", kernel)
-        table = _table(address, self.threads, self._record.ctypes.data, tiles=self.threads)
-        self._record[layout.ROUNDS], seconds = 1, 0.0
-        while seconds < _CALL_SECONDS:
-            self._record[layout.ROUNDS] *= 2
-            seconds = min(self._seconds(table) for _ in range(2))
-        end, best = perf_counter() + SECONDS, seconds
+    def measure(self) -> None:
+        """Run the loop for :data:`SECONDS`; the first time, find out how many rounds a call has."""
+        if not self._best:
+            self._record[layout.ROUNDS] = 1
+            while self._best < _CALL_SECONDS:
+                self._record[layout.ROUNDS] *= 2
+                self._best = min(_seconds(self._table, self._kernels) for _ in range(2))
+        end = perf_counter() + SECONDS
         while perf_counter() < end:
-            best = min(best, self._seconds(table))
-        rounds = self.threads * self._record[layout.ROUNDS]
-        return float(self._record[layout.AMOUNT] * rounds / best)
+            self._best = min(self._best, _seconds(self._table, self._kernels))
 
-    def read_rate(self, size: int) -> float:
-        """Return the bytes per second at which all threads together read *size* bytes, in parts."""
-        part = max(1, size // self.threads // layout.READ_STEP) * layout.READ_STEP
-        buffer = aligned_buffer(part * self.threads)
-        buffer[:] = 1  # pages without values of their own share one
-        self._record[layout.SOURCE], self._record[layout.BYTES] = buffer.ctypes.data, part
-        return self.rate(layout.READ)
+    @property
+    def rate(self) -> float:
+        """Operations or bytes per second that all threads together reached, at best."""
+        rounds = self._threads * self._record[layout.ROUNDS]
+        return float(self._record[layout.AMOUNT] * rounds / self._best)
 
-    def call_seconds(self) -> float:
-        """Return the seconds of a native call that runs no row."""
-        nothing = _table()
-        return min(self._seconds(nothing) for _ in range(200))
 
-    def _seconds(self, table: _Table) -> float:
-        start = perf_counter()
-        POOL.run(table, self._kernels)
-        return perf_counter() - start
+def _reading(kernels: Library, threads: int, size: int) -> _Loop:
+    """Return a loop in which all threads together read *size* bytes."""
+    part = max(1, size // threads // layout.READ_STEP) * layout.READ_STEP
+    buffer = aligned_buffer(part * threads)
+    buffer[:] = 1  # pages without values of their own share one
+    return _Loop(kernels, threads, layout.READ, buffer)
+
+
+def _seconds(table: _Table, kernels: Library) -> float:
+    start = perf_counter()
+    POOL.run(table, kernels)
+    return perf_counter() - start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 
 from delegraph.errors import ArgumentError, printable
 from delegraph.json_records import JsonRecord
@@ -12,7 +13,7 @@ from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE, is_guarded
 from delegraph_numba_cpu.roof.operators import OperatorRoof, operator_roofs
-from delegraph_numba_cpu.roof.processor import ProcessorRoof, processor_roof
+from delegraph_numba_cpu.roof.processor import ROUNDS, ProcessorRoof, RoofMeasurement
 
 RUNS = RunControl(runs=60, min_seconds=0.0, max_seconds=8.0, warmup_runs=3, warmup_seconds=0.2)
 
@@ -28,6 +29,7 @@ class RoofReport(JsonRecord):
         seconds: sum of the least times of all operators.
         roof: highest rates of the processor.
         operators: the operators in the order in which they run.
+        cautions: reasons why the times may mislead, in words.
     """
 
     model: str
@@ -36,6 +38,7 @@ class RoofReport(JsonRecord):
     seconds: float
     roof: ProcessorRoof
     operators: tuple[OperatorRoof, ...]
+    cautions: tuple[str, ...] = ()
 
 
 def roof_report(
@@ -66,14 +69,40 @@ def roof_report(
     level, threads = level_named(cpu), min(threads, POOL.most_threads)
     delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
     setup = Setup(model, delegates=(delegate,), threads=threads)
-    recording = record(setup, control=RUNS, progress=progress)
+    measurement = RoofMeasurement(level, threads)
+    recording = record(setup, control=RUNS, progress=_measuring(measurement, progress))
     if not any(event.delegate for run in recording.runs for event in run.events):
         raise ArgumentError(
             f"numba_cpu takes no node of {printable(model)}; for the reasons: "
             f"delegraph explain {printable(model)} --delegate numba_cpu"
         )
     progress("measuring the processor", 0, None)
-    roof = processor_roof(level, threads)
+    roof = measurement.roof()
     operators = tuple(operator_roofs(recording, roof))
     seconds = sum(operator.seconds for operator in operators)
-    return RoofReport(model, exact, len(recording.runs), seconds, roof, operators)
+    runs, cautions = len(recording.runs), recording.cautions
+    return RoofReport(model, exact, runs, seconds, roof, operators, cautions)
+
+
+def _measuring(
+    measurement: RoofMeasurement, progress: Callable[..., object]
+) -> Callable[..., None]:
+    """Return a function for the progress of :func:`record`, which measures between the runs.
+
+    Args:
+        measurement: measurement of the processor, whose rounds are spread over the profiled runs.
+        progress: function that is called first, with the same arguments.
+    """
+    begin: float | None = None
+
+    def between_runs(what: str, done: float, total: float | None) -> None:
+        nonlocal begin
+        progress(what, done, total)
+        if what != "profiling":
+            return
+        begin = perf_counter() if begin is None else begin
+        finished = max(done / (total or 1.0), (perf_counter() - begin) / RUNS.max_seconds)
+        if measurement.rounds < ROUNDS * finished:
+            measurement.measure()
+
+    return between_runs
