@@ -395,6 +395,26 @@ def test_litert_keeps_all_tensors_only_without_large_copies(
     assert [layer.drift is None for layer in found.layers] == [False, False]
 
 
+@pytest.mark.parametrize(("inner", "copies"), [("alone", 0), ("exposed", 1)])
+def test_litert_keeps_all_tensors_of_single_nodes_without_a_copy_of_the_model(
+    chain: str, monkeypatch: pytest.MonkeyPatch, inner: Any, copies: int
+) -> None:
+    written = []
+    given = watched_side.tapped_model
+
+    def counted(*how: Any) -> bytes:
+        written.append(how)
+        return given(*how)
+
+    monkeypatch.setattr(watched_side, "tapped_model", counted)
+    setup = setup_of(chain, "litert", with_kernel(WrongProduct)())
+    layers = by_name(diff_layers(setup, inner=inner, inputs=fed(), runs=2).layers)
+    assert len(written) == copies
+    assert all(layer.delegate for layer in layers.values())
+    assert bool(greatest(layers["a"].drift)) is False
+    assert greatest(layers["b"].drift)
+
+
 @pytest.mark.parametrize("inner", ["boundaries", "exposed", "alone"])
 def test_main_figures_are_enough_for_the_table(chain: str, inner: Any) -> None:
     setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())

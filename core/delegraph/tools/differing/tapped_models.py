@@ -112,7 +112,7 @@ def unit_model(
 
 
 def separated_model(
-    records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Iterable[int]
+    records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Mapping[int, Sequence[int]]
 ) -> tuple[bytes, tuple[int, ...]]:
     """Return a model of some nodes that read only the model's inputs, not each other's results.
 
@@ -123,7 +123,8 @@ def separated_model(
         records: records of the whole model.
         subgraph: index of the subgraph.
         nodes: operator indices, in execution order.
-        inputs: indices of the tensors that become inputs.
+        inputs: mapping from the index of each tensor that becomes an input to its shape. Delegates
+            may leave nodes whose inputs have no known shape in the file.
 
     Returns:
         The file, and for each of its tensors the index in the whole model of the tensor whose
@@ -132,6 +133,8 @@ def separated_model(
     graphs = list(records.subgraphs or ())
     graph = graphs[subgraph]
     tensors = list(graph.tensors or ())
+    for tensor, shape in inputs.items():
+        tensors[tensor] = tensors[tensor].replace(shape=tuple(shape), shape_signature=None)
     meant = list(range(len(tensors)))
     operators = [(graph.operators or ())[node] for node in nodes]
     for number, operator in enumerate(operators):

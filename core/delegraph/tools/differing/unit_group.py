@@ -59,7 +59,7 @@ class UnitGroup:
 
     def _results(self, units: Sequence[Unit], known: Values) -> Values:
         if self._side is None or not set(units) <= set(self._units):
-            self._side = self._opened({*self._units, *units})
+            self._side = self._opened({*self._units, *units}, known)
         side = self._side
         wanted = [(self._tensors[int(entry["index"])], entry) for entry in side.inputs]
         side.compute_on([converted(known[i][1], known[i][0], entry) for i, entry in wanted])
@@ -71,13 +71,13 @@ class UnitGroup:
                 found = {i: values for i, values in found.items() if i not in unit.outputs}
         return found
 
-    def _opened(self, units: Iterable[Unit]) -> Side:
+    def _opened(self, units: Iterable[Unit], known: Values) -> Side:
         self._units = tuple(sorted(units, key=lambda unit: unit.nodes))
         content, self._tensors = separated_model(
             self._whole.records,
             self._whole.spec.index,
             [unit.nodes[0] for unit in self._units],
-            dict.fromkeys(i for unit in self._units for i in unit.inputs),
+            {i: known[i][1].shape for unit in self._units for i in unit.inputs},
         )
         self._path.write_bytes(content)
         alone: dict[str, Any] = {}
