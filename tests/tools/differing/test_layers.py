@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from delegraph.graph.loader import load_model
 from delegraph.operators import memory_limit
 from delegraph.schema.options import Conv2DOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
-from delegraph.tools import diff_layers
+from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing import watched_side
 from delegraph.tools.differing.layer_difference import noise
 from delegraph.tools.differing.side import Side
@@ -413,6 +414,14 @@ def test_litert_keeps_all_tensors_of_single_nodes_without_a_copy_of_the_model(
     assert all(layer.delegate for layer in layers.values())
     assert bool(greatest(layers["a"].drift)) is False
     assert greatest(layers["b"].drift)
+
+
+def test_litert_keeps_all_tensors_without_a_warning(chain: str) -> None:
+    pytest.importorskip("ai_edge_litert")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = diff_layers(Setup(chain, "litert"), setup_of(chain, "delegraph"), runs=1)
+    assert {layer.delegate for layer in found.layers} == {"XNNPACK"}
 
 
 @pytest.mark.parametrize("inner", ["boundaries", "exposed", "alone"])
