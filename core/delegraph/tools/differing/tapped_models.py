@@ -112,7 +112,11 @@ def unit_model(
 
 
 def separated_model(
-    records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Mapping[int, Sequence[int]]
+    records: tables.Model,
+    subgraph: int,
+    nodes: Sequence[int],
+    inputs: Mapping[int, Sequence[int]],
+    folded: Sequence[int] = (),
 ) -> tuple[bytes, tuple[int, ...]]:
     """Return a model of some nodes that read only the model's inputs, not each other's results.
 
@@ -125,6 +129,8 @@ def separated_model(
         nodes: operator indices, in execution order.
         inputs: mapping from the index of each tensor that becomes an input to its shape. Delegates
             may leave nodes whose inputs have no known shape in the file.
+        folded: operator indices of the nodes that convert constants for *nodes*, in execution
+            order. They come first, and their results are no outputs.
 
     Returns:
         The file, and for each of its tensors the index in the whole model of the tensor whose
@@ -136,8 +142,8 @@ def separated_model(
     for tensor, shape in inputs.items():
         tensors[tensor] = tensors[tensor].replace(shape=tuple(shape), shape_signature=None)
     meant = list(range(len(tensors)))
-    operators = [(graph.operators or ())[node] for node in nodes]
-    for number, operator in enumerate(operators):
+    operators = [(graph.operators or ())[node] for node in (*folded, *nodes)]
+    for number, operator in enumerate(operators[len(folded) :], len(folded)):
         results = []
         for tensor in operator.outputs or ():
             results.append(len(tensors) if tensor >= 0 else -1)
