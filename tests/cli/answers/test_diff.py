@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.answers.diff import print_cause, print_difference
+from delegraph.cli.answers.diff import print_cause, print_difference, print_layers
 from delegraph.cli.answers.diff_bisection import print_bisection
 from delegraph.cli.answers.printing import console
 from delegraph.cli.answers.table_layout import shortened
 from delegraph.delegation.placement import NodePlacement
-from delegraph.tools import Setup, diff
+from delegraph.tools import LayersDifference, Setup, diff, diff_layers
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.faulty_nodes import Bisection
@@ -45,6 +45,26 @@ def test_no_line_of_a_difference_is_wider_than_the_terminal(
     assert max(map(len, lines)) <= 60
     assert lines[:2] == ["test:", f"  {model.name}"]
     assert "reference: digits_int8.tflite, 2 threads" in lines
+
+
+def test_the_table_of_layers_decides_once_which_columns_it_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(MODELS / "digits_int8.tflite")
+    found = diff_layers(
+        Setup(model, delegates=()), Setup(model, delegates=(), numerics="reference")
+    )
+    asked = []
+    given = LayersDifference.same_inputs_say_more.fget  # type: ignore[attr-defined]  # a property
+
+    def counted(layers: LayersDifference) -> bool:
+        asked.append(layers)
+        return bool(given(layers))
+
+    monkeypatch.setattr(LayersDifference, "same_inputs_say_more", property(counted))
+    print_layers(console(), found, worst_first=False)
+    assert "CONV_2D" in capsys.readouterr().out
+    assert len(asked) < 3 < len(found.shown())
 
 
 def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:

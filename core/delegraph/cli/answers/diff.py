@@ -159,14 +159,15 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
     for note in found.notes:
         print_paragraph(out, note)
     shown = found.shown(worst_first=worst_first)
-    rows = [_layer_row(layer, found) for layer in shown]
+    says_more = found.same_inputs_say_more
+    rows = [_layer_row(layer, found.host, has_same_inputs=says_more) for layer in shown]
     if not any(layer.same_inputs_note for layer in shown):
         rows = [row[: len(_LAYER_COLUMNS) - 1] for row in rows]
     columns = _LAYER_COLUMNS[: max(map(len, rows), default=0)]
     less = [("note",), ("drift dB",), ("runs on",)]
     if len({layer.delegate for layer in shown}) == 1:
         less = [("note",), ("runs on",), ("drift dB",)]
-    if not found.same_inputs_say_more:
+    if not says_more:
         less = [("runs on",)]
     print_table(out, columns, rows, right=_NUMBERS, optional=less)
     if shown:
@@ -179,11 +180,14 @@ _NUMBERS = ("node", "drift", "drift dB", "same inputs", "same dB")
 _LAYER_COLUMNS = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
 
 
-def _layer_row(layer: LayerDifference, found: LayersDifference) -> list[object]:
-    """Return the cells of a layer: with figures on the same inputs if they say more than drift."""
-    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or found.host]
+def _layer_row(layer: LayerDifference, host: str, *, has_same_inputs: bool) -> list[object]:
+    """Cells of a layer, with the figures on the same inputs if the table has them.
+
+    *host* is the name of the runtime that runs the test's nodes without a delegate.
+    """
+    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or host]
     row += _far(layer.drift)
-    if found.same_inputs_say_more:
+    if has_same_inputs:
         row += [*_far(layer.same_inputs), layer.same_inputs_note]
     return row
 
