@@ -149,6 +149,7 @@ def _own_command(name: str) -> click.Command:
 _ELSEWHERE = {
     "bisect": "diff --bisect",
     "compare": "diff",
+    "micro": "memory --micro",
     "profile": "benchmark --op-profile",
     "view": "report",
     "visualize": "report",

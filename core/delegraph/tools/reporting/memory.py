@@ -7,7 +7,8 @@ from typing import Any
 from delegraph.delegation.placement import Placement
 from delegraph.json_records import to_json
 from delegraph.memory import live_bytes
-from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
+from delegraph.tools.memory_planners import IN_PLACE, PlannerResult
+from delegraph.tools.memory_report import MemoryReport
 from delegraph.tools.memory_suggestions import suggestions
 
 
