@@ -115,6 +115,7 @@ class MemoryReport(JsonRecord):
         "peak": "peak",
         "lower_bound": "bound",
         "is_complete": "is_complete",
+        "unknown": "unknown",
         "total_bytes": "total_bytes",
     }
 

@@ -51,6 +51,7 @@ class MemoryAnswer:
         planner: name of the requested planner, or ``all``.
         estimate: estimate of TFLM's arena; None if not requested.
         offline_saves: bytes of TFLM's arena that an offline plan saves; 0 without an estimate.
+        offline_plan: the plan inside the model in words; empty if it has none.
     """
 
     runs: Applied | None
@@ -59,6 +60,7 @@ class MemoryAnswer:
     planner: str
     estimate: ArenaEstimate | None
     offline_saves: int = 0
+    offline_plan: str = ""
 
     @property
     def runs_as(self) -> MemoryReport:
@@ -154,6 +156,9 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     count = 1 if answer.estimate is not None else len(answer.subject.arenas)
     arenas = "an arena" if count == 1 else f"{count} arenas, together"
     print_paragraph(out, f"needs {arenas} of {answer.needed_text} ({answer.planned_by})")
+    if answer.offline_plan:
+        follows = "" if answer.estimate is not None else "; only TFLM follows it (--micro)"
+        print_paragraph(out, f"a memory plan is in the model: {answer.offline_plan}{follows}")
     if answer.estimate is not None:
         _print_micro(out, answer.estimate)
     if not answer.is_planned:

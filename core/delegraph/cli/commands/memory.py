@@ -156,6 +156,7 @@ def _within_budget(answer: MemoryAnswer, budget: int) -> str:
 def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.delegation.dry_run import dry_run
     from delegraph.micro.estimate import estimate_arena
+    from delegraph.micro.offline_plans import plan_in_words
     from delegraph.tools.offline_plan import offline_saving
     from delegraph.tools.setup import Setup
 
@@ -171,12 +172,14 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     ).requested_delegates()
     with progress(f"planning {request.model}"), dry_run():
         runs, core = _reports(request, delegates)
-        model = _model(request) if request.micro else None
-        estimate = None if model is None else estimate_arena(model)
+        model = _model(request)
+        estimate = estimate_arena(model) if request.micro else None
         saves = 0
-        if model is not None and estimate is not None and core is not None:
+        if estimate is not None and core is not None:
             saves = offline_saving(model, core, estimate)
-    answer = MemoryAnswer(runs, core, bool(delegates), request.planner, estimate, saves)
+    answer = MemoryAnswer(
+        runs, core, bool(delegates), request.planner, estimate, saves, plan_in_words(model)
+    )
     if answer.is_planned:
         _note_left_out(request, answer.subject)
     return answer
@@ -301,6 +304,7 @@ def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
         "model": request.model,
         **(_plans_json(answer) if answer.is_planned else {"subject": None}),
         "micro": to_json(answer.estimate),
+        "offline_plan": answer.offline_plan or None,
         "budget": request.budget,
         "needed": answer.needed,
         "needed_of": answer.planned_by,

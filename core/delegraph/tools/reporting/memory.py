@@ -40,6 +40,7 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
         "in_use": [[int(task), int(count)] for task, count in zip(tasks, used, strict=True)],
         "in_place": list(IN_PLACE),
         "planners": [_planner_json(report, result) for result in report.results],
+        "subgraphs": [_plans_json(other) for other in report.others],
         "suggestions": to_json(suggestions(report)),
     }
 
