@@ -138,13 +138,11 @@ def test_arithmetic_of_an_unknown_shape_is_a_least_number(
     assert "+: at least so many, since the file lacks a shape" in ran.lines
     shown = delegraph("inspect", path, "--nodes", "--json").json
     assert (shown["macs"], shown["macs_are_least"]) == (1000, True)
-    path.write_bytes(
-        one_op_model("FULLY_CONNECTED", [x, weights], [tensor(())], FullyConnectedOptions())
-    )
-    assert (
-        "0 FULLY_CONNECTED 0, 1* 2 FLOAT32 ? ? 4.0 kB"
-        in delegraph("inspect", path, "--nodes").lines
-    )
+    model = one_op_model("FULLY_CONNECTED", [x, weights], [tensor(())], FullyConnectedOptions())
+    path.write_bytes(unranked(model))
+    ran = delegraph("inspect", path, "--nodes")
+    assert "1.0 k parameters, an unknown number of multiply-accumulates (MACs)" in ran.lines
+    assert "0 FULLY_CONNECTED 0, 1* 2 FLOAT32 ? ? 4.0 kB" in ran.lines
     shown = delegraph("inspect", path, "--nodes", "--json").json
     assert (shown["nodes"][0]["macs"], shown["nodes"][0]["macs_are_least"]) == (None, True)
 
