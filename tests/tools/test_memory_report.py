@@ -74,7 +74,7 @@ def test_each_subgraph_that_runs_has_an_arena() -> None:
     assert [a.subgraph for a in report.arenas] == [0, 1, 2]
     assert [a.run_by for a in report.arenas] == [(), ("node 0, WHILE",), ("node 0, WHILE",)]
     assert report.results[0].bytes == 8
-    assert report.total_bytes == {"delegraph": 8 + 5 + 8, "best": 8 + 5 + 4 + 4}
+    assert report.bytes_by_planner == {"delegraph": 8 + 5 + 8, "best": 8 + 5 + 4 + 4}
     assert all(taken)
 
 
@@ -83,7 +83,7 @@ def test_subgraphs_of_all_signatures_are_counted_and_named() -> None:
         interpreter.allocate_tensors()
         report = memory_report(interpreter, ["naive"], 1)
     assert [a.signatures for a in report.arenas] == [("negate",), ("wave",)]
-    assert report.total_bytes == {"naive": 16}
+    assert report.bytes_by_planner == {"naive": 16}
 
 
 def test_an_unknown_shape_in_a_called_subgraph_leaves_the_total_open() -> None:

@@ -116,7 +116,7 @@ class MemoryReport(JsonRecord):
         "lower_bound": "bound",
         "is_complete": "is_complete",
         "unknown": "unknown",
-        "total_bytes": "total_bytes",
+        "bytes_by_planner": "bytes_by_planner",
     }
 
     tensors: tuple[PlannedTensor, ...]
@@ -148,7 +148,7 @@ class MemoryReport(JsonRecord):
         return tuple(map(sum_of, zip(*(arena.results for arena in self.arenas), strict=True)))
 
     @property
-    def total_bytes(self) -> dict[str, int]:
+    def bytes_by_planner(self) -> dict[str, int]:
         """Number of bytes of all arenas together, by planner."""
         return {result.planner: result.bytes for result in self.totals}
 

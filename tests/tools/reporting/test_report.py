@@ -138,7 +138,7 @@ def test_memory_has_the_plans_of_each_subgraph_that_runs(tmp_path: Path) -> None
     memory = report(setup, memory=True).to_json()["memory"]
     assert [each["subgraph"] for each in memory["subgraphs"]] == [1, 2]
     whole = sum(each["planners"][0]["bytes"] for each in (memory, *memory["subgraphs"]))
-    assert memory["total_bytes"]["delegraph"] == whole
+    assert memory["bytes_by_planner"]["delegraph"] == whole
     assert all(each["operators"] for each in memory["subgraphs"])
 
 

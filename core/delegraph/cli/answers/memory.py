@@ -114,7 +114,7 @@ class MemoryAnswer:
     def needed(self) -> int:
         """Number of bytes of all arenas together, which is compared with the budget."""
         if self.estimate is None:
-            return self.subject.total_bytes[self.planner_name]
+            return self.subject.bytes_by_planner[self.planner_name]
         return self.estimate.total_bytes
 
     @property
@@ -252,7 +252,7 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     if answer.runs is None or answer.core is None:
         reports = {"bytes": answer.subject}
     sizes = {
-        name: {} if report is None else report.total_bytes
+        name: {} if report is None else report.bytes_by_planner
         for name, report in reports.items()
         if report is answer.subject or (report is not None and _tensors(report) > _FEW_TENSORS)
     }

@@ -260,7 +260,7 @@ def _note_left_out(request: MemoryRequest, report: MemoryReport) -> None:
     """Print a note on stderr about planners that would take too long for the model."""
     from delegraph.tools.memory_planners import COMPARED
 
-    found = report.total_bytes
+    found = report.bytes_by_planner
     for name in COMPARED if request.planner == "all" else ():
         if name not in found:
             count = plural(max(len(arena.tensors) for arena in report.arenas), "tensor")
@@ -304,7 +304,7 @@ def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
         "model": request.model,
         **(_plans_json(answer) if answer.is_planned else {"subject": None}),
         "micro": to_json(answer.estimate),
-        "offline_plan": answer.offline_plan or None,
+        "offline_plan": answer.offline_plan,
         "budget": request.budget,
         "needed": answer.needed,
         "needed_of": answer.planned_by,

@@ -73,7 +73,7 @@ const subgraphs = (memory) => [memory, ...memory.subgraphs];
 const add = (items, of) => items.reduce((sum, item) => sum + of(item), 0);
 
 // Bytes of all arenas as the interpreter plans them.
-const total = (memory) => memory.total_bytes[memory.planners[0].planner];
+const total = (memory) => memory.bytes_by_planner[memory.planners[0].planner];
 
 // The subgraph with the largest arena, whose plan is drawn.
 const largest = (memory) => subgraphs(memory).reduce((most, m) => m.planners[0].bytes > most.planners[0].bytes ? m : most);
