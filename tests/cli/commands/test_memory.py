@@ -273,9 +273,9 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     delegraph: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = delegraph("memory", DIGITS)
-    title = "Bytes in use at each of 15 nodes, first to last"
-    (start,) = (i for i, line in enumerate(ran.lines) if line.startswith(title))
-    assert ran.lines[start + 1].startswith("3,")  # bytes, as the budget and the headline
+    heading = "Bytes in use by planner delegraph at each of 15 nodes, first to last"
+    start = ran.lines.index(heading)
+    assert ran.lines[start + 1].startswith("3,136 |")
     assert ran.lines[start + 7].startswith("0 |")
     shown = delegraph("memory", DIGITS.with_name("digits_float.tflite"), "--json").json
     (int8, *_) = shown["suggestions"]
@@ -283,6 +283,17 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
     ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
     assert any(line.startswith(f"{int8['saves']:,} 73 % INT8 in place of") for line in ran.lines)
+
+
+@pytest.mark.parametrize(("planner", "top"), [("delegraph", "12,544"), ("best", "12,288")])
+def test_the_chart_shows_the_planners_own_lifetimes(
+    delegraph: Command, planner: str, top: str
+) -> None:
+    """The planner ``delegraph`` keeps the model's input of 256 bytes to the end."""
+    model = DIGITS.with_name("digits_float.tflite")
+    lines = delegraph("memory", model, "--planner", planner, "-d", "none").lines
+    heading = f"Bytes in use by planner {planner} at each of 15 nodes, first to last"
+    assert lines[lines.index(heading) + 1].startswith(f"{top} |")
 
 
 def test_bytes_in_use_that_no_sum_of_tensors_gives_are_said_to_be_aligned(

@@ -302,15 +302,14 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     report = answer.shown
-    in_use = report.in_use.tolist()
+    in_use = report.bytes_in_use(answer.chosen)
     top = max(in_use)
-    is_padded = report.peak is not None and top != report.peak.bytes
-    padded = f", padded to {report.alignment}" if is_padded else ""
     plan = "" if report.is_by_node else " of the execution plan"
     units = f"{plural(len(in_use), report.unit)}{plan}, first to last"
     if report.open_shape is not None:
         units = f"the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
-    heading(out, f"Bytes in use at each of {units}{_of_subgraph(answer)}{padded}")
+    by = f"by planner {answer.chosen.planner}"
+    heading(out, f"Bytes in use {by} at each of {units}{_of_subgraph(answer)}")
     for line in arena_chart(in_use, top, (f"{top:,}", f"{top // 2:,}"), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 
