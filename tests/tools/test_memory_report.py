@@ -108,6 +108,20 @@ def test_an_unknown_shape_in_a_called_subgraph_leaves_the_total_open() -> None:
     assert "known only while invoking" in report.unknown
 
 
+def test_a_subgraph_that_is_called_with_several_shapes_leaves_the_total_open() -> None:
+    options = IfOptions(then_subgraph_index=1, else_subgraph_index=1)
+    calls = [("IF", "c x", "a", options), ("IF", "c z", "b", options)]
+    main = {"c": tensor((1,), "BOOL"), **{name: tensor((2,)) for name in "xa"}}
+    main |= {name: tensor((3,)) for name in "zb"}
+    one = {"x": tensor((2,)), "y": tensor((2,))}
+    model = subgraphs_model([(calls, "c x z", "a b", main), ([("SIN", "x", "y")], "x", "y", one)])
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["delegraph"])
+    assert not report.is_complete
+    assert report.unknown == "node 0, IF, calls subgraph 1 with other shapes"
+
+
 def test_a_peak_in_a_partition_names_the_models_nodes() -> None:
     report = report_of(chain(), "best")
     assert report.peak is not None

@@ -108,7 +108,7 @@ class MemoryReport(JsonRecord):
             has one signature at most.
         others: reports of the other subgraphs that run with the model. Only the report of the
             first subgraph has them.
-        not_allocated: why further subgraphs of signatures are in no figure.
+        uncounted: why the arenas of subgraphs are in no figure, or may grow.
     """
 
     json_properties: ClassVar = {
@@ -135,7 +135,7 @@ class MemoryReport(JsonRecord):
     run_by: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
     others: tuple[MemoryReport, ...] = field(default=(), metadata={"json_key": "subgraphs"})
-    not_allocated: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     @property
     def arenas(self) -> tuple[MemoryReport, ...]:
@@ -159,7 +159,7 @@ class MemoryReport(JsonRecord):
             if arena.open_shape is not None:
                 where = f"in subgraph {arena.subgraph}, " if arena.subgraph else ""
                 return f"{where}{arena.open_shape}"
-        return "; ".join(self.not_allocated)
+        return "; ".join(self.uncounted)
 
     @property
     def bound(self) -> int:
@@ -309,7 +309,7 @@ def memory_report(
     if planners is None and max(len(arena.records) for arena in arenas) > MOST_FOR_CUBIC:
         names = [name for name in names if name not in CUBIC]
     first, *others = [arena.report(names, alignment) for arena in arenas]
-    return replace(first, others=tuple(others), not_allocated=tuple(failed))
+    return replace(first, others=tuple(others), uncounted=tuple(failed))
 
 
 class _Arena:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from delegraph.errors import DelegraphError, TimeLimitError
@@ -11,6 +11,9 @@ from delegraph.runtime.session import Session
 
 _ALLOCATES_AT_INVOKE = "CALL_ONCE"
 """The operator whose subgraph is allocated by the first invoke, not with the node that calls it."""
+
+_PASSES_INPUTS = ("IF", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE", "WHILE")
+"""Operators whose last inputs are the inputs of the subgraphs that they call."""
 
 
 @dataclass
@@ -30,10 +33,11 @@ class RunningSubgraph:
 
 
 def running_subgraphs(session: Session) -> tuple[list[RunningSubgraph], list[str]]:
-    """Return the allocated subgraphs that run with a model, and why others are not allocated.
+    """Return the allocated subgraphs that run with a model, and why these are not all the memory.
 
-    Subgraphs of signatures, and of CALL_ONCE, are allocated first. What a delegate computes inside
-    a partition is no subgraph that runs.
+    A subgraph may fail to be allocated; or another node calls it with other shapes than those that
+    it is allocated for, so that its arena may grow. Subgraphs of signatures, and of CALL_ONCE, are
+    allocated first. What a delegate computes inside a partition is no subgraph that runs.
 
     Args:
         session: a session whose first subgraph is allocated.
@@ -41,7 +45,7 @@ def running_subgraphs(session: Session) -> tuple[list[RunningSubgraph], list[str
     named = session.model.signatures if len(session.model.signatures) > 1 else ()
     entries: list[tuple[int, str]] = [(0, ""), *((s.subgraph_index, s.key) for s in named)]
     found: dict[int, RunningSubgraph] = {}
-    failed: dict[int, str] = {}
+    failed: dict[object, str] = {}
     for entry, signature in entries:
         seen: set[int] = set()
         waiting = [(entry, f"signature {signature}" if signature else "", True)]
@@ -54,11 +58,13 @@ def running_subgraphs(session: Session) -> tuple[list[RunningSubgraph], list[str
             if index not in seen:
                 seen.add(index)
                 running.signatures += [signature] if signature else []
-                waiting += _calls(session, index)
+                waiting += _calls(session, index, failed)
     return [found[index] for index in sorted(found)], list(failed.values())
 
 
-def _is_allocated(session: Session, index: int, may_allocate: bool, failed: dict[int, str]) -> bool:
+def _is_allocated(
+    session: Session, index: int, may_allocate: bool, failed: dict[object, str]
+) -> bool:
     """Whether a subgraph has its memory; an error of its allocation is added to *failed*."""
     subgraph = session.subgraphs[index]
     if not subgraph.is_allocated and may_allocate and index not in failed:
@@ -71,14 +77,39 @@ def _is_allocated(session: Session, index: int, may_allocate: bool, failed: dict
     return subgraph.is_allocated
 
 
-def _calls(session: Session, index: int) -> Iterator[tuple[int, str, bool]]:
+def _calls(
+    session: Session, index: int, failed: dict[object, str]
+) -> Iterator[tuple[int, str, bool]]:
     """Yield the subgraphs that a subgraph's kernels call.
 
-    Each has its caller in words, and whether it may be allocated here.
+    Each has its caller in words, and whether it may be allocated here. Calls with other shapes than
+    the subgraph is allocated for are added to *failed*.
     """
     where = f" of subgraph {index}" if index else ""
     for node, registration in session.subgraphs[index].steps.nodes:
         if node.delegate is None:
             for callee in called_subgraphs(node.options):
                 caller = f"node {node.index}, {registration.name}{where}"
+                if registration.name in _PASSES_INPUTS and _has_other_shapes(
+                    session, index, node.inputs, callee
+                ):
+                    failed[caller, callee] = f"{caller}, calls subgraph {callee} with other shapes"
                 yield callee, caller, registration.name == _ALLOCATES_AT_INVOKE
+
+
+def _has_other_shapes(session: Session, caller: int, given: Sequence[int], callee: int) -> bool:
+    """Whether a call passes tensors of other shapes than the called subgraph is allocated for.
+
+    Args:
+        session: the session.
+        caller: index of the calling subgraph.
+        given: tensors that the calling node reads.
+        callee: index of the called subgraph.
+    """
+    called, tensors = session.subgraphs[callee], session.subgraphs[caller].tensors
+    pairs = zip(reversed(called.inputs), reversed(given), strict=False)
+    return called.is_allocated and any(
+        tensors[source].shape != called.tensors[target].shape
+        for target, source in pairs
+        if target >= 0 and source >= 0
+    )

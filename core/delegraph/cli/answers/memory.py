@@ -166,7 +166,7 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
         return
     report = answer.subject
     if report.unknown:
-        print_paragraph(out, f"later nodes are not counted: {report.unknown}")
+        print_paragraph(out, f"not all is counted: {report.unknown}")
     constants = sum(arena.constant_bytes for arena in report.arenas)
     if constants and answer.estimate is None:
         print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
