@@ -105,7 +105,7 @@ class MemoryReport(JsonRecord):
         name: name of the subgraph.
         run_by: signatures and nodes that run it, in words.
         signatures: names of the signatures that run it, directly or by calls; empty if the model
-            has one signature at most.
+            has only one, of the first subgraph.
         others: reports of the other subgraphs that run with the model. Only the report of the
             first subgraph has them.
         uncounted: why the arenas of subgraphs are in no figure, or may grow.

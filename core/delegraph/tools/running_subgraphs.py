@@ -24,7 +24,7 @@ class RunningSubgraph:
         index: position of the subgraph in the model.
         run_by: signatures and nodes that run it, in words; empty if only the interpreter does.
         signatures: names of the signatures that run it, directly or by calls; empty if the model
-            has one signature at most.
+            has only one, of the first subgraph.
     """
 
     index: int
@@ -42,7 +42,9 @@ def running_subgraphs(session: Session) -> tuple[list[RunningSubgraph], list[str
     Args:
         session: a session whose first subgraph is allocated.
     """
-    named = session.model.signatures if len(session.model.signatures) > 1 else ()
+    signatures = session.model.signatures
+    is_usual = len(signatures) == 1 and signatures[0].subgraph_index == 0
+    named = () if is_usual else signatures
     entries: list[tuple[int, str]] = [(0, ""), *((s.subgraph_index, s.key) for s in named)]
     found: dict[int, RunningSubgraph] = {}
     failed: dict[object, str] = {}
@@ -89,6 +91,8 @@ def _calls(
     for node, registration in session.subgraphs[index].steps.nodes:
         if node.delegate is None:
             for callee in called_subgraphs(node.options):
+                if not 0 <= callee < len(session.subgraphs):
+                    continue  # such a node fails when it is prepared, after an unknown shape
                 caller = f"node {node.index}, {registration.name}{where}"
                 if registration.name in _PASSES_INPUTS and _has_other_shapes(
                     session, index, node.inputs, callee
