@@ -31,6 +31,7 @@ from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from delegraph.tools.model_summary import summarize_model
 from delegraph.tools.reporting.page import page as html_page
+from support.by_name import doubling_while
 from support.faulty_delegate import Faulty, off_by
 from support.half_weights import half_weights
 from support.hostile_model import TEXTS, hostile_model
@@ -381,6 +382,16 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     wait_until(page, "document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+
+
+def test_the_page_counts_the_arenas_of_all_subgraphs(opened: Open, tmp_path: Path) -> None:
+    model = tmp_path / "loop.tflite"
+    model.write_bytes(doubling_while())
+    setup = Setup(str(model), delegates=(), use_default_delegates=False)
+    page = opened(report(setup, memory=True))
+    rows = page.locator("#memory table", has_text="in the arenas of all subgraphs").locator("tr")
+    assert rows.count() == 1 + 3
+    assert "Subgraph 0, which has the largest arena" in page.locator("#memory h3").inner_text()
 
 
 def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from delegraph.cli.answers.printing import (
-    amount,
     heading,
     print_paragraph,
     print_table,
@@ -18,6 +17,7 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
+from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount
 from delegraph.cli.failure import with_options
 from delegraph.delegation.rules import shortened_node_numbers
 from delegraph.quantities import percent, plural
@@ -187,7 +187,7 @@ def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[R
         "subgraph": [refusal.subgraph for refusal in refusals],
         "count": [len(refusal.nodes) for refusal in refusals],
         "share": [percent(refusal.share or 0.0) for refusal in refusals],
-        "MACs": [amount(refusal.macs) for refusal in refusals],
+        "MACs": [macs_amount(r.macs, r.macs_are_least) or "0" for r in refusals],
         "out": [size(refusal.bytes) for refusal in refusals],
         "operators": [_operators(refusal.ops) for refusal in refusals],
         "reason": [_reason(refusal) for refusal in refusals],
@@ -204,6 +204,8 @@ def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[R
         right=("subgraph", "count", "share", "MACs", "out"),
         optional=(("runs on",), ("MACs",), ("nodes",), ("share",), ("out",)),
     )
+    if has_macs and any(refusal.macs_are_least for refusal in refusals):
+        print_paragraph(out, LEAST_MACS)
 
 
 def _reason(refusal: Refusal) -> str:

@@ -126,7 +126,7 @@ def _levels(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    from delegraph.tools.memory_report import PLANNERS
+    from delegraph.tools.memory_planners import PLANNERS
 
     yield from map(CompletionItem, ("all", *PLANNERS))
 

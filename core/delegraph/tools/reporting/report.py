@@ -252,6 +252,7 @@ def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:
         "constant_bytes": summary.constant_bytes,
         "parameters": summary.parameters,
         "macs": summary.macs,
+        "macs_are_least": summary.macs_are_least,
         "quantization": summary.quantization,
     }
 
