@@ -351,7 +351,7 @@ class Session(SharedState):
                 self.apply(delegate)
 
     def remove_all_delegates(self) -> None:
-        """Remove every delegate; allocated subgraphs stay so, and keep inputs and variables."""
+        """Remove all delegates; allocated subgraphs stay allocated, with inputs and variables."""
         kept = self._kept_data()
         try:
             self._remove_all(kept)

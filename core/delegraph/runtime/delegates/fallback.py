@@ -259,7 +259,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run in place of the quarantined delegate: all have kernels."""
+        """Whether the delegate is quarantined, and the original nodes can run in its place."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
@@ -344,7 +344,7 @@ class Guard:
     ) -> str | None:
         """Compute the nodes by Delegraph's kernels as well; return what *find* says about both.
 
-        The result is None if they cannot. Afterwards, variables have the delegate's values again.
+        The result is None if they fail. Afterwards, variables have the delegate's values again.
         """
         if not self._has_kernels():
             return None
