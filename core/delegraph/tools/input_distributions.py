@@ -94,7 +94,11 @@ def _as_benchmark(
 
 
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
-    """Values of a normal distribution cut to [0, 1), spread over an integer type or [-1, 1)."""
+    """Values of a normal distribution cut to [0, 1), spread over the type's range or [-1, 1).
+
+    The range is that of an integer type, [-1, 1) that of floats. Texts are one sentence, and bools
+    are true.
+    """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":
         return np.full(shape, SENTENCE, object)

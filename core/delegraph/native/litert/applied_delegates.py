@@ -256,7 +256,7 @@ class AppliedDelegates:
         self._raise(failure, raised, unsaid)
 
     def call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Return the result of *method*, or raise as :meth:`raising` does, but faster."""
+        """Return the result of *method*; raise a delegate's exception as :meth:`raising` does."""
         failure: RuntimeError | ValueError | None = None
         result = None
         self._begin()

@@ -138,7 +138,10 @@ def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
 
 
 def _why_none(layers: LayersDifference) -> str:
-    """Return ``:`` and the option that helps, or the most frequent reason for no computed layer."""
+    """Return ``:`` and the option that helps, or the most frequent reason why no layer was run.
+
+    The text is empty if there is no reason.
+    """
     if layers.inner == "boundaries":
         return ": --inner alone does that"
     reasons = Counter(x.same_inputs_note for x in layers.layers if x.same_inputs_note)
