@@ -96,8 +96,7 @@ def _as_benchmark(
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
     """Values of a normal distribution cut to [0, 1), spread over the type's range or [-1, 1).
 
-    The range is that of an integer type, [-1, 1) that of floats. Texts are one sentence, and bools
-    are true.
+    Integers are spread over their type's range, and floats over [-1, 1). Texts are all the same.
     """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":

@@ -77,9 +77,9 @@ def _scales(call: Call, channels: int) -> Any:
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that rejects weights without scales, with blocks, or with too few scales.
+    """Return a check that rejects weights without scales, with scales of blocks, or with too few.
 
-    A weight has one scale, or one for each index of *axis*. The check also checks the clamp.
+    Weights need one scale, or one for each index of *axis*. The clamp is checked, too.
     """
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
