@@ -239,7 +239,7 @@ def one_over_one_plus_x(x: Raw) -> Raw:
 def tanh_table(integer_bits: int) -> NDArray[np.int16]:
     """Return a table of :func:`tanh` of all int16, ``[65536], int16``.
 
-    ``x.view(uint16)`` are the indices for inputs *x*, which have *integer_bits* integer bits.
+    The index of an input *x*, with *integer_bits* integer bits, is ``x.view(uint16)``.
     """
     return _frozen(tanh(_every_int16(), integer_bits))
 
@@ -248,7 +248,7 @@ def tanh_table(integer_bits: int) -> NDArray[np.int16]:
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
     """Return a table of :func:`logistic` of all int16, ``[65536], int16``.
 
-    ``x.view(uint16)`` are the indices for inputs *x*, which have *integer_bits* integer bits.
+    The index of an input *x*, with *integer_bits* integer bits, is ``x.view(uint16)``.
     """
     return _frozen(logistic(_every_int16(), integer_bits))
 

@@ -257,7 +257,7 @@ class _Reader:
     def _tokenizer(self, units: Sequence[tables.ProcessUnit]) -> Tokenizer | None:
         """Return the first tokenizer of *units*, with the lines of its vocabulary.
 
-        The result is None if no unit is a tokenizer.
+        The result is None if there is no tokenizer.
         """
         for options in (unit.options for unit in units):
             if isinstance(options, tables.SentencePieceTokenizerOptions):

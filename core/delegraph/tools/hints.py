@@ -156,7 +156,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return how many partitions fewer the delegate *name* would have with the nodes of *more*."""
+    """Return how many partitions the delegate *name* would save by claiming the nodes of *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes

@@ -94,9 +94,9 @@ def _as_benchmark(
 
 
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
-    """Values of a normal distribution cut to [0, 1), spread over the type's range or [-1, 1).
+    """Return values of a normal distribution, cut to [0, 1) and spread over a range.
 
-    Integers are spread over their type's range, and floats over [-1, 1). Texts are all the same.
+    The range of integers is that of their type, the range of floats [-1, 1). Texts are all equal.
     """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":

@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about an output's NaN or infinity that inputs and kernels lack; None if none."""
+        """Text about NaN or infinity in an output, if inputs and kernels have none; else None."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)

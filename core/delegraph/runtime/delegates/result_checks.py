@@ -69,7 +69,7 @@ def has_special_values(data: NDArray[Any]) -> bool:
 def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
     """Text about NaN or infinity in *tensor* where *expected* is finite, or about its shape.
 
-    The result is None if the shape is right and all numbers are finite that should be.
+    The result is None if the shape is right, and every number that should be finite is.
     """
     if tensor.data.shape != expected.shape:
         return wrong_shape(tensor, expected.shape)

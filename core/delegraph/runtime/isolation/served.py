@@ -274,7 +274,7 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the partition; return those outputs whose shapes were unknown, as JSON and file.
+        """Compute the partition; return outputs whose shapes were unknown, as JSON and a file.
 
         The result is None if all shapes were known.
         """

@@ -138,9 +138,9 @@ def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
 
 
 def _why_none(layers: LayersDifference) -> str:
-    """Return ``:`` and the option that helps, or the most frequent reason why no layer was run.
+    """Return ``:`` and what explains that no layer was computed.
 
-    The text is empty if there is no reason.
+    That is the option that helps, or the most frequent reason. Without both, the text is empty.
     """
     if layers.inner == "boundaries":
         return ": --inner alone does that"

@@ -338,7 +338,7 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return elements of *a* and *b*, 16 bytes each, in turn: those of their *half* 0 or 1."""
+    """Return elements of *a* and *b*, 16 bytes each, in turn; *half* is 0 or 1, their half."""
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
