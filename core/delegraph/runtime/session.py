@@ -175,7 +175,7 @@ class Session(SharedState):
         """Copy *value* into a tensor of the first subgraph, and make later writes to it faster.
 
         Raises:
-            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
+            ArgumentError, DelegateError, NodeError: *value* does not fit; see :meth:`write`.
         """
         first = self.subgraphs[0]
         if not first.shortcuts.copy_large(index, value):
