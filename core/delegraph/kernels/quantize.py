@@ -256,7 +256,10 @@ def _table(
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the evaluation with the vector loop's rounding before *vector_end*, C's after it."""
+    """Return the evaluation that rounds elements before *vector_end* like the vector loop.
+
+    The other elements are rounded like those after the loop.
+    """
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run

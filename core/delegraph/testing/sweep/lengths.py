@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another length of one axis, in the file and in all inputs.
+    """Return the draft with another length of one axis, in the file and in one input or all.
 
     The result is None if the inputs have no axis, or would be too large.
 

@@ -58,8 +58,8 @@ def pack_column(context, a, b, c, d, count, flip, target):
 def pack_column_64(context, a, b, c, d, flip, target, apart):
     """Store, for each of 64 channels, a word of four bytes from *a*, *b*, *c* and *d*.
 
-    The bytes are xored with *flip*. Four vectors of words are stored, the first at *target*, and
-    the next ones *apart* bytes from one to the next.
+    The bytes are xored with *flip*. The four vectors of words are stored from *target* on, at
+    distances of *apart* bytes.
     """
 
     def generate(lowering, builder, signature, arguments):

@@ -338,7 +338,10 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return elements of *a* and *b*, 16 bytes each, in turn; *half* is 0 or 1, their half."""
+    """Return elements of one half of *a* and of *b*, 16 bytes each, in turn.
+
+    *half* is 0 for the first halves, and 1 for the second halves.
+    """
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]

@@ -263,9 +263,7 @@ def lookup_pair_by_position(
 def _quantize(element: Any) -> Callable[..., Lanes]:
     """Return an operation that quantises float32 to *element*.
 
-    It scales, rounds halves to even, and adds a zero point.
-
-    Results are clamped before the zero point is added. NaN becomes the least value.
+    It scales, clamps, rounds halves to even, and adds a zero point. NaN becomes the least value.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:

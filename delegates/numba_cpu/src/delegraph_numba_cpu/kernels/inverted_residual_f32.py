@@ -156,9 +156,9 @@ def fill_ring(record, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy equal pieces of a row, such as pixels, from *source* to *target*, at another distance.
+    """Copy equal pieces of a row, such as pixels, from *source* to *target*, with another stride.
 
-    *expand* is the address of the operands that have the sizes and distances.
+    *expand* is the address of the operands that have the sizes and the strides.
     """
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
