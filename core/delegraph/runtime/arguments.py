@@ -43,7 +43,7 @@ def model_of(
             exist, or a limit is wrong.
         ArgumentTypeError: *content* is a path.
         MalformedModelError: a damaged model.
-        SectionError: a bundle has not the section of *path*, or has several models.
+        SectionError: a bundle does not have the section in *path*, or has several models.
         ExternalBufferError: constants in another file cannot be used.
     """
     check_count("table_limit", table_limit)
@@ -70,7 +70,10 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder, valid in other working folders, too; None for None."""
+    """Return the absolute path of a folder, so that it stays valid if the working folder changes.
+
+    The result is None if *path* is None.
+    """
     if path is None:
         return None
     from pathlib import Path  # lazy import: only a folder that users choose needs it

@@ -121,7 +121,10 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
-        """Columns of rows *start* to before *stop*, names of outputs, and a reason per bad row."""
+        """Return columns of some rows, the names of the outputs, and the reason for each bad row.
+
+        The rows are *start* up to, but not including, *stop*.
+        """
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)

@@ -90,7 +90,7 @@ class Predictor:
         Args:
             model: path of the model file, or a set-up with further arguments of ``Interpreter``.
             delegates: names of installed delegates, ``"name:option=value"``.
-            signature: name of the signature to call; by default the model's only one.
+            signature: name of the signature to call; by default the model's only one, if any.
             inputs: mapping from an input to its column; by default the column of the same name.
             outputs: mapping from an output to its column; other outputs are omitted. By default,
                 all outputs have columns of their names.

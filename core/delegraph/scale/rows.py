@@ -146,7 +146,7 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column as one axis, if each row has a single value (or is None), else unchanged."""
+    """Return a column with one axis if each row is a single value or None, else unchanged."""
     if values.dtype == object and values.ndim == 1:
         if any(isinstance(row, np.ndarray) and row.size != 1 for row in values):
             return values

@@ -150,7 +150,7 @@ class Table(Source):
 
 
 def _misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
-    """Return, by position, the reasons why the input of *details* cannot take rows of *values*.
+    """Return the reasons why the input *details* cannot take some rows of *values*, by row.
 
     Raises:
         ArgumentError: the dtype or shape that all rows have does not fit.

@@ -156,7 +156,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return how many partitions fewer delegate *name* would have if it also claimed *more*."""
+    """Return how many partitions the delegate *name* would save by claiming the nodes of *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes
@@ -236,7 +236,7 @@ def _changes(
 def _change_for(
     delegate: SimpleDelegateInterface, question: _Question, claimed: Claimed
 ) -> _Change | None:
-    """Return the change after which the delegate accepts the node in *question*; None if none.
+    """Return the change after which the delegate accepts the node in *question*; None if none does.
 
     The constraints that the delegate names are removed one after the other. A change that adds an
     operator removes no other constraint, because the claims say nothing about that operator.

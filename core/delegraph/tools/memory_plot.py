@@ -32,7 +32,7 @@ def draw_plan(
     nodes.
 
     Raises:
-        ArgumentError: the suffix is another one, matplotlib is missing, or *path* is not writable.
+        ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
     """
     target = require_drawable(path)
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""

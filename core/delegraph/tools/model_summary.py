@@ -273,7 +273,10 @@ def _operator_count(kind: _Kind, count: int, work: int, are_least: bool) -> Oper
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Distribution that runs a compiled partition, and whether it can here; None for others."""
+    """Return the distribution that runs a compiled partition, and whether it can run here.
+
+    The result is None for other operators.
+    """
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:

@@ -271,7 +271,10 @@ def _write_layers(found: LayersDifference, plot: str | None, node_data: str | No
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
-    """Tolerance of each named output; key ``""`` is for all others; None if *words* is empty."""
+    """Return the tolerance of each named output; the key ``""`` is for all others.
+
+    The result is None if *words* is empty.
+    """
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.errors import ArgumentError
 

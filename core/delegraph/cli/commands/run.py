@@ -248,7 +248,7 @@ def _inputs(
 
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> Image | None:
-    """Return the part of the first picture input that the model gets; None without pictures."""
+    """Return the part of the first picture that the model gets; None if no input is a picture."""
     from delegraph.tools.decoded_pictures import open_picture
     from delegraph.tools.pictures import is_picture
 

@@ -256,7 +256,7 @@ class AppliedDelegates:
         self._raise(failure, raised, unsaid)
 
     def call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Return the result of *method*; raise a delegate's exception, not the runtime's report."""
+        """Return the result of *method*; raise a delegate's exception as :meth:`raising` does."""
         failure: RuntimeError | ValueError | None = None
         result = None
         self._begin()
@@ -290,7 +290,8 @@ class AppliedDelegates:
         Args:
             failure: error of the official runtime.
             raised: exception of a delegate.
-            unsaid: function that returns the text for a failure without text, if there is one.
+            unsaid: function that returns the error text if the runtime reports a failure without
+                text; None to raise the runtime's error.
         """
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):

@@ -108,7 +108,8 @@ class Comparison:
             Its claims as JSON data; empty if it declares none.
 
         Raises:
-            ArgumentError: it should be the default delegate and is not, or is ``core`` in LiteRT.
+            ArgumentError: the delegate should be the default one and is not, or it is ``core``
+                and the runtime is LiteRT.
             PluginError: the delegate is not installed, or cannot be used.
         """
         if self.by_default:

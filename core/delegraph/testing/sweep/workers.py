@@ -257,7 +257,7 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or *seconds* are over; yield faults, and None between.
+        """Try cases until all are tried or *seconds* are over; yield faults, and None in between.
 
         None gives the caller a turn, at least every *pause* seconds. When time is up, each worker
         finishes its case first.
@@ -325,7 +325,10 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases of worker *i* until a request comes; answer faults, then the next number."""
+        """Try cases of worker *i* until a request comes.
+
+        It sends the faults, and at the end the number of the first case that was not tried.
+        """
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):

@@ -196,9 +196,9 @@ def _number(value: Any) -> float:
 def _store_differences(
     pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]
 ) -> tuple[float, bool]:
-    """Store ``|a - b|`` in *size*; return their sum, and whether all values are finite.
+    """Store ``|a - b|`` in *size*; return the sum of *size*, and whether all values are finite.
 
-    The differences are those of :func:`absolute_differences`.
+    The differences are those that :func:`absolute_differences` returns.
 
     Args:
         pair: the two arrays.

@@ -257,7 +257,7 @@ def diff(
             the next seed.
         signature: name of the signature to call in both models; None means the whole models.
         warmup: number of computations of each set-up before the counted ones.
-        tolerance: largest allowed difference of outputs, beyond which ``failures`` lists them.
+        tolerance: largest allowed difference of outputs; ``failures`` lists outputs beyond it.
         progress: function that is called with the number of finished runs.
 
     Raises:

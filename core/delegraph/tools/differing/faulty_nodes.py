@@ -142,7 +142,8 @@ def bisect(
             delegates.
         tolerance: largest allowed difference of outputs; None means the numerics profile.
         inputs: input values for both set-ups; the search continues with the first values that fail.
-        runs: number of runs; None means one per file of a folder, else 50 if values are random.
+        runs: number of runs. None means one run per file of a folder, one run if no value is
+            random, and otherwise 50 runs.
         signature: name of the signature to call in both models; None means the whole models.
         time_limit: seconds that applying the delegates, or a run, may take.
         most_probes: largest number of probes; after them the search returns its results so far.

@@ -69,7 +69,9 @@ class TensorDifference(JsonRecord):
 
     @property
     def signal(self) -> Metrics | None:
-        """Metrics for SNR and cosine, of the real values, whose zero is 0; None if not measured.
+        """Metrics for SNR and cosine: those of the real values, whose zero is 0.
+
+        The result is None if nothing was measured.
 
         A quantised tensor stores zero as its zero point, which would count as a part of the signal.
         """

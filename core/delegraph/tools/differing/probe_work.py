@@ -258,7 +258,10 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
-    """Tolerance of intermediate tensors: that of all outputs, or the strictest; None for None."""
+    """Tolerance of intermediate tensors: that of all outputs, or the strictest of several.
+
+    The result is None if *tolerance* is None.
+    """
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

@@ -31,10 +31,10 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return the number of elements of *test* and *reference* that differ by over *tolerance*.
+    """Return the number of elements in which *test* differs from *reference* beyond *tolerance*.
 
-    All elements count if *difference* has no comparison. Stored values are compared, or real
-    numbers if types or quantization differ.
+    All elements count if *difference* says that the arrays could not be compared. Stored values are
+    compared, or real numbers if types or quantization differ.
     """
     a, b = test, reference
     if difference.compared is None:

@@ -138,7 +138,10 @@ def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
 
 
 def _why_none(layers: LayersDifference) -> str:
-    """Return ``:`` and the option that helps, or the most frequent reason for no computed layer."""
+    """Return ``:`` and what explains that no layer was computed.
+
+    That is the option that helps, or the most frequent reason. Without both, the text is empty.
+    """
     if layers.inner == "boundaries":
         return ": --inner alone does that"
     reasons = Counter(x.same_inputs_note for x in layers.layers if x.same_inputs_note)

@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return a rejection unless the node moves elements from integer positions, in range if known.
+    """Return a rejection unless the node only moves elements, from integer positions.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.
@@ -78,7 +78,9 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Return a rejection unless the node moves elements from tuples of positions, of right length.
+    """Return a rejection unless the node only moves elements, from tuples of integer positions.
+
+    The tuples must have the right length.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.
