@@ -69,9 +69,15 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder; it remains valid when the working folder changes."""
+    """Return the absolute path of a folder; it remains valid when the working folder changes.
+
+    Raises:
+        ArgumentTypeError: *path* is no path.
+    """
     if path is None:
         return None
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise ArgumentTypeError(f"cache_dir is the path of a folder, not {path!r}")
     from pathlib import Path  # lazy import: only a folder that users choose needs it
 
     return Path(os.fsdecode(path)).absolute()
