@@ -14,16 +14,20 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from delegraph.delegation.placement import Placement, reason_in_words
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, PluginError
 from delegraph.json_records import JsonRecord
+from delegraph.plugins import installed
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import origin_of
+from delegraph.tools.locked_placement import LockedSubgraph as LockedSubgraph
+from delegraph.tools.locked_placement import PlacementLock as PlacementLock
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -31,52 +35,6 @@ if TYPE_CHECKING:
 _FORMAT = "delegraph-placement-lock"
 _VERSION = 1
 _COMMAND = "'delegraph explain --lock'"
-
-
-@dataclass(frozen=True, slots=True)
-class LockedSubgraph:
-    """A subgraph's part of a lock file.
-
-    Attributes:
-        name: the subgraph's name in the model; may be empty.
-        operators: operator name of each node.
-        delegates: delegate of each node; None means Delegraph's kernels.
-        partitions: mapping from each delegate to its number of partitions.
-    """
-
-    name: str
-    operators: tuple[str, ...]
-    delegates: tuple[str | None, ...]
-    partitions: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementLock:
-    """A placement stored for a later comparison.
-
-    Attributes:
-        model: file name of the model, without its folder.
-        sha256: SHA-256 digest of the model's bytes, in hexadecimal.
-        delegates: applied delegates, in order, as ``Interpreter(delegates=...)`` takes them.
-        delegate_files: Python files of delegates that are applied after these, as the command line
-            takes them.
-        subgraphs: the subgraphs in the model's order.
-        by_default: distribution and version of each delegate that has nodes without being named;
-            empty where delegates are named.
-    """
-
-    model: str
-    sha256: str
-    delegates: tuple[str, ...]
-    delegate_files: tuple[str, ...]
-    subgraphs: tuple[LockedSubgraph, ...]
-    by_default: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def guards_a_delegate(self) -> bool:
-        """Whether a delegate is named or has a node; otherwise the lock guards only the model."""
-        owners = (owner for subgraph in self.subgraphs for owner in subgraph.delegates)
-        return bool(self.delegates or self.delegate_files or any(owners))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +46,8 @@ class NodeChange:
         index: index of the node.
         op: operator name.
         before: delegate that ran the node; None means Delegraph's kernels.
-        after: delegate that runs the node now; None means Delegraph's kernels.
+        after: delegate that runs the node now; None means Delegraph's kernels, or the default
+            delegate if the lock is of named ones.
         reason: text that says why ``before`` no longer runs the node; empty if no delegate ran it.
     """
 
@@ -180,7 +139,20 @@ def lock_of(
         {name: origin_of(name) for name in sorted(set[str]().union(*partitions))}
         if counts_default
         else {},
+        _versions([*delegates, *(() if delegate_files else set[str]().union(*partitions))])
+        if delegates
+        else {},
     )
+
+
+def _versions(delegates: Iterable[str]) -> dict[str, str]:
+    """Return distribution and version of the installed ones of *delegates*, by sorted name."""
+    found = {}
+    for text in delegates:
+        with suppress(PluginError):  # a library, or an object's delegate
+            offer = installed().find(text)
+            found[offer.spec.name] = f"{offer.plugin.distribution} {offer.plugin.version}"
+    return dict(sorted(found.items()))
 
 
 # -- the file --------------------------------------------------------------------------------------
@@ -199,6 +171,7 @@ def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
         "delegates": list(lock.delegates),
         "delegate_files": list(lock.delegate_files),
         **({"by_default": dict(lock.by_default)} if lock.by_default else {}),
+        **({"versions": dict(lock.versions)} if lock.versions else {}),
         "subgraphs": [
             {
                 "name": subgraph.name,
@@ -258,7 +231,7 @@ def _lock(content: dict[str, Any]) -> PlacementLock:
         _texts(content, "delegates"),
         _texts(content, "delegate_files"),
         tuple(_subgraph(subgraph, i) for i, subgraph in enumerate(subgraphs)),
-        _field({"by_default": {}, **content}, "by_default", dict),
+        *(_field({key: {}, **content}, key, dict) for key in ("by_default", "versions")),
     )
 
 
@@ -320,6 +293,7 @@ def compare(
         if before != after:
             name = what.replace("_", " ")
             causes.append(f"{name} changed: {_listed(before)} became {_listed(after)}")
+    causes += _unnamed(locked, present, placement)
     if not _same_nodes(locked, present):
         if locked.sha256 == present.sha256:
             causes.append("the lock names other nodes than the model has")
@@ -332,10 +306,19 @@ def compare(
     return PlacementDifference(tuple(causes), nodes, partitions)
 
 
+def _unnamed(locked: PlacementLock, present: PlacementLock, placement: Placement) -> Iterator[str]:
+    """Yield a sentence if the default delegate runs nodes that it had by its name in the lock."""
+    name = placement.default_delegate
+    if name is not None and not locked.by_default and locked.is_about(name):
+        count = sum(subgraph.delegates.count(name) for subgraph in present.subgraphs)
+        yield f"{name} is not named any more, and runs {plural(count, 'node')} by default"
+
+
 def _package_changes(locked: PlacementLock, present: PlacementLock) -> Iterator[str]:
-    """Yield a sentence for each default delegate that another distribution or version provides."""
-    for name, before in locked.by_default.items():
-        after = present.by_default.get(name, before)
+    """Yield a sentence for each delegate that another distribution or version provides."""
+    now = {**present.by_default, **present.versions}
+    for name, before in {**locked.by_default, **locked.versions}.items():
+        after = now.get(name, before)
         if after != before:
             yield f"{name} is of {after}, not {before}"
 
