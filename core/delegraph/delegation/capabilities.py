@@ -296,6 +296,8 @@ class Capabilities(JsonRecord):
         if registration.builtin_code == BuiltinOperator.DELEGATE:
             return Rejection("op", actual=f"delegate node of {name}", expected=self._operators())
         claims = [claim for claim in self._present_claims() if name in claim.operators]
+        if not self.claims:
+            return Rejection("op", "it claims nothing: write capabilities()", actual=name)
         if not claims:
             return Rejection("op", actual=name, expected=self._operators())
         form = NodeTraits.of(name, node, context.tensors)

@@ -11,7 +11,8 @@ RIGHT = Result("npu", "numbers", "ADD", "passed", "", {"INT8": "1/1"}, sample="o
 
 def test_a_verdict_says_that_no_number_was_checked() -> None:
     contract = replace(RIGHT, section="contract", types={})
-    assert Scorecard((contract, RIGHT)).text().startswith("npu: passed\n")
+    for results in ((contract, RIGHT), (contract,)):
+        assert Scorecard(results).text().startswith("npu: passed\n")
     skipped = replace(RIGHT, outcome="not applicable", types={})
     text = Scorecard((contract, skipped)).text()
     assert text.startswith("npu: passed, but no number was checked\n")

@@ -163,8 +163,9 @@ class Scorecard:
     def _verdict(self, delegate: str) -> str:
         if self._failures(delegate):
             return "FAILED"
-        is_compared = self.counts(delegate)["numbers"]["passed"]
-        return "passed" if is_compared else "passed, but no number was checked"
+        numbers = self.counts(delegate)["numbers"]
+        is_empty = numbers and not numbers["passed"]
+        return "passed, but no number was checked" if is_empty else "passed"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
