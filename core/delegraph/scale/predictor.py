@@ -29,14 +29,17 @@ from delegraph.scale.computing import (
 from delegraph.scale.metrics import Metrics
 from delegraph.scale.rows import (
     Columns,
+    Given,
+    column_for,
     columns_of,
-    fitted_column,
+    empty_column,
+    fitted_columns,
     require_no_clash,
     row_count,
     spread,
 )
 from delegraph.tools.evaluation.identity import setup_identity, versions
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import called_name
 
@@ -134,6 +137,8 @@ class Predictor:
             if isinstance(delegates, str):
                 raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
             names = None if delegates is None else tuple(delegates)
+            if not all(isinstance(name, str) for name in names or ()):
+                raise ArgumentError(f"delegates are names, as objects are not pickled, not {names}")
             self.setup = Setup(os.fspath(model), delegates=names, threads=num_threads)
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
         self._inputs = dict(inputs or {})
@@ -177,23 +182,29 @@ class Predictor:
             differs between rows is a column of arrays.
 
         Raises:
-            ArgumentError: a column is missing, or its rows have another dtype or shape.
+            ArgumentError: a column is missing, or its rows have another dtype or shape. Single
+                rows that do not fit are rows on which the model fails, unless ``on_error`` is
+                ``"raise"``; the message names the row.
             DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
                 ``"raise"``; the message names the row.
         """
         with self._ready() as facts:
             columns = columns_of(batch, map(self._column_of, facts.inputs))
-            given = self._given(columns, facts.inputs)
+            given, errors = fitted_columns(
+                self._given(columns, facts.inputs), omits_misfits=self.on_error != "raise"
+            )
             start = time.perf_counter()
             found = self._computer.compute(given, self.on_error == "raise")
-            self.metrics.add(row_count(columns), len(found.errors), time.perf_counter() - start)
+            good = [row for row in range(row_count(columns)) if row not in errors]
+            errors |= {good[row]: reason for row, reason in found.errors.items()}
+            self.metrics.add(row_count(columns), len(errors), time.perf_counter() - start)
             self._batching = found.batching
             self.metrics.incidents = found.incidents
             self.metrics.lost_processes = self._computer.lost
             passed = columns.keys() - {self._column_of(entry) for entry in facts.inputs}
         outputs = self._renamed(found.outputs, facts)
         require_no_clash(passed, outputs)
-        return self._answer(columns, outputs, found.errors)
+        return self._answer(columns, outputs, errors)
 
     @property
     def batching(self) -> Batching:
@@ -258,10 +269,7 @@ class Predictor:
         Raises:
             DelegraphError: the model cannot be loaded.
         """
-        return {
-            column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
-            for column, entry in self.input_columns().items()
-        }
+        return {name: empty_column(entry) for name, entry in self.input_columns().items()}
 
     def warm_up(self) -> None:
         """Load the model and its delegates now, before the first call.
@@ -359,19 +367,10 @@ class Predictor:
         name = entry["name"]
         return str(self._inputs.get(name, self._inputs.get(called_name(entry), name)))
 
-    def _given(self, columns: Columns, inputs: Sequence[Details]) -> Columns:
-        """Return the columns for the model's inputs, by input name."""
-        given = {}
-        for entry in inputs:
-            name = self._column_of(entry)
-            if name not in columns:
-                hint = did_you_mean(name, list(columns))
-                raise ArgumentError(
-                    f"no column {name!r} for {input_name(entry)}{hint}; columns are "
-                    f"{', '.join(columns)}; inputs={{...}} names others"
-                )
-            given[entry["name"]] = fitted_column(columns[name], entry, name)
-        return given
+    def _given(self, columns: Columns, inputs: Sequence[Details]) -> Given:
+        """Return the columns for the model's inputs."""
+        named = [(entry, self._column_of(entry)) for entry in inputs]
+        return [(column_for(entry, columns, name), entry, name) for entry, name in named]
 
     def _renamed(self, outputs: dict[str, _Value], facts: Facts) -> dict[str, _Value]:
         """Return the values of the selected outputs, by column name."""
