@@ -315,7 +315,7 @@ def test_a_delegate_without_claims_is_told_to_write_them(monkeypatch: pytest.Mon
 
 
 def test_an_attribute_in_place_of_a_method_is_an_error_of_the_class() -> None:
-    with pytest.raises(TypeError, match=r"Named\.name is 'chip', expected a method: write def name"):
+    with pytest.raises(TypeError, match=r"Named\.name is 'chip', expected a method: write def"):
         type("Named", (EngineDelegate,), {"name": "chip"})
 
 
