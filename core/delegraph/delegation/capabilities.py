@@ -153,7 +153,7 @@ class Claim(JsonRecord):
             "operators": (*self.operators, *by.operators),
             "types": self.types and (*self.types, *by.types),
             "features": self.features | {*by.features},
-            "roles": tuple((role, types and (*types, *by.types)) for role, types in self.roles),
+            "roles": by.added_to(self.roles, self.types),
             "versions": self.versions and (min([first, *by.versions]), max([last, *by.versions])),
             "activations": (*self.activations, *by.activations),
             "tolerance": self.tolerance,
