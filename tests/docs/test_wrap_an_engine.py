@@ -110,7 +110,7 @@ def test_the_hint_is_how_to_claim_what_stays(project: Path) -> None:
         ],
         "src/delegraph_my_ort/delegate.py": [
             ('{"DEQUANTIZE",', '{"DEQUANTIZE", "MEAN",'),
-            ('        Claim("RESHAPE"', BLOCKS["claim"] + '        Claim("RESHAPE"'),
+            ('Claim("RESHAPE"', f'{BLOCKS["claim"].strip()},\n        Claim("RESHAPE"'),
         ],
     }.items():
         text = (project / name).read_text(encoding="utf-8")

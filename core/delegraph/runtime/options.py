@@ -168,7 +168,7 @@ class FailurePolicy:
 GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
 """Mapping from the argument of ``Interpreter`` for each group of options to the group's class."""
 
-_EXAMPLES = {
+_EXAMPLES: dict[str, dict[str, Any]] = {
     "placement": {"require": "full"}, "limits": {"time": 2.5}, "failures": {"on_failure": "raise"},
 }  # fmt: skip
 """Fields of each group that an error shows where the user gave none, by the group's argument."""
@@ -245,8 +245,9 @@ def _checked_group(name: str, group: Any) -> Any:
     if group is None:
         return cls()
     if not isinstance(group, cls):
-        is_of_fields = isinstance(group, Mapping) and {*group} <= {*cls.__annotations__}
-        fields = (is_of_fields and group) or _EXAMPLES[name]
+        fields: Mapping[str, Any] = _EXAMPLES[name]
+        if isinstance(group, Mapping) and {*group} <= {*cls.__annotations__}:
+            fields = group or fields
         text = ", ".join(f"{field}={value!r}" for field, value in fields.items())
         raise ArgumentTypeError(
             f"{name} is a {cls.__name__}, not {group!r}; "
