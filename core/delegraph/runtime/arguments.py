@@ -73,9 +73,14 @@ def folder_of(path: AnyPath | None) -> Path | None:
     """Return the absolute path of a folder, so that it stays valid if the working folder changes.
 
     The result is None if *path* is None.
+
+    Raises:
+        ArgumentTypeError: *path* is no path.
     """
     if path is None:
         return None
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise ArgumentTypeError(f"cache_dir is the path of a folder, not {path!r}")
     from pathlib import Path  # lazy import: only a folder that users choose needs it
 
     return Path(os.fsdecode(path)).absolute()

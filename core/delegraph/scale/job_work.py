@@ -20,12 +20,12 @@ from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import (
     Columns,
     emptied,
+    empty_column,
     joined,
     require_no_clash,
     spread,
 )
 from delegraph.scale.sources import Inputs, Source
-from delegraph.tools.model_call import declared_shape
 from delegraph.tools.quantizing import dequantized
 from delegraph.tools.whole_file import whole_file
 
@@ -160,7 +160,4 @@ class Work:
 
 def no_rows(inputs: Inputs) -> Columns:
     """Return a batch without rows that has the columns of *inputs*."""
-    return {
-        column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
-        for column, entry in inputs.items()
-    }
+    return {column: empty_column(entry) for column, entry in inputs.items()}

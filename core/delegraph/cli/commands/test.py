@@ -1,7 +1,9 @@
-"""``delegraph test``: runs the conformance kit on installed delegates."""
+"""``delegraph test``: runs the conformance kit on delegates, installed or in files."""
 
 from __future__ import annotations
 
+import shutil
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,20 +62,16 @@ def command(
 ) -> None:
     """Test all that delegates claim, with the conformance kit.
 
-    The kit makes models for all claims, compares results with Delegraph's own kernels, and checks
-    the rules that every delegate keeps. It runs in pytest, whose output is shown, and needs pip
-    install "delegraph[testing]". With --json, the scorecard is printed. The exit code is 1 if a
-    check failed. Random models are deselected: 'delegraph test-operators' runs them.
+    A delegate is the name of an installed one, or a Python FILE.py. The kit makes models for all
+    claims, compares results with Delegraph's own kernels, and checks the rules that every delegate
+    keeps. It runs in pytest, whose output is shown, and needs pip install "delegraph[testing]".
+    With --json, the scorecard is printed. The exit code is 1 if a check failed. Random models are
+    deselected: 'delegraph test-operators' runs them.
     """
-    from delegraph.plugins import installed
+    from delegraph.runtime.delegates.requested_delegates import load_delegate
 
     for name in delegates:
-        if name.partition(":")[0].endswith(".py"):
-            raise click.UsageError(
-                f"{name!r} is a file, and the kit tests installed delegates: 'delegraph "
-                f"test-operators {name}' tries generated models on a file's"
-            )
-        installed().create_delegate(name)
+        load_delegate(name)
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
 
@@ -83,7 +81,7 @@ def command(
     arguments += [] if badge is None else [f"--delegate-badge={badge}"]
     code, card = _run(arguments)
     if code in (0, 1):
-        click.echo(_LETTERS)
+        click.echo(fill(_LETTERS, shutil.get_terminal_size().columns))
     if as_json and card is not None:
         print_json(card.to_json())
     if code == _INTERRUPTED:

@@ -31,6 +31,7 @@ from delegraph.native.litert.unloaded import require_resolved, unloaded_error
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
+from delegraph.runtime.arguments import folder_of
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
@@ -83,6 +84,7 @@ class AppliedDelegates:
     ) -> None:
         self.model = model
         self._require = placement.require
+        kept_in = folder_of(cache_dir)
         found = placement_rules(placement.rules)
         self._rules = MatchedRules(found, model) if found else None
         isolation = failures.isolation
@@ -103,7 +105,7 @@ class AppliedDelegates:
                 model,
                 numerics,
                 self._rules,
-                cache_dir,
+                kept_in,
                 FailurePolicy("raise") if delegate is last else failures,
                 is_default=any(delegate is known for known in self.by_default),
                 custom_ops=custom_ops,
