@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,11 @@ class Plan:
         operators: requested operators; empty means those that the delegate claims.
         drawn: operators that cases are drawn from; empty means all.
         claims: claims of the delegate, which most cases are within; empty for none.
+        is_asked: whether the claims are observed, because the delegate declares none.
         jobs: number of processes.
         folder: folder for findings; None means that they are not written.
-        case_seconds: seconds of processor time that a case may take.
+        case_seconds: seconds that a case may take.
+        processor_seconds: seconds of processor time that a case may take.
         shrink_seconds: seconds that the shrinking of a finding may take.
     """
 
@@ -56,9 +58,11 @@ class Plan:
     operators: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
+    is_asked: bool = False
     jobs: int = 1
     folder: Path | None = None
-    case_seconds: int = 15
+    case_seconds: float = 30.0
+    processor_seconds: float = 15.0
     shrink_seconds: float = 10.0
 
     def case(self, number: int) -> SweepCase:
@@ -77,12 +81,14 @@ class SweepResult:
             ``equal``, ``not taken`` by the delegate, ``refused`` by both sides, ``not judged``.
         findings: the findings, with all their faults.
         seconds: duration of all cases, in seconds.
+        taken: mapping from an operator to the number of its nodes that the delegate took.
     """
 
     plan: Plan
     counts: dict[str, Counter[str]]
     findings: tuple[Finding, ...]
     seconds: float
+    taken: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cases(self) -> int:
@@ -116,20 +122,12 @@ class SweepResult:
         """Sentences about how little was tried; empty for Delegraph's own kernels."""
         found = []
         if not self.plan.comparison.is_core and self.computed * FEW_COMPUTED < self.cases:
-            models = plural(self.cases, "model")
-            found.append(f"the delegate computed only {self.computed} of {models}")
+            models, only = plural(self.cases, "model"), f"only {self.computed}"
+            computed = only if self.computed else "none"
+            found.append(f"the delegate computed {computed} of {models}")
         if untested := self.untested:
-            more = len(untested) - MOST_NAMED
-            names = ", ".join(untested[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            found.append(f"the delegate computed no model of {names}")
+            found.append(f"the delegate computed no model of {few_of(untested)}")
         return tuple(found)
-
-    @property
-    def is_of_all_operators(self) -> bool:
-        """Whether cases of all operators are made, because the delegate declares no claims."""
-        plan = self.plan
-        is_all = not plan.operators and plan.drawn == sweep_operators()
-        return is_all and not plan.comparison.is_core
 
     @property
     def command(self) -> str:
@@ -147,6 +145,7 @@ class SweepResult:
             "first": plan.first,
             "cases": self.cases,
             "computed": self.computed,
+            "taken": dict(self.taken),
             "cautions": list(self.cautions),
             "seconds": self.seconds,
             "operators": {op: dict(row) for op, row in self.counts.items()},
@@ -158,12 +157,28 @@ FEW_COMPUTED = 10
 """Largest ratio of all models to computed models for which there is no caution."""
 
 MOST_NAMED = 8
-"""Largest number of operators that a caution names."""
+"""Largest number of operators that a sentence names."""
+
+
+def few_of(names: Sequence[str]) -> str:
+    """Return the first of *names* as a list in a sentence, with the number of the others.
+
+    >>> few_of(["ADD", "MUL"])
+    'ADD, MUL'
+    """
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _computed(row: Counter[str]) -> int:
     return row["different"] + row["equal"]
 
+
+SHRINKING = 12
+"""Number of findings that the time is for in which all are shrunk; others stay as found."""
+
+ASKING = 60.0
+"""Seconds that questions to a delegate without claims may take."""
 
 FEW = 1000
 """Largest number of cases for which each worker makes its own base cases."""
@@ -186,16 +201,20 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
 
     # Engines start threads, which a fork does not survive.
     told = run_forked(plan.comparison.warm_up)
-    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]})
+    is_asked = not (told or plan.comparison.is_core)
+    if is_asked:
+        told = _observed(plan, progress)
+    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]}, is_asked)
     claims = [_claim(claim) for claim in told if not {*drawn}.isdisjoint(claim["operators"])]
-    plan = replace(plan, drawn=drawn, claims=tuple(claims))
+    plan = replace(plan, drawn=drawn, claims=tuple(claims), is_asked=is_asked)
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
     gc.collect()
     was_frozen = gc.get_freeze_count() > 0
     gc.freeze()  # workers share present objects; their garbage collector can skip them
-    limits = Limits(plan.case_seconds)
+    processor = min(plan.processor_seconds, plan.case_seconds)
+    limits = Limits(processor, elapsed=plan.case_seconds)
     operators = plan.drawn
     end = plan.first + (NO_END if plan.cases is None else plan.cases)
     campaign = Campaign(
@@ -204,7 +223,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         numbers=range(plan.first, end),
         jobs=plan.jobs,
         limits=limits,
-        groups=operators,
+        groups=sweep_operators(),
     )
     findings, begin = Findings(), time.monotonic()
     command = command_of(plan.comparison, plan.seed, plan.operators)
@@ -227,7 +246,23 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         for finding in kept:
             save(finding, plan.folder, command)
     tried = {op: row for op, row in counts.items() if row["cases"]}
-    return SweepResult(plan, tried, tuple(kept), seconds)
+    taken = {op: n for op in sweep_operators() if (n := campaign.counts_of(op)["taken"])}
+    return SweepResult(plan, tried, tuple(kept), seconds, taken)
+
+
+def _observed(plan: Plan, progress: Progress) -> list[dict[str, Any]]:
+    """Return claims of what a delegate takes when asked, as JSON data.
+
+    They are empty if a question ends or hangs its process: then cases show the fault.
+    """
+    from delegraph.testing.sweep.workers import run_forked
+
+    progress("asking what the delegate takes", 0, None)
+    operators = plan.operators or sweep_operators()
+    try:
+        return run_forked(lambda: plan.comparison.observed(operators, plan.seed), ASKING)
+    except ChildProcessError:
+        return []
 
 
 def _claim(told: Mapping[str, Any]) -> Claim:
@@ -239,18 +274,19 @@ def _claim(told: Mapping[str, Any]) -> Claim:
     )
 
 
-def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
+def _drawn(plan: Plan, claimed: Collection[str], is_asked: bool) -> tuple[str, ...]:
     """Return the operators that the cases of a plan are drawn from.
 
     Args:
         plan: settings of the sweep.
-        claimed: operators that the delegate claims; empty if it declares nothing.
+        claimed: operators that the delegate claims or takes; empty if none is known.
+        is_asked: whether the delegate takes these operators, and declares nothing.
 
     Raises:
         ArgumentError: the delegate claims none of the requested operators, or none that has cases.
     """
     if plan.operators:
-        if claimed and not {*claimed} & {*plan.operators}:
+        if claimed and not is_asked and not {*claimed} & {*plan.operators}:
             raise ArgumentError(
                 f"{plan.comparison.delegate!r} claims none of {', '.join(plan.operators)}; "
                 f"'delegraph plugins info {plan.comparison.delegate} --claims' shows its claims"
@@ -294,9 +330,6 @@ def require_runnable(operators: Sequence[str]) -> None:
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
     """Make the cases of findings smaller; mark findings that a new process does not repeat.
 
-    *limits* are the limits of a case; *progress* is called with the operator, the count so far and
-    the total.
-
     Args:
         findings: the findings, which are changed.
         plan: settings of the sweep.
@@ -305,16 +338,21 @@ def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -
     """
     from delegraph.testing.sweep.workers import Judge
 
+    last = time.monotonic() + SHRINKING * plan.shrink_seconds
     for done, finding in enumerate(findings):
+        if time.monotonic() > last:
+            return
         progress(f"shrinking {finding.case.op}", done, len(findings))
+        end = time.monotonic() + plan.shrink_seconds  # a repeated hang leaves no time
         with Judge(plan.comparison.judge, limits) as judge:
             again = judge(finding.case).fault
             if again is None or again.kind != finding.fault.kind:
                 finding.state = "not repeated"
                 continue
-            finding.case = smallest(finding.case, again, judge, plan.shrink_seconds)
-            finding.fault = judge(finding.case).fault or again
-            finding.state = "shrunk"
+            if time.monotonic() < end:
+                finding.case = smallest(finding.case, again, judge, end)
+                again = judge(finding.case).fault or again
+            finding.fault, finding.state = again, "shrunk"
 
 
 def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: int) -> None:
