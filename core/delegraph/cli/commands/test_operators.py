@@ -49,7 +49,7 @@ MOST_SHOWN = 10
 """Largest number of groups of findings that are printed."""
 
 _FAULTS = {
-    "bare text": "an error with only Python's or NumPy's text",
+    "bare text": "an error of Python or NumPy",
     "computes alone": "the reference gives an error",
     "exception": "an error of none of Delegraph's classes",
     "other words": "both sides give errors, with different texts",
@@ -231,7 +231,7 @@ def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
 
 
 def print_sweep(out: Console, result: SweepResult) -> None:
-    """Print a verdict, the outcomes, also by operator, and findings with commands to repeat them."""
+    """Print the verdict, the outcomes, also by operator, and findings with their commands."""
     out.print(_verdict(result), style="bold")
     for sentence in _tried(result):
         print_paragraph(out, sentence)
@@ -261,11 +261,13 @@ def _verdict(result: SweepResult) -> str:
         return f"{delegate} fails in {wrong} of {computed}: {findings}"
     if result.is_idle:
         return f"{delegate} is not tested: it takes no node of {plural(result.cases, 'model')}"
-    return f"{delegate} computed {computed}, all as expected"
+    once = plural(len(result.findings), "finding")
+    more = f"; {once} not repeated in a new process" if result.findings else ""
+    return f"{delegate} computed {computed}, all as expected{more}"
 
 
 def _tried(result: SweepResult) -> Iterator[str]:
-    """Yield sentences about the models, the nodes that the delegate took, and what was not tried."""
+    """Yield sentences about the models, and about the nodes that the delegate took."""
     from delegraph.testing.sweep.sweep import few_of
 
     rate = result.cases / max(result.seconds, 1e-9)
@@ -306,7 +308,7 @@ def _print_findings(out: Console, result: SweepResult) -> None:
         groups.setdefault((finding.fault.kind, _place(finding)), []).append(finding)
     ordered = sorted(groups.values(), key=lambda found: -sum(each.count for each in found))
     for found in ordered[:MOST_SHOWN]:
-        _print_group(out, sorted(found, key=lambda each: len(each.model)), result.command)
+        _print_group(out, sorted(found, key=lambda each: len(each.model)), result.plan)
     hidden = [finding for found in ordered[MOST_SHOWN:] for finding in found]
     if hidden:
         print_paragraph(out, f"and {plural(len(hidden), 'more finding')}; --json lists them")
@@ -322,14 +324,16 @@ def _place(finding: Finding) -> str:
     """Text that is equal for findings with one cause: a place in the code, an error, operators."""
     fault = finding.fault
     if fault.kind == "differs":
-        return re.sub(r"\([^)]*\)", "", finding.model)
+        return " ".join(sorted({*re.sub(r"\([^)]*\)", "", finding.model).split()}))
     return fault.where or re.sub(r"\d+", "", fault.detail)
 
 
-def _print_group(out: Console, found: Sequence[Finding], command: str) -> None:
+def _print_group(out: Console, found: Sequence[Finding], plan: Plan) -> None:
     """Print the first finding of a group, and the number of the others."""
     finding, *more = found
-    _print_finding(out, finding, command)
+    _print_finding(out, finding, plan.command)
+    if plan.folder is not None:
+        out.print(f"    saved: {plan.folder / finding.name}.tflite", soft_wrap=True)
     if more:
         cases = plural(sum(each.count for each in more), "case")
         same = "of these operators" if finding.fault.kind == "differs" else "of this cause"

@@ -128,7 +128,8 @@ class Comparison:
             operators: names of the operators.
             seed: seed of the cases that it is asked about.
         """
-        return [claim.to_json() for claim in observed_claims(self._made(), operators, seed)]
+        delegate = as_delegate(self._made())
+        return [claim.to_json() for claim in observed_claims(delegate, operators, seed)]
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
         """Run a case in both interpreters, and return how it ended.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.delegation.driver import SimpleDelegate
@@ -60,7 +60,7 @@ def _taken_forms(asked: _Asked, op: str, seed: int) -> Iterator[NodeTraits]:
 
 
 def _claim(form: NodeTraits) -> Claim:
-    roles = {
+    roles: dict[str, Any] = {
         role: tuple(dict.fromkeys(type for other, type in form.types if other == role))
         for role, _ in form.types
     }
@@ -78,7 +78,7 @@ class _Asked(SimpleDelegateInterface):
         """Whether the other delegate takes a node of the case's operator."""
         self._taken.clear()
         try:
-            open_ours(case.model(), self).close()
+            open_ours(case.model(), SimpleDelegate(self)).close()
         except DelegraphError:
             return False
         return case.op in self._taken

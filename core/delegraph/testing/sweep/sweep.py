@@ -16,6 +16,7 @@ from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.quantities import plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
+from delegraph.testing.sweep.forked import run_forked
 from delegraph.testing.sweep.generator import base_cases, sweep_case, sweep_operators
 from delegraph.testing.sweep.judging import OUTCOMES
 from delegraph.testing.sweep.shrinking import smallest
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 NO_END = 1 << 40
 """Number of cases of a sweep that ends only by its time limit."""
+
+
+CASE_SECONDS = 30.0
+"""Seconds that a case may take, unless a plan says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,16 @@ class Plan:
     is_asked: bool = False
     jobs: int = 1
     folder: Path | None = None
-    case_seconds: float = 30.0
+    case_seconds: float = CASE_SECONDS
     processor_seconds: float = 15.0
     shrink_seconds: float = 10.0
+
+    @property
+    def command(self) -> str:
+        """Command that repeats the sweep, without a case number."""
+        command = command_of(self.comparison, self.seed, self.operators)
+        is_usual = self.case_seconds == CASE_SECONDS
+        return command if is_usual else f"{command} --timeout {self.case_seconds:g}"
 
     def case(self, number: int) -> SweepCase:
         """Return the case with a number, equal in any process."""
@@ -121,10 +133,9 @@ class SweepResult:
     def cautions(self) -> tuple[str, ...]:
         """Sentences about how little was tried; empty for Delegraph's own kernels."""
         found = []
-        if not self.plan.comparison.is_core and self.computed * FEW_COMPUTED < self.cases:
-            models, only = plural(self.cases, "model"), f"only {self.computed}"
-            computed = only if self.computed else "none"
-            found.append(f"the delegate computed {computed} of {models}")
+        if not self.plan.comparison.is_core and 0 < self.computed * FEW_COMPUTED < self.cases:
+            models = plural(self.cases, "model")
+            found.append(f"the delegate computed only {self.computed} of {models}")
         if untested := self.untested:
             found.append(f"the delegate computed no model of {few_of(untested)}")
         return tuple(found)
@@ -132,7 +143,7 @@ class SweepResult:
     @property
     def command(self) -> str:
         """Command that repeats the sweep, without a case number."""
-        return command_of(self.plan.comparison, self.plan.seed, self.plan.operators)
+        return self.plan.command
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON."""
@@ -197,7 +208,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         ChildProcessError: loading the delegate killed a process.
     """
     require_runnable(plan.operators)
-    from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
+    from delegraph.testing.sweep.workers import Campaign, Limits
 
     # Engines start threads, which a fork does not survive.
     told = run_forked(plan.comparison.warm_up)
@@ -226,12 +237,11 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         groups=sweep_operators(),
     )
     findings, begin = Findings(), time.monotonic()
-    command = command_of(plan.comparison, plan.seed, plan.operators)
     for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
         if found is not None:
             new = findings.add(found.number, found.case, found.fault)
             if new is not None and plan.folder is not None:
-                save(new, plan.folder, command)
+                save(new, plan.folder, plan.command)
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
     seconds = time.monotonic() - begin
     counts = {op: _row(campaign.counts_of(op), plan.comparison.is_core) for op in operators}
@@ -244,7 +254,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
             if not any(finding is each for each in kept):
                 remove(finding, plan.folder)
         for finding in kept:
-            save(finding, plan.folder, command)
+            save(finding, plan.folder, plan.command)
     tried = {op: row for op, row in counts.items() if row["cases"]}
     taken = {op: n for op in sweep_operators() if (n := campaign.counts_of(op)["taken"])}
     return SweepResult(plan, tried, tuple(kept), seconds, taken)
@@ -255,8 +265,6 @@ def _observed(plan: Plan, progress: Progress) -> list[dict[str, Any]]:
 
     They are empty if a question ends or hangs its process: then cases show the fault.
     """
-    from delegraph.testing.sweep.workers import run_forked
-
     progress("asking what the delegate takes", 0, None)
     operators = plan.operators or sweep_operators()
     try:

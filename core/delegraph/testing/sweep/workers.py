@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from delegraph.processes import messages
 from delegraph.processes.child import Child, fork, ready
@@ -32,8 +32,6 @@ from delegraph.runtime.delegates.failure_memory import FailureMemory
 from delegraph.testing.sweep import last_words
 from delegraph.testing.sweep.board import Board
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Announce, Ending, Fault
-
-Result = TypeVar("Result")
 
 RENEWED = 20_000
 """Number of cases after which a worker process is replaced by a new one."""
@@ -52,41 +50,6 @@ class Limits:
     seconds: float = 10
     bytes: int = 2 << 30
     elapsed: float = 300
-
-
-def run_forked(work: Callable[[], Result], seconds: float | None = None) -> Result:
-    """Return the result of *work*, run in a forked process, so that this process starts no threads.
-
-    Args:
-        work: function without arguments; its result must fit in a message.
-        seconds: seconds after which the process is killed; None for no limit.
-
-    Raises:
-        DelegraphError: the error that *work* raises.
-        ChildProcessError: the process ended or was killed before *work* was done.
-    """
-    child = fork(lambda requests, answers: messages.write(answers, _ended(work)))
-    try:
-        if seconds is not None and not ready([child.answers], seconds):
-            raise EOFError
-        result, error = messages.read(child.answers)
-    except (EOFError, OSError):
-        error = ChildProcessError("a process ended before it had loaded the delegate")
-    finally:
-        child.close()
-        child.answers.close()
-    if error is not None:
-        raise error
-    found: Result = result
-    return found
-
-
-def _ended(work: Callable[[], object]) -> tuple[object, Exception | None]:
-    """Return the result of *work* and None, or None and the error that it raised."""
-    try:
-        return work(), None
-    except Exception as error:  # noqa: BLE001 - the parent raises it
-        return None, error
 
 
 class Worker:

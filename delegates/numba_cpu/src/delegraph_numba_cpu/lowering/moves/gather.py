@@ -60,7 +60,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by an input of positions.
 
     Raises:
-        PartitionRejected: a constant position is outside the input, which a resize has made smaller.
+        PartitionRejected: a constant position is outside the resized input.
     """
     x, positions = call.input(0), call.input(1)
     axis = normalized_axis(int(call.options.axis), len(x.shape))
@@ -118,7 +118,7 @@ def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
 
     Raises:
         OperatorError: after a resize, tuples are longer than the input has axes.
-        PartitionRejected: a constant position is outside the input, which a resize has made smaller.
+        PartitionRejected: a constant position is outside the resized input.
     """
     refused = check_tuples(call)
     if refused is not None:
