@@ -24,7 +24,7 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -268,8 +268,6 @@ def _verdict(result: SweepResult) -> str:
 
 def _tried(result: SweepResult) -> Iterator[str]:
     """Yield sentences about the models, and about the nodes that the delegate took."""
-    from delegraph.testing.sweep.sweep import few_of
-
     rate = result.cases / max(result.seconds, 1e-9)
     yield f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
     if result.taken:
@@ -282,8 +280,6 @@ def _tried(result: SweepResult) -> Iterator[str]:
 
 def _asked(plan: Plan) -> str:
     """Sentence about a delegate without claims, which was asked what it takes."""
-    from delegraph.testing.sweep.sweep import few_of
-
     begin = "it declares no claims"
     if not plan.claims:
         return f"{begin}, and took none of the models it was asked about: all kinds are tried"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from delegraph.quantities import few_of, plural
 from delegraph.testing.badge import Badge
 
 SECTIONS = ("contract", "soundness", "numbers")
@@ -155,8 +157,26 @@ class Scorecard:
                 lines += ["", *_aligned(rows)]
         if failures:
             lines.append("")
-            lines += [f"  {r.section}: {r.check}: {_first_line(r.message)}" for r in failures]
+            lines += [line for equal in _folded(failures) for line in _failure_lines(equal)]
         return "\n".join(lines)
+
+
+def _folded(failures: Iterable[Result]) -> Iterable[list[Result]]:
+    """Return lists of failures whose messages differ only in the check's name and in numbers."""
+    found: dict[str, list[Result]] = {}
+    for result in failures:
+        words = _first_line(result.message).replace(result.check, "")
+        found.setdefault(re.sub(r"[\d\[\], ]+", " ", words), []).append(result)
+    return found.values()
+
+
+def _failure_lines(equal: Sequence[Result]) -> Iterator[str]:
+    """Yield the line of the first of *equal* failures, and one with the names of the others."""
+    first, *others = equal
+    yield f"  {first.section}: {first.check}: {_first_line(first.message)}"
+    if others:
+        names = few_of([result.check for result in others])
+        yield f"    the same in {plural(len(others), 'more check')}: {names}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

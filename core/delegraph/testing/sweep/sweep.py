@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
 from delegraph.testing.sweep.forked import run_forked
@@ -166,19 +166,6 @@ class SweepResult:
 
 FEW_COMPUTED = 10
 """Largest ratio of all models to computed models for which there is no caution."""
-
-MOST_NAMED = 8
-"""Largest number of operators that a sentence names."""
-
-
-def few_of(names: Sequence[str]) -> str:
-    """Return the first of *names* as a list in a sentence, with the number of the others.
-
-    >>> few_of(["ADD", "MUL"])
-    'ADD, MUL'
-    """
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _computed(row: Counter[str]) -> int:
