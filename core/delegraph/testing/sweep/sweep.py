@@ -173,7 +173,7 @@ def _computed(row: Counter[str]) -> int:
 
 
 SHRINKING = 12
-"""Number of findings that the time is for in which all are shrunk; others stay as found."""
+"""Number of findings for which there is time to shrink them; others stay as found."""
 
 ASKING = 60.0
 """Seconds that questions to a delegate without claims may take."""
