@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from delegraph.cli.options.arguments import complete_delegate, diagnosis_options
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import ArgumentError
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     import pytest
@@ -26,8 +28,8 @@ _LETTERS = (
 )
 """Meanings of pytest's words that users of the command may not know."""
 
-_INTERRUPTED = 2
-_FAILURES = {1: "a check failed", 5: "no check was run"}
+_FAILED, _INTERRUPTED = 1, 2
+_FAILURES = {_FAILED: "a check failed", 5: "no check was run"}
 """Meanings of pytest's exit codes."""
 
 
@@ -86,8 +88,16 @@ def command(
         print_json(card.to_json())
     if code == _INTERRUPTED:
         raise click.Abort
+    if code == _FAILED and card is not None:
+        raise CheckFailed(_failed(card))
     if code:
         raise CheckFailed(_FAILURES.get(code, f"pytest ended with exit code {code}"))
+
+
+def _failed(card: Scorecard) -> str:
+    """Text that counts the failed checks of each delegate."""
+    failed = Counter(result.delegate for result in card.results if result.outcome == "failed")
+    return ", ".join(f"{name}: {plural(n, 'check')} failed" for name, n in failed.items())
 
 
 class _Cards:
@@ -112,5 +122,6 @@ def _run(arguments: list[str]) -> tuple[int, Scorecard | None]:
             f'the kit needs {error.name}; install it with: pip install "delegraph[testing]"'
         ) from error
     # Modules of the kit that this process has imported already are no fault of the delegates.
-    cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    # The scorecard names the failed checks again.
+    cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-rN"]
     return int(pytest.main([*arguments, *quiet], plugins=[cards])), cards.card

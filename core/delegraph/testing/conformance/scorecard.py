@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from delegraph.quantities import few_of, plural
 from delegraph.testing.badge import Badge
 
 SECTIONS = ("contract", "soundness", "numbers")
@@ -157,7 +159,8 @@ class Scorecard:
                 lines += ["", *_aligned(rows)]
         if failures:
             lines.append("")
-            lines += [shortened(f"  {r.section}: {r.check}: {r.message}", width) for r in failures]
+            equal = _folded(failures)
+            lines += [shortened(line, width) for each in equal for line in _failure_lines(each)]
         return "\n".join(lines)
 
     def _verdict(self, delegate: str) -> str:
@@ -166,6 +169,24 @@ class Scorecard:
         numbers = self.counts(delegate)["numbers"]
         is_empty = numbers and not numbers["passed"]
         return "passed, but no number was checked" if is_empty else "passed"
+
+
+def _folded(failures: Iterable[Result]) -> Iterable[list[Result]]:
+    """Return lists of failures whose messages differ only in the check's name and in numbers."""
+    found: dict[str, list[Result]] = {}
+    for result in failures:
+        words = result.message.partition("\n")[0].replace(result.check, "")
+        found.setdefault(re.sub(r"[\d\[\], ]+", " ", words), []).append(result)
+    return found.values()
+
+
+def _failure_lines(equal: Sequence[Result]) -> Iterator[str]:
+    """Yield the line of the first of *equal* failures, and one with the names of the others."""
+    first, *others = equal
+    yield f"  {first.section}: {first.check}: {first.message}"
+    if others:
+        names = few_of([result.check for result in others])
+        yield f"    the same in {plural(len(others), 'more check')}: {names}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
