@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.answers.diff import print_cause, print_difference
+from delegraph.cli.answers.diff import print_cause, print_difference, print_layers
 from delegraph.cli.answers.diff_bisection import print_bisection
 from delegraph.cli.answers.printing import console
 from delegraph.cli.answers.table_layout import shortened
@@ -14,7 +14,7 @@ from delegraph.tools import Setup, diff
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.faulty_nodes import Bisection
-from delegraph.tools.differing.layer_difference import LayerDifference
+from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.metrics import tensor_difference
 from support.command import Command
 
@@ -57,6 +57,30 @@ def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixtur
         capsys.readouterr().out.split()
     )
     assert long in str(Cause("wrong node", layer))
+
+
+@pytest.mark.parametrize("name", ["y", "a/long/name/of/a/tensor"])
+@pytest.mark.parametrize(("width", "count"), [(80, 8), (70, 6), (60, 5)])
+def test_the_width_alone_chooses_the_columns_of_layers(
+    width: int,
+    count: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    values = np.float32([1, 2]), np.float32([1.0000002, 2]), np.float32([1.0000005, 2])
+    drift, same = (
+        OutputDifference(name, name, "float32", "float32", (each,))
+        for each in (tensor_difference(values[0], right, {}, {}) for right in values[1:])
+    )
+    op = "DEPTHWISE_CONV_2D"
+    layer = LayerDifference(0, 123, op, 5, name, "numba_cpu", 0, drift, "", same, "")
+    setup = Setup("model.tflite")
+    found = LayersDifference(setup, setup, "alone", ("seed 0",), (layer,))
+    print_layers(console(), found, num_runs=1, worst_first=False)
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if op in line]
+    assert (len(row.split()), len(row) <= width) == (count, True)
 
 
 def test_nodes_without_a_delegate_name_their_host(delegraph: Command) -> None:

@@ -184,6 +184,8 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
     widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
     if not breaks_words:
         return _tightened(columns, widest, width, gap)
+    shortest = [c.broken if c.is_name else w for c, w in zip(columns, widest, strict=True)]
+    widest = _reduced(widest, shortest, width, gap)
     return _reduced(widest, [column.broken for column in columns], width, gap)
 
 

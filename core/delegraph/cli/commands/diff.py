@@ -168,7 +168,7 @@ def command(
     """
     from delegraph.tools.differing.difference import diff
     from delegraph.tools.differing.html_page import difference_page
-    from delegraph.tools.differing.verdict import verdict_of
+    from delegraph.tools.differing.verdict import verdict_of, worst_run
 
     _require_use(layers=layers, bisects=bisect is not None, plot=plot)
     right = None if reference is None else changed_setup(setup, reference, "--reference")
@@ -180,13 +180,8 @@ def command(
                 setup, right, _tolerances(tolerances), given, progress, as_json=as_json
             )
         return
+    seen = None
     with shown_progress() as progress:
-        seen = None
-        if layers:
-            figures: Figures = "all" if as_json or html is not None else "main"
-            seen = _layers(setup, right, inner, progress, given | {"figures": figures})
-        if seen is not None:
-            given["runs"] = len(seen.runs)
         found = diff(
             setup,
             right,
@@ -195,6 +190,10 @@ def command(
             tolerance=_tolerances(tolerances),
             progress=progress,
         )
+        if layers:
+            figures: Figures = "all" if as_json or html is not None else "main"
+            part = {} if runs is not None else {"runs": 1, "first": worst_run(found)}
+            seen = _layers(setup, right, inner, progress, given | part | {"figures": figures})
         cause = _cause(found, inputs, progress) if found.failures else None
     verdict = verdict_of(found, seen)
     if seen is not None:
@@ -215,7 +214,7 @@ def command(
         )
         print_difference(out, found)
         if seen is not None:
-            print_layers(out, seen, worst_first=sort == "worst")
+            print_layers(out, seen, num_runs=len(found.runs), worst_first=sort == "worst")
         if cause is not None:
             print_cause(out, cause)
     if found.failures:

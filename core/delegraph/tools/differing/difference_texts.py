@@ -89,6 +89,13 @@ def _statistics(time: Latency) -> tuple[str, ...]:
     return str(time.count), *(duration(getattr(time, name)) for name in _STATISTICS)
 
 
+def layers_run(found: LayersDifference, num_runs: int) -> str:
+    """Text that names the one run of the layers; empty if they have all *num_runs* runs."""
+    if len(found.runs) == num_runs:
+        return ""
+    return f"layers of {found.runs[0]}, the worst of {plural(num_runs, 'run')}"
+
+
 def layer_figures(found: LayersDifference) -> str:
     """Text that says what the figures of layers are."""
     text = "Drift: each side goes on with its own values."
