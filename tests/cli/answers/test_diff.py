@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from delegraph.tools import Setup, diff
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.faulty_nodes import Bisection
+from delegraph.tools.differing.html_page import difference_page
 from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.metrics import tensor_difference
+from delegraph.tools.differing.verdict import verdict_of
 from support.command import Command
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
@@ -33,6 +36,19 @@ def test_stored_and_real_values_are_told_apart_in_narrow_terminals(
     assert ["stored" in rows[0], "real" in rows[1]] == [True, True]
 
 
+def test_strings_have_no_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = (np.array([text], object) for text in (b"yes", b"no"))
+    string = OutputDifference("y", "y", "string", "string", (tensor_difference(*texts, {}, {}),))
+    found = diff(Setup(str(MODELS / "sines.tflite"), delegates=()), runs=1)
+    print_difference(console(), replace(found, outputs=(string,)))
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("Outputs")
+    assert lines[start + 2].split() == ["y", "string", "stored", "1", "of", "1", "(100.00", "%)"]
+    assert lines[start + 3] == "  y: first difference at [0] (run 1: seed 0)"
+    page = difference_page(replace(found, outputs=(string,)), verdict_of(found))
+    assert "nan" not in page
+
+
 def test_no_line_of_a_difference_is_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -43,8 +59,8 @@ def test_no_line_of_a_difference_is_wider_than_the_terminal(
     print_difference(console(), diff(Setup(str(model), delegates=()), other, runs=1))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[:2] == ["test:", f"  {model.name}"]
-    assert "reference: digits_int8.tflite, 2 threads" in lines
+    assert lines[:3] == ["test:", f"  {model.name}, no", "  delegates"]
+    assert "reference: digits_int8.tflite, no delegates, 2 threads" in lines
 
 
 def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,8 @@ def _rows(output: OutputDifference) -> list[list[object]]:
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
             numbers = _numbers(metrics)
-            numbers[3:] = ["", ""] if output.are_labels else numbers[3:]  # SNR and cosine
+            unknown = 0 if output.are_strings else 3 if output.are_labels else len(numbers)
+            numbers[unknown:] = [""] * (len(numbers) - unknown)  # of labels, SNR and cosine
             rows.append([output.name, kind, values, *numbers, ulp, unequal])
     return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
 

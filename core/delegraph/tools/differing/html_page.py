@@ -129,12 +129,12 @@ def _output(output: OutputDifference, runs: tuple[str, ...]) -> str:
     text = f"<h3>{escape(output.name)}</h3>"
     text += f"<p>{escape(kind)}; {unequal_elements(output)} elements differ</p>"
     compared = output.compared()
-    if compared:
+    if compared and not output.are_strings:
         names = ["mean", "max", "p999"] if output.are_labels else list(_FIGURES)
         figures = [f"{output.shown(name):.4g}" for name in names]
         text += _table([_FIGURES[name] for name in names], [figures], left=0)
     text += "".join(f"<p>{escape(fact)}</p>" for fact in output_facts(output, runs))
-    counts = histogram_of(output)
+    counts = {} if output.are_strings else histogram_of(output)
     return text + (_histogram(counts) if counts and compared else "")
 
 
