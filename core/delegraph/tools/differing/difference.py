@@ -118,7 +118,7 @@ class OutputDifference(JsonRecord):
         return _spreads([d.compared for d in self.runs])
 
     def shown(self, metric: str) -> float | None:
-        """Value of *metric* over all runs by :data:`SHOWN`; None if not compared, and of strings."""
+        """Value of *metric* by :data:`SHOWN`; None of strings, and if not compared."""
         spreads = {} if self.are_strings else self.compared()
         return getattr(spreads[metric], SHOWN[metric]) if spreads else None
 
