@@ -38,7 +38,9 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     assert len(done.json["runs"]) == 50  # as without --layers
     assert len(done.json["layers"]["runs"]) == 1
     assert done.json["verdict"]["text"].startswith("differs from node 0 (SIN) on: ")
-    assert "differs from node 0 (SIN) on" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert 'differs from <a href="#node-0">node 0 (SIN)</a> on' in text
+    assert f"<code>delegraph diff {sines} " in text
 
 
 def test_a_float_model_differs_from_its_quantized_one(delegraph: Command, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,11 +46,15 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     return path
 
 
+_WORDS = f"{__name__}.words"
+
+
 class _DiffCommand(SectionedCommand):
     """Command for one model; the error about a second model suggests ``--reference``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments."""
+        """Parse the arguments, and keep them as typed."""
+        ctx.meta[_WORDS] = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -199,7 +204,9 @@ def command(
     if seen is not None:
         _write_layers(seen, plot, node_data)
     if html is not None:
-        write_text(html, difference_page(found, verdict, seen, cause), "--html")
+        words = click.get_current_context().meta[_WORDS]
+        line = shlex.join(["delegraph", "diff", *map(printable, words)])
+        write_text(html, difference_page(found, verdict, seen, cause, command=line), "--html")
         click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
