@@ -12,9 +12,10 @@ from delegraph.cli.answers.printing import console
 from delegraph.cli.answers.table_layout import shortened
 from delegraph.delegation.placement import NodePlacement
 from delegraph.tools import Setup, diff
+from delegraph.tools.differing.bisection import Outcome
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
-from delegraph.tools.differing.faulty_nodes import Bisection
+from delegraph.tools.differing.faulty_nodes import Bisection, Culprit
 from delegraph.tools.differing.html_page import difference_page
 from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.metrics import tensor_difference
@@ -61,6 +62,18 @@ def test_no_line_of_a_difference_is_wider_than_the_terminal(
     assert max(map(len, lines)) <= 60
     assert lines[:3] == ["test:", f"  {model.name}, no", "  delegates"]
     assert "reference: digits_int8.tflite, no delegates, 2 threads" in lines
+
+
+def test_few_culprits_are_printed_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    setup = Setup("model.tflite")
+    placed = tuple(NodePlacement(0, index, "ADD", delegate="sin") for index in range(9))
+    wrong = Outcome("differs", "y: 1 of 1 elements")
+    culprits = tuple(Culprit((node,), wrong, 1, is_smallest=True) for node in placed)
+    print_bisection(console(), Bisection(setup, setup, placed, culprits))
+    lines = capsys.readouterr().out.splitlines()
+    first = "further off than the tolerance: node 0 (ADD); node 1 (ADD); node 2 (ADD); 6 more"
+    assert " ".join(" ".join(lines[:2]).split()) == first
+    assert lines[-1] == "  6 more, which --json has in full: nodes 3; 4; 5; 6; 7; 8"
 
 
 def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,7 +196,7 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     folder = tmp_path / "found"
     done = delegraph(*words, "--bisect", folder, "-v")
     assert done.code == 1
-    assert done.err.endswith("error: the result is wrong: node 3 (SIN)\n")
+    assert done.err.endswith("error: the result is wrong: 1 culprit\n")
     assert done.out.count("differs: ") == 1
     assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
     assert "2 nodes with delegates, 5 probes" in done.out
@@ -228,8 +228,9 @@ def test_bisect_without_a_tolerance_takes_the_numerics_profile(
     done = delegraph("diff", sines, *words)
     assert done.code == 1
     assert done.lines[0] == "further off than the numerics profile: node 3 (SIN)"
-    assert done.err.strip() == "error: the result is wrong: node 3 (SIN)"
-    assert "--tolerance" not in done.out
+    assert done.err.strip() == "error: the result is wrong: 1 culprit"
+    command = next(line for line in done.lines if line.startswith("delegraph diff"))
+    assert delegraph(*shlex.split(command)[1:]).code == 1
 
 
 @pytest.mark.parametrize(("tolerance", "code"), [("1e-12", 1), ("1", 0)])

@@ -242,6 +242,7 @@ def diff(
     *,
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
+    first: int = 0,
     signature: str | None = None,
     warmup: int = 1,
     tolerance: Tolerances | None = None,
@@ -261,6 +262,7 @@ def diff(
         runs: number of runs. None means one run per file of a folder, one run if no value is
             random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
             the next seed.
+        first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
         warmup: number of computations of each set-up before the counted ones.
         tolerance: largest allowed difference of outputs; ``failures`` lists outputs beyond it.
@@ -282,7 +284,7 @@ def diff(
         counts = np.zeros((len(test.inputs), 2), np.int64)  # clipped and all values
         for number in range(len(fed)):
             progress("comparing", number, len(fed))
-            run = fed.run(number)
+            run = fed.run(first + number)
             test.values = list(run.values)
             right.values = [
                 converted(run.values[i], test.inputs[i], right.inputs[j])
