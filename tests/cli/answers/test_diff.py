@@ -11,7 +11,7 @@ from delegraph.cli.answers.diff_bisection import print_bisection
 from delegraph.cli.answers.printing import console
 from delegraph.cli.answers.table_layout import shortened
 from delegraph.delegation.placement import NodePlacement
-from delegraph.tools import Setup, diff
+from delegraph.tools import Setup, diff, diff_layers
 from delegraph.tools.differing.bisection import Outcome
 from delegraph.tools.differing.cause import Cause
 from delegraph.tools.differing.difference import OutputDifference
@@ -74,6 +74,26 @@ def test_few_culprits_are_printed_in_full(capsys: pytest.CaptureFixture[str]) ->
     first = "further off than the tolerance: node 0 (ADD); node 1 (ADD); node 2 (ADD); 6 more"
     assert " ".join(" ".join(lines[:2]).split()) == first
     assert lines[-1] == "  6 more, which --json has in full: nodes 3; 4; 5; 6; 7; 8"
+
+
+def test_the_table_of_layers_decides_once_which_columns_it_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(MODELS / "digits_int8.tflite")
+    found = diff_layers(
+        Setup(model, delegates=()), Setup(model, delegates=(), numerics="reference")
+    )
+    asked = []
+    given = LayersDifference.same_inputs_say_more.fget  # type: ignore[attr-defined]  # a property
+
+    def counted(layers: LayersDifference) -> bool:
+        asked.append(layers)
+        return bool(given(layers))
+
+    monkeypatch.setattr(LayersDifference, "same_inputs_say_more", property(counted))
+    print_layers(console(), found, num_runs=1, worst_first=False)
+    assert "CONV_2D" in capsys.readouterr().out
+    assert len(asked) < 3 < len(found.shown())
 
 
 def test_the_cause_shortens_a_long_name_of_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:

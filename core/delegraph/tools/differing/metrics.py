@@ -232,6 +232,8 @@ class Spread:
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         """Compute the spread of at least one value."""
+        if len(values) == 1:  # a tenth of NumPy's time; the deviation of an infinity is NaN
+            return cls(values[0], values[0] - values[0], values[0], values[0])
         array = np.asarray(values, np.float64)
         with np.errstate(all="ignore"):  # the deviation of infinities is NaN
             return cls(*(float(f(array)) for f in (np.mean, np.std, np.min, np.max)))
