@@ -81,7 +81,6 @@ def test_its_text_tells_what_is_not_by_default() -> None:
     setup = Setup("a/b.tflite", "litert", ("sin", "flex"), threads=1, use_default_delegates=False)
     assert str(setup) == "b.tflite, litert, sin, flex, no default delegates, 1 thread"
     assert str(Setup("b.tflite", on_failure="shadow")) == "b.tflite, on failure shadow"
-    assert str(Setup("b.tflite", delegates=("default",))) == "b.tflite, default delegates"
 
 
 @pytest.mark.parametrize("delegates", [("none",), (), None])

@@ -41,9 +41,6 @@ All hosts take the same delegates.
 """
 
 
-_SPOKEN = {"default": "default delegates", "all": "all delegates"}
-
-
 @dataclass(frozen=True, slots=True)
 class Setup:
     """A model with runtime and delegates; :meth:`interpreter` creates a new interpreter.
@@ -234,7 +231,7 @@ class Setup:
 
     def __str__(self) -> str:
         words = [Path(self.model).name, *([self.runtime] * (self.runtime != "delegraph"))]
-        named = [_SPOKEN.get(name, name) for name in self._delegate_names() or () if name != "none"]
+        named = [name for name in self._delegate_names() or () if name != "none"]
         is_bare = not self.use_default_delegates and not (named or self.delegate_files)
         has_none = self.has_no_delegates or is_bare
         words += ["no delegates"] if has_none else [*named, *self.delegate_files]
