@@ -13,7 +13,7 @@ from delegraph import Interpreter, OpResolverType
 from delegraph.errors import NodeError
 from delegraph.graph.loader import load_model
 from delegraph.operators import memory_limit
-from delegraph.schema.options import Conv2DOptions, WhileOptions
+from delegraph.schema.options import Conv2DOptions, SplitOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing import watched_side
@@ -414,6 +414,17 @@ def test_litert_keeps_all_tensors_of_single_nodes_without_a_copy_of_the_model(
     assert all(layer.delegate for layer in layers.values())
     assert bool(greatest(layers["a"].drift)) is False
     assert greatest(layers["b"].drift)
+
+
+def test_tensors_that_no_node_reads_are_compared_in_xnnpack(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    parts = {"axis": constant(np.int32([0]).reshape(())), "x": tensor((4,))}
+    parts |= {name: tensor((2,)) for name in "ab"}
+    nodes: list[Any] = [("SPLIT", "axis x", "a b", SplitOptions(num_splits=2))]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="a", tensors=parts))
+    found = diff_layers(Setup(model, "litert"), setup_of(model, "delegraph"), runs=1)
+    assert [layer.delegate for layer in found.layers] == ["XNNPACK"] * 2
+    assert [greatest(layer.drift) for layer in found.layers] == [0, 0]
 
 
 def test_litert_keeps_all_tensors_without_a_warning(chain: str) -> None:

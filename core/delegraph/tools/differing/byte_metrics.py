@@ -42,20 +42,19 @@ def byte_metrics(test: NDArray[Any], reference: NDArray[Any], unit: str) -> Arra
     size = np.abs(a - b)
     most, mean = float(size.max()), int(counts @ size) / test.size
     where = _first(elements, pairs[size == most])
-    squares = (a * a, b * b, size * size, a * b)
-    energies = tuple(float(counts @ products) for products in squares)
+    squares = a * a, b * b, size * size, a * b
+    square, other_square, noise, dot = (float(counts @ products) for products in squares)
+    energies = square, other_square, noise, dot
     sums = ByteSums(test.size, float(counts @ a), float(counts @ b), energies)
-    metrics = Metrics(
-        mean,
-        most,
-        tuple(int(i) for i in np.unravel_index(where, test.shape)),
-        *(float(value[0]) for value in _bytes_of(elements[where], test.dtype)),
-        _quantile(size, counts),
-        *cosine_and_snr(*energies),
-    )
-    units = (most, mean) if unit else (None, None)
+    index = tuple(int(i) for i in np.unravel_index(where, test.shape))
+    found_byte, expected = (float(v[0]) for v in _bytes_of(elements[where], test.dtype))
+    quantile = _quantile(size, counts)
+    cosine, snr = cosine_and_snr(*energies)
+    metrics = Metrics(mean, most, index, found_byte, expected, quantile, cosine, snr)
+    most_units, mean_units = (most, mean) if unit else (None, None)
     unequal = int(counts[size > 0].sum())
-    return ArrayMetrics(metrics, unequal, True, unit, *units, _histogram(size, counts), sums)
+    histogram = _histogram(size, counts)
+    return ArrayMetrics(metrics, unequal, True, unit, most_units, mean_units, histogram, sums=sums)
 
 
 def _pairs_of(test: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.uint16]:

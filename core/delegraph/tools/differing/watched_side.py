@@ -150,9 +150,11 @@ class Watched:
         """Return the side with delegates that makes the tensors *watched* readable.
 
         LiteRT makes a partition of every node when it keeps all tensors, so it needs no copy of the
-        model then.
+        model then. Its delegates compute no tensor that is neither read nor an output.
         """
-        if inner == "alone" and self._can_keep_all and self.setup.runtime == "litert":
+        read = {*self.spec.outputs, *(i for o in self.spec.operators for i in o.inputs)}
+        can_keep_all = self._can_keep_all and self.setup.runtime == "litert"
+        if inner == "alone" and can_keep_all and read.issuperset(watched):
             self._kept = watched
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Warning: Enabling `experimental_preserve_all")
