@@ -82,6 +82,28 @@ def test_only_partitions_that_were_asked_for_have_numbers_beside_the_default_del
     assert "add_sub 2 nodes" in page.locator(".legend").inner_text()
 
 
+def test_reasons_are_whole_on_a_phone(sines_page: Any) -> None:
+    page = sines_page
+    page.set_viewport_size({"width": 360, "height": 700})
+    cell = page.locator('#left td[data-title="reason"] span').first
+    box, titles = cell.bounding_box(), page.locator("#left thead").first.bounding_box()
+    assert 0 < box["x"] < box["x"] + box["width"] <= 360
+    assert titles["width"] <= 1
+    assert page.evaluate("document.querySelector('#left .scroll').scrollWidth") <= 360
+
+
+def test_nodes_of_a_graph_seen_from_afar_have_brief_texts(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "long.tflite"
+    names = ["input_of_the_whole_network", *(f"t{i}" for i in range(90))]
+    nodes = [("NEG", names[i], names[i + 1]) for i in range(90)]
+    path.write_bytes(graph_model(nodes, inputs=names[0], outputs=names[-1]))
+    setup = Setup(str(path), delegates=())
+    page = opened(report(setup, beside=setup))
+    texts = page.locator("#beside svg.far").first.locator(".brief:visible").all_text_contents()
+    assert texts == [f"{i} NEG" for i in range(90)]
+    assert page.locator("#beside svg.far .op:visible").count() == 0
+
+
 def test_a_click_shows_what_there_is_to_say_of_a_node(sines_page: Any) -> None:
     page = sines_page
     page.get_by_role("button", name="node 2, MUL").click()

@@ -82,7 +82,7 @@ function refusalSection() {
     { title: "delegate", value: (r) => r.delegate },
     several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
     { title: "operators", value: (r) => r.ops },
-    { title: "reason", value: (r) => r.reason, class: "wide" },
+    { title: "reason", value: (r) => r.reason, class: "wide", isReason: true },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
     report.refusals.some((r) => r.macs) ? { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => (r.macs_are_least ? "at least " : "") + r.macs.toLocaleString("en") } : null,
