@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from delegraph.testing.check_runner import _place_of
+from delegraph.testing.check_runner import place_of
 
 pytest_plugins = ("pytester",)
 
@@ -272,4 +272,4 @@ def test_a_check_that_is_not_tried_has_its_place_in_the_scorecard(
     test: str, values: str, section: str, check: str
 ) -> None:
     item: Any = SimpleNamespace(name=f"{test}[{values}]", callspec=SimpleNamespace(id=values))
-    assert _place_of(item, "mine") == {"section": section, "check": check}
+    assert place_of(item, "mine") == {"section": section, "check": check}

@@ -227,7 +227,7 @@ class CheckRunner:
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
         """Return a failed pytest report for the test *item*, whose process ended by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
-        note = self._note or {"delegate": tested.name, **_place_of(item, tested.name), "types": {}}
+        note = self._note or {"delegate": tested.name, **place_of(item, tested.name), "types": {}}
         message = f"in the check {note['check']!r} the delegate {tested.name!r} {death}"
         if self._model is not None:
             message += rerun(tested, self._model.case, "died")
@@ -243,7 +243,7 @@ _SECTIONS = {"contract": ("contract",), "numbers": ("numbers", "transposed", "ge
 """Mapping from a section to the first words of its tests; others are of soundness."""
 
 
-def _place_of(item: pytest.Item, delegate: str) -> dict[str, str]:
+def place_of(item: pytest.Item, delegate: str) -> dict[str, str]:
     """Return section and check of a test that has not begun, for the scorecard."""
     test = item.name.partition("[")[0].removeprefix("test_")
     values: str = item.callspec.id  # type: ignore[attr-defined]  # a function
