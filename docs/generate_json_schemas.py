@@ -43,14 +43,22 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 MAPS = {
     "notes", "rejections", "operators", "claims", "options", "types", "metadata", "by_type",
-    "environment", "packages", "tolerance", "tolerances", "custom", "lacks",
+    "environment", "packages", "tolerance", "tolerances", "custom", "lacks", "bytes_by_planner",
+    "metadata_facts",
 }  # fmt: skip
 """Keys whose objects have names of a model or a machine as keys."""
 
 DESCRIPTIONS = {
     "memory": {
         "subject": "What all figures of this level are of: `as it runs` if delegates are named, "
-        "without --micro; otherwise `core alone` where it can run the model.",
+        "without --micro; otherwise `core alone` where it can run the model. Null if only TFLM "
+        "runs it; then plans are absent.",
+        "planners": "Plans of the first subgraph; `bytes_by_planner` counts all that run.",
+        "subgraphs": "The same figures of the other subgraphs that run, each in its own arena.",
+        "bytes_by_planner": "Bytes of the arenas of all subgraphs that run.",
+        "peak": "The point at which most of the arena is in use, as the first of `planners` plans.",
+        "unknown": "Why a run needs more than these figures; empty if it does not.",
+        "offline_plan": "The plan for TFLM inside the model, in words; empty if it has none.",
         "with_delegates": "The same figures of the model as it runs; null if that is the "
         "`subject`, or if no delegate takes a node.",
         "without_delegates": "The same figures of the core alone; null if that is the `subject`, "

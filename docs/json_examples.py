@@ -58,6 +58,7 @@ EXAMPLES: dict[str, list[list[object]]] = {
         ["memory", FLOAT],
         ["memory", INT8, "--micro", "--budget", "1M"],
         ["memory", SINES, "-d", "sin"],
+        ["memory", "chip.tflite", "--micro"],
     ],
     "report": [["report", model, "-d", "sin", "-o", "report.html"] for model in (SINES, INT8)],
     "plugins-list": [["plugins", "list"]],
@@ -102,6 +103,7 @@ def own_folder() -> Iterator[None]:
     ):
         os.chdir(folder)
         write_pictures()
+        write_chip_model()
         try:
             yield
         finally:
@@ -120,3 +122,9 @@ def write_pictures() -> None:
     Path("pictures").mkdir()
     for number, colour in enumerate(colours):
         Image.new("RGB", (6, 4), colour).save(f"pictures/{number}.png")
+
+
+def write_chip_model() -> None:
+    """Write a model of one operator as Vela compiles for Ethos-U, which only TFLM runs."""
+    commands, x = constant([0] * 16, "UINT8"), tensor((64,), "INT8")
+    Path("chip.tflite").write_bytes(one_op_model("ethos-u", [commands, x], [tensor((2,), "INT8")]))

@@ -24,7 +24,7 @@ class Logger:
         self._standard: logging.Logger | None = None
 
     def debug(self, text: str, *values: Any) -> None:
-        """Log ``text % values`` at level DEBUG if the program uses ``logging``."""
+        """Log ``text % values`` at level DEBUG if the program has imported ``logging``."""
         if "logging" in sys.modules:
             self.standard().debug(text, *values, stacklevel=2)
 
@@ -38,7 +38,7 @@ class Logger:
         return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
 
     def warning(self, text: str, *values: Any) -> None:
-        """Log ``text % values`` as a warning; unconfigured ``logging`` prints it, too."""
+        """Log ``text % values`` as a warning, which ``logging`` prints even if not configured."""
         self.standard().warning(text, *values, stacklevel=2)
 
     def log(self, level: int, text: str, *values: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def duration(seconds: float) -> str:
     """Duration as text with a unit.
@@ -43,6 +45,23 @@ def plural(count: int, noun: str) -> str:
     ('1 node', '2 nodes')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+MOST_NAMED = 8
+"""Largest number of names in a sentence."""
+
+
+def few_of(names: Sequence[str]) -> str:
+    """List of the first names for a sentence, with the number of the others.
+
+    >>> few_of(["ADD", "MUL"])
+    'ADD, MUL'
+
+    Args:
+        names: all names, in order.
+    """
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def real_value(scale: float, zero_point: int) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from delegraph.cli import COMMANDS, CommandGroup, main
 from delegraph.cli import delegraph as root
@@ -402,7 +403,10 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["flex", "convert", "docs/d"], {"files"}),
         (["flex", "flexify", SINES, "--node", "S"], {"SIN"}),
         (["memory", DIGITS, "--planner", "greedy_by_s"], {"greedy_by_size"}),
-        (["test-operators", "sin", "--operator", "CONV_"], {"CONV_2D", "CONV_3D"}),
+        (["test-operators", "core", "--operator", "CONV_"], {"CONV_2D", "CONV_3D"}),
+        (["test-operators", "sin", "--operator", "S"], {"SIN\n"}),
+        (["test-operators", "co"], {"core", "files"}),
+        (["test", "./min"], {"files"}),
         (["edgetpu", "compile", DIGITS, "-i", "digits_1/pool_1"], {"digits_1/pool_1/MaxPool2d"}),
     ],
 )
@@ -422,7 +426,15 @@ def test_bash_completes(words: list[object], expected: set[str]) -> None:
         check=True,
     )
     assert done.stderr == ""
-    assert expected <= set(done.stdout.split("\n"))
+    answers = done.stdout.split("\n")
+    assert expected <= {*answers, done.stdout}  # or nothing else
+
+
+def test_nothing_follows_the_name_of_an_output() -> None:
+    shell = ShellComplete(root, {}, "delegraph", "_DELEGRAPH_COMPLETE")
+    words = ["diff", str(DIGITS), "--tolerance"]
+    assert [item.value for item in shell.get_completions(words, "d")] == ["digit="]
+    assert shell.get_completions(words, "digit=") == []
 
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")

@@ -60,6 +60,7 @@ MISTAKES = {
     "memory FLOAT --draw a.gif": "'--plot': 'a.gif': expected a file ending in .svg or .png",
     "memory FLOAT --draw no/a.svg": "'--plot': 'no/a.svg': there is no folder 'no'",
     "diff FLOAT --reference SINES": "cannot take the same values: give the reference",
+    "micro FLOAT": r"no command .micro.: .delegraph memory --micro. does that",
     "diff FLOAT SINES": r"extra argument \(.*\); --reference FILE compares with another model",
     "diff FLOAT --html .": r"'--html': '.' is a folder, give the name of a file",
     "evaluate custom FLOAT": r"missing: DATA, --metric PACKAGE:FUNCTION \(Python",

@@ -284,6 +284,41 @@ def test_a_method_that_returns_nothing_is_named() -> None:
             Interpreter(model_content=DOUBLE, delegates=[kind(lambda x, y: [x + y])])
 
 
+def test_a_function_cannot_write_its_inputs() -> None:
+    def writes(x: Any, y: Any) -> Any:
+        x += y
+        return [x]
+
+    made = Interpreter(model_content=DOUBLE, delegates=[Doubles(writes)])
+    made.allocate_tensors()
+    with pytest.raises(RuntimeError, match="read-only"):
+        made.invoke()
+
+
+def test_an_error_of_compile_comes_with_advice_on_refusals() -> None:
+    class Fails(Doubles):
+        version = "fails"
+
+        def compile(self, model: PartitionModel) -> bytes:
+            raise OverflowError("no room")
+
+    said = r"OverflowError: no room; .* write refusals = \(OverflowError,\) in Fails, or raise Part"
+    with pytest.raises(RuntimeError, match=said):
+        Interpreter(model_content=DOUBLE, delegates=[Fails(lambda x, y: [x + y])])
+
+
+def test_a_delegate_without_claims_is_told_to_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Doubles, "capabilities", EngineDelegate.capabilities)
+    made = Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])])
+    (node,) = made.placement.nodes
+    assert str(node.rejections["doubles"]) == "it claims nothing: write capabilities()"
+
+
+def test_an_attribute_in_place_of_a_method_is_an_error_of_the_class() -> None:
+    with pytest.raises(TypeError, match=r"Named\.name is 'chip', expected a method: write def"):
+        type("Named", (EngineDelegate,), {"name": "chip"})
+
+
 def test_a_class_without_version_is_told_to_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(Doubles, "version")
     with pytest.raises(RuntimeError, match=r"Doubles has no version: write version = '1' in the"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph.graph.loader import parse_model
-from delegraph.graph.macs import macs_of
+from delegraph.graph.macs import is_least, macs_of
 from delegraph.schema.options import (
     BatchMatMulOptions,
     Conv2DOptions,
@@ -68,3 +68,28 @@ def test_a_recurrent_layer_uses_its_matrices_at_each_step() -> None:
     content = one_op_model("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, [tensor((7, 1, 4))])
     (subgraph,) = parse_model(content).subgraphs
     assert macs_of(subgraph.operators[0], subgraph.tensors) == 7 * (4 * 2 + 4 * 4)
+
+
+@pytest.mark.parametrize("unknown", ["left", "right"])
+def test_the_common_dimension_of_a_matrix_product_may_be_known_of_one_input(unknown: str) -> None:
+    left, right = tensor((2, 3, 5)), tensor((2, 5, 7))
+    if unknown == "left":
+        left = tensor((2, 3, 1), shape_signature=(2, 3, -1))
+    else:
+        right = tensor((2, 1, 7), shape_signature=(2, -1, 7))
+    model = one_op_model("BATCH_MATMUL", [left, right], [tensor((2, 3, 7))], BatchMatMulOptions())
+    (graph,) = parse_model(model).subgraphs
+    assert macs_of(graph.operators[0], graph.tensors) == 210
+    assert is_least(graph.operators[0], graph.tensors)
+
+
+def test_a_product_whose_result_has_no_shape_in_the_file_has_no_known_number() -> None:
+    model = one_op_model(
+        "FULLY_CONNECTED", [tensor((2, 5)), _zeros(3, 5)], [tensor(())], FullyConnectedOptions()
+    )
+    (graph,) = parse_model(model).subgraphs
+    assert macs_of(graph.operators[0], graph.tensors) == 0
+    assert is_least(graph.operators[0], graph.tensors)
+    model = one_op_model("ADD", [tensor(()), tensor(())], [tensor(())])
+    (graph,) = parse_model(model).subgraphs
+    assert not is_least(graph.operators[0], graph.tensors)

@@ -86,6 +86,13 @@ def test_transposed_convolution_sums_in_scratch(kind, bytes_each):
     assert found.scratch == [128 * bytes_each]
 
 
+@pytest.mark.parametrize(("target", "scratch"), [(TARGET_32, [24, 12]), (TARGET_64, [24, 24])])
+def test_the_operator_of_vela_works_with_addresses_and_sizes_of_its_tensors(target, scratch):
+    commands = constant(np.zeros(16, np.uint8))
+    found = memory("ethos-u", [commands, int8(8)], [int8(2)], target)
+    assert (found.persistent, found.scratch, found.is_known) == ([12], scratch, True)
+
+
 def test_an_operator_that_is_not_listed_is_given_a_guess():
     found = memory("EXPM1", [tensor((4,))], [tensor((4,))])
     assert not found.is_known

@@ -268,7 +268,7 @@ def test_inputs_are_read_only_but_variables_keep_what_is_written() -> None:
         total += x
         return total
 
-    with pytest.raises(NodeError, match=r"\(Spoil\) failed to invoke: ValueError.*read-only"):
+    with pytest.raises(NodeError, match=r"\(Spoil\) failed .*read-only: write x = x \+ 1, not"):
         run("Spoil", X)
     model = one_op_model("Count", [VECTOR, tensor((3,), is_variable=True)], [tensor((3,))])
     interpreter = Interpreter(model_content=model)
@@ -342,7 +342,7 @@ def test_a_node_with_other_inputs_than_the_function_takes_is_refused() -> None:
     def pair(a, b):
         return a + b
 
-    with pytest.raises(NodeError, match=r"pair\(a, b\) does not take the node's inputs"):
+    with pytest.raises(NodeError, match=r"pair\(a, b\) does not .* keywords options, inputs and"):
         run("Pair", X)
 
 

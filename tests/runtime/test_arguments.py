@@ -10,6 +10,7 @@ import pytest
 from delegraph import Interpreter
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import ArgumentError, ArgumentTypeError
+from delegraph.native import LiteRtInterpreter
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import (
     check_choice,
@@ -21,6 +22,7 @@ from delegraph.runtime.arguments import (
 )
 from delegraph.schema.enums import TensorType
 from delegraph.testing import one_op_model, tensor
+from support.by_name import sines
 
 TENSORS = [Tensor(index, TensorType.FLOAT32, (1,)) for index in range(3)]
 
@@ -117,3 +119,23 @@ def test_a_model_given_as_the_wrong_argument_is_told_the_other_one() -> None:
     for wrong in (path, Path(path)):
         with pytest.raises(TypeError, match="a file is given as model_path"):
             Interpreter(model_content=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"failures": "raise"}, r"write failures=delegraph.FailurePolicy\(on_failure='raise'\)"),
+        ({"failures": {"validate": True}}, r"delegraph.FailurePolicy\(validate=True\)"),
+        ({"limits": 5}, r"limits is a Limits, not 5; write limits=delegraph.Limits\(time=2.5\)"),
+        ({"placement": {"require": "full"}}, r"delegraph.PlacementPolicy\(require='full'\)"),
+        ({"cache_dir": 5}, "cache_dir is the path of a folder, not 5"),
+        ({"delegates": 5}, "delegates is a list of names or objects, not 5"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("host", [Interpreter, LiteRtInterpreter])
+def test_a_wrong_group_of_options_says_what_to_write(
+    host: Any, wrong: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(ArgumentError, match=advice):
+        host(model_content=sines(), **wrong)

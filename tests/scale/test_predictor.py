@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,23 @@ def test_bad_rows_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(batch["y"][:, 0], [2, 6, 8, 12])
 
 
+def test_rows_that_do_not_fit_are_bad_rows() -> None:
+    good = pictures(1)[0].astype(np.int32).tolist()
+    none, ragged = deepcopy(good), deepcopy(good)
+    none[0][0], ragged[0] = [None], [[1], [1, 2]]
+    batch = {"image": [good, good[:4], none, ragged, good], "id": np.arange(5)}
+    with pytest.raises(ArgumentError, match=r"row 1: .* of column 'image' has shape \[4, 8, 1\]"):
+        Predictor(DIGITS)(batch)
+    found = Predictor(DIGITS, on_error="column")(batch)
+    assert [reason[:60] != "" for reason in found["error"]] == [False, True, True, True, False]
+    assert "holds a missing value" in found["error"][2]
+    assert "has parts of different lengths" in found["error"][3]
+    np.testing.assert_array_equal(found["digit"][0], found["digit"][4])
+    assert Predictor(DIGITS, on_error="drop")(batch)["id"].tolist() == [0, 4]
+    nothing = Predictor(DIGITS, on_error="column")({"image": np.array([None, good], object)[:1]})
+    assert found["digit"].dtype == nothing["digit"].dtype
+
+
 @pytest.mark.parametrize("rows", [0, 2])
 def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) -> None:
     bad = np.full(rows, 99, np.int32)
@@ -266,6 +284,8 @@ def test_batches_that_do_not_fit(batch: Any, message: str) -> None:
 
 
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="delegates are names"):
+        Predictor(DIGITS, delegates=[object()])  # type: ignore[list-item]
     with pytest.raises(ArgumentError, match="max_batch is 0"):
         Predictor(DIGITS, max_batch=0)
     with pytest.raises(ArgumentError, match=r"delegates is a list; write delegates=\['sin'\]"):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from delegraph.testing.check_runner import place_of
 
 pytest_plugins = ("pytester",)
 
@@ -253,3 +257,19 @@ def test_the_limit_of_pytest_itself_names_check_and_model(
             "careful: FAILED",
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("test", "values", "section", "check"),
+    [
+        ("test_contract", "mine-no_views_are_kept", "contract", "no views are kept"),
+        ("test_numbers", "mine-ADD", "numbers", "ADD"),
+        ("test_generated_models", "mine", "numbers", "generated models"),
+        ("test_nothing_unclaimed_is_taken", "mine", "soundness", "nothing unclaimed is taken"),
+    ],
+)
+def test_a_check_that_is_not_tried_has_its_place_in_the_scorecard(
+    test: str, values: str, section: str, check: str
+) -> None:
+    item: Any = SimpleNamespace(name=f"{test}[{values}]", callspec=SimpleNamespace(id=values))
+    assert place_of(item, "mine") == {"section": section, "check": check}

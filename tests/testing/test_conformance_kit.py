@@ -138,6 +138,12 @@ def test_kernel_that_closes_what_it_holds_leaves_nothing(tmp_path: Path) -> None
     leftovers.nothing_is_left_behind(subject(faulty.with_kernel(faulty.ClosesItsFile), tmp_path))
 
 
+def test_a_fault_of_eval_is_none_of_eval_async(tmp_path: Path) -> None:
+    tested = subject(faulty.with_kernel(faulty.WritesItsInput), tmp_path)
+    with pytest.raises(SkipTest, match="no kernel of the delegate has eval_async"):
+        contract.eval_async_gives_what_eval_does(replace(tested, capabilities=ADD))
+
+
 def test_a_kernel_with_a_right_eval_async_passes(tmp_path: Path) -> None:
     tested = subject(faulty.with_kernel(faulty.StartsRightly), tmp_path)
     contract.eval_async_gives_what_eval_does(replace(tested, capabilities=ADD))

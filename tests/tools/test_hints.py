@@ -15,7 +15,7 @@ from delegraph import (
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import AddOptions, FullyConnectedOptions
+from delegraph.schema.options import AddOptions, FullyConnectedOptions, ReducerOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.explanation import explain
 from delegraph.tools.hints import Hint, hints_for
@@ -132,6 +132,29 @@ def test_two_constraints_of_a_node_give_one_hint_and_most_arithmetic_comes_first
 
 def test_an_operator_is_not_added_together_with_its_types() -> None:
     assert hints(Claiming(Capabilities([Claim("ABS", "INT8")])), INTEGERS) == ()
+
+
+REDUCED = graph_model(
+    [("MEAN", "x axis", "y", ReducerOptions()), ("ABS", "y", "z")],
+    inputs="x",
+    outputs="z",
+    tensors={
+        "x": tensor((2, 4)), "axis": constant(np.int32([1])), "y": tensor((2,)), "z": tensor((2,)),
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("claims", "change"),
+    [
+        ([Claim(["ABS", "MEAN"], "FLOAT32")], 'axis="INT32"'),
+        ([Claim("ABS", "FLOAT32"), Claim("MEAN", "FLOAT32", axis="INT64")], 'axis="INT32"'),
+        ([Claim("ABS", "FLOAT32")], 'MEAN and axis="INT32"'),
+    ],
+)
+def test_the_type_of_a_single_role_is_claimed_for_it(claims: list[Claim], change: str) -> None:
+    found = hints(Claiming(Capabilities(claims)), REDUCED)
+    assert [str(hint) for hint in found] == [f"answering could claim {change}: 1 more node"]
 
 
 class Unfused(Claiming):

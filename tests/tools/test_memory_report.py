@@ -13,11 +13,14 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.loader import parse_model
 from delegraph.memory import OffsetsAssignment, verify_plan
 from delegraph.micro.offline_plans import offline_plan
-from delegraph.testing import graph_model, tensor
+from delegraph.schema.options import IfOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from delegraph.tools.memory_planners import COMPARED, IN_PLACE, PLANNERS
 from delegraph.tools.memory_plot import draw_plan
-from delegraph.tools.memory_report import COMPARED, IN_PLACE, PLANNERS, MemoryReport, memory_report
+from delegraph.tools.memory_report import MemoryReport, memory_report
 from delegraph.tools.offline_plan import with_offline_plan
-from support.by_name import ByName
+from support.by_name import ByName, doubling_while
+from support.signatures import two_signatures
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 SIZES = {name: tensor((25,)) for name in "xaby"}
@@ -52,13 +55,75 @@ def test_tensors_inside_a_partition_need_no_memory_of_the_arena() -> None:
 
 
 def test_the_peak_is_where_most_is_in_use() -> None:
-    peak = report_of(chain()).peak
+    peak = report_of(chain(), "best").peak
     assert peak is not None
     assert (peak.position, peak.operator, peak.bytes, peak.tensors) == (0, "by_name", 200, (0, 1))
 
 
+def test_the_peak_has_the_inputs_that_the_plan_keeps() -> None:
+    peak = report_of(chain(), "delegraph").peak
+    assert peak is not None
+    assert (peak.position, peak.bytes, peak.tensors) == (1, 300, (0, 1, 2))
+
+
+def test_each_subgraph_that_runs_has_an_arena() -> None:
+    with Interpreter(model_content=doubling_while(), delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["delegraph", "best"], 1)
+        taken = [each.memory.arena_bytes[0] for each in interpreter.session.subgraphs]
+    assert [a.subgraph for a in report.arenas] == [0, 1, 2]
+    assert [a.run_by for a in report.arenas] == [(), ("node 0, WHILE",), ("node 0, WHILE",)]
+    assert report.results[0].bytes == 8
+    assert report.bytes_by_planner == {"delegraph": 8 + 5 + 8, "best": 8 + 5 + 4 + 4}
+    assert all(taken)
+
+
+def test_subgraphs_of_all_signatures_are_counted_and_named() -> None:
+    with Interpreter(model_content=two_signatures(), delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["naive"], 1)
+    assert [a.signatures for a in report.arenas] == [("negate",), ("wave",)]
+    assert report.bytes_by_planner == {"naive": 16}
+
+
+def test_an_unknown_shape_in_a_called_subgraph_leaves_the_total_open() -> None:
+    nodes = [("FILL", "n v", "a"), ("SIN", "a", "b"), ("SUM", "b axis", "y")]
+    branch = {
+        "n": tensor((1,), "INT32"),
+        "v": constant(np.float32(1)),
+        "axis": constant(np.zeros(1, np.int32)),
+        "a": tensor((1,)),
+        "b": tensor((1,)),
+        "y": tensor((1,)),
+    }
+    options = IfOptions(then_subgraph_index=1, else_subgraph_index=1)
+    main = {"c": tensor((1,), "BOOL"), "n": tensor((1,), "INT32"), "y": tensor((1,))}
+    model = subgraphs_model(
+        [([("IF", "c n", "y", options)], "c n", "y", main), (nodes, "n", "y", branch)]
+    )
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["delegraph"])
+    assert not report.is_complete
+    assert "known only while invoking" in report.unknown
+
+
+def test_a_subgraph_that_is_called_with_several_shapes_leaves_the_total_open() -> None:
+    options = IfOptions(then_subgraph_index=1, else_subgraph_index=1)
+    calls = [("IF", "c x", "a", options), ("IF", "c z", "b", options)]
+    main = {"c": tensor((1,), "BOOL"), **{name: tensor((2,)) for name in "xa"}}
+    main |= {name: tensor((3,)) for name in "zb"}
+    one = {"x": tensor((2,)), "y": tensor((2,))}
+    model = subgraphs_model([(calls, "c x z", "a b", main), ([("SIN", "x", "y")], "x", "y", one)])
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["delegraph"])
+    assert not report.is_complete
+    assert report.unknown == "node 0, IF, calls subgraph 1 with other shapes"
+
+
 def test_a_peak_in_a_partition_names_the_models_nodes() -> None:
-    report = report_of(chain())
+    report = report_of(chain(), "best")
     assert report.peak is not None
     assert (report.peak.where, report.unit) == ("partition 0 of by_name (node 0)", "step")
     alone = report_of(DIGITS, "best")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.tools.memory_report import memory_report
-from delegraph.tools.memory_svg import plan_svg
+from delegraph.tools.memory_svg import plan_svg, round_ticks
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -37,3 +37,35 @@ def test_the_bytes_in_use_end_where_shapes_become_unknown() -> None:
         report = memory_report(interpreter, ["delegraph"])
     assert len(report.operators) == 3
     assert len(report.bytes_in_use(report.results[0])) == len(report.in_use) == 2
+
+
+@pytest.mark.parametrize(
+    ("top", "least", "ticks"),
+    [(66, 1, [0, 10, 20, 30, 40, 50, 60]), (1, 1, [0, 1]), (2.2, 0, [0, 0.5, 1, 1.5, 2])],
+)
+def test_ticks_are_round_numbers(top: float, least: float, ticks: list[float]) -> None:
+    assert round_ticks(top, least) == ticks
+
+
+@pytest.mark.parametrize(("elements", "colour"), [((100, 100), "white"), ((1, 9), "black")])
+def test_letters_are_dark_on_light_boxes(elements: tuple[int, int], colour: str) -> None:
+    shown = picture_of(*elements)
+    boxes = re.findall(r'60% (\d+)%\)"/><g fill="(\w+)">', shown)
+    assert colour in {found for _, found in boxes}
+    assert all(found == ("white" if int(light) <= 38 else "black") for light, found in boxes)
+
+
+def test_the_legend_shows_its_lines() -> None:
+    shown = picture_of(100, 100)
+    assert 'stroke-dasharray="6 4"/>\n<text' in shown
+    assert "most in use: node 0, TILE<" in shown
+
+
+def picture_of(before: int, after: int) -> str:
+    """Picture of a plan of two tensors with these numbers of elements."""
+    times = constant(np.array([after // before], np.int32))
+    model = one_op_model("TILE", [tensor((before,)), times], [tensor((after,))])
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, ["best"])
+    return plan_svg(report, report.results[0], "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,29 @@ def test_what_computes_the_rest_by_default_counts_as_left() -> None:
     new = lock_of(interpreter, "sines.tflite", ["by_name"])
     assert old == new
     assert not compare(old, new, interpreter.placement)
+
+
+def test_a_named_delegate_that_is_the_default_now_still_has_its_nodes() -> None:
+    old, _ = locked([ByName("ADD", name="fast")])
+    _, interpreter = locked([ByName("SIN"), ByName("ADD", name="fast")])
+    interpreter.session.rest = interpreter.session.delegates[-1]
+    assert old.is_about("fast")
+    new = lock_of(interpreter, "sines.tflite", ["by_name"], counts_default=True)
+    assert str(compare(old, new, interpreter.placement)) == (
+        "delegates changed: fast became by_name; fast is not named any more, and runs 2 nodes by "
+        "default; 2 nodes joined by_name"
+    )
+
+
+def test_the_version_of_a_named_delegate_is_told_where_nodes_moved() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=["sin"])
+    lock = lock_of(interpreter, "sines.tflite", ["sin"])
+    assert list(lock.versions) == ["sin"]
+    old = replace(lock, versions={"sin": "delegraph-example 0.0.1"})
+    assert not compare(old, lock, interpreter.placement)
+    subgraph = replace(lock.subgraphs[0], delegates=("sin", "sin", None, "sin", None))
+    found = compare(replace(old, subgraphs=(subgraph,)), lock, interpreter.placement)
+    assert str(found).startswith(f"sin is of {lock.versions['sin']}, not delegraph-example 0.0.1; ")
 
 
 # -- the file --------------------------------------------------------------------------------------

@@ -83,6 +83,12 @@ def test_its_text_tells_what_is_not_by_default() -> None:
     assert str(Setup("b.tflite", on_failure="shadow")) == "b.tflite, on failure shadow"
 
 
+@pytest.mark.parametrize("delegates", [("none",), (), None])
+def test_its_text_says_once_that_there_are_no_delegates(delegates: tuple[str, ...] | None) -> None:
+    setup = Setup("b.tflite", "litert", delegates, use_default_delegates=False)
+    assert str(setup) == "b.tflite, litert, no delegates"
+
+
 def test_json_has_what_is_not_by_default() -> None:
     shown = Setup("b.tflite", rules=[PlacementRule("exclude", nodes=3)], threads=2).to_json()
     assert shown == {

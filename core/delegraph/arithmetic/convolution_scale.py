@@ -135,7 +135,7 @@ def scaling_of(
         sums_int64: whether accumulators have 64 bits.
 
     Raises:
-        OperatorError: scales are missing or too many, or the bias scale is wrong.
+        OperatorError: scales are missing, too many or too large, or the bias scale is wrong.
     """
     multipliers = per_channel_multipliers(x, weight, y, channels)
     if x.type == TensorType.UINT8:
@@ -165,8 +165,8 @@ def fully_connected_scaling(
         numerics: official kernels whose rounding is reproduced.
 
     Raises:
-        OperatorError: scales are missing or too many, the bias scale is wrong, or an int16 tensor
-            has a zero point.
+        OperatorError: scales are missing, too many or too large, the bias scale is wrong, or an
+            int16 tensor has a zero point.
     """
     multipliers = per_channel_multipliers(x, weight, y, weight.shape[0])
     real = multipliers.copy()

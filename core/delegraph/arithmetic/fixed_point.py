@@ -241,7 +241,7 @@ def multiply_by_quantized_multiplier_gemm(
 ) -> NDArray[np.int32]:
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
-    *x* has int32 values, *multiplier* is a Q31 mantissa. Results differ from those of
+    *x* has int32 values, and *multiplier* is a Q31 mantissa. Results differ from those of
     :func:`multiply_by_quantized_multiplier` if the first rounding leaves a negative half, which is
     rounded up here. A *shift* above 31 gives 0, as in vector instructions.
 
@@ -273,7 +273,7 @@ def wide_multiply_by_quantized_multiplier(
 ) -> NDArray[np.int64]:
     """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`.
 
-    That is ``x * multiplier * 2**(shift - 31)`` before its low 32 bits are taken.
+    They are ``x * multiplier * 2**(shift - 31)``, of which that function takes the low 32 bits.
     """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
@@ -294,8 +294,8 @@ def _doubling_high_mul(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | int]:
     """Return *x* shifted left and multiplied by the mantissa, and the remaining right shift.
 
-    *multiplier* is the Q31 mantissa; *shift* shifts left, or right if negative. The product is in a
-    new array of int32 values.
+    *multiplier* is the Q31 mantissa. A positive *shift* is a left shift, a negative one a right
+    shift. The product is in a new array of int32 values.
     """
     left: IntArray | int
     right: IntArray | int

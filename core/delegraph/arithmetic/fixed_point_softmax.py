@@ -97,7 +97,8 @@ def _radius(shift: int) -> int:
 def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return tables, by distance to a row's maximum, of scaled negative distance and exponential.
 
-    *multiplier* and *shift*, mantissa and left shift, convert stored differences to Q5.26.
+    *multiplier* is the mantissa and *shift* the left shift of the factor that converts stored
+    differences to Q5.26.
 
     Returns:
         Q5.26 and Q0.31, ``[256], int32`` each; exponentials of distances that do not fit Q5.26 are

@@ -237,18 +237,18 @@ def one_over_one_plus_x(x: Raw) -> Raw:
 
 @lru_cache(maxsize=16)
 def tanh_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return :func:`tanh` of all int16 as a table, ``[65536], int16``, for ``x.view(uint16)``.
+    """Return a table of :func:`tanh` of all int16, ``[65536], int16``.
 
-    Inputs have *integer_bits* integer bits.
+    The index of an input *x*, with *integer_bits* integer bits, is ``x.view(uint16)``.
     """
     return _frozen(tanh(_every_int16(), integer_bits))
 
 
 @lru_cache(maxsize=16)
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return :func:`logistic` of all int16 as a table, ``[65536], int16``, for ``x.view(uint16)``.
+    """Return a table of :func:`logistic` of all int16, ``[65536], int16``.
 
-    Inputs have *integer_bits* integer bits.
+    The index of an input *x*, with *integer_bits* integer bits, is ``x.view(uint16)``.
     """
     return _frozen(logistic(_every_int16(), integer_bits))
 

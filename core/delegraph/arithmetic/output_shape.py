@@ -82,8 +82,9 @@ def size_outputs(
 ) -> Eval:
     """Set the shapes of *outputs* now or at each invoke; return the evaluation.
 
-    *plans* returns the shapes of all outputs and the function that fills them; it reads
-    *shape_inputs*. *packed* allows 2- and 4-bit outputs. Outputs that were dynamic stay dynamic.
+    *plans* returns the shapes of all outputs and the function that fills them. It reads the values
+    of *shape_inputs* to compute the shapes. *packed* says whether it can fill outputs of 2- or
+    4-bit integers. Outputs that were dynamic stay dynamic.
     """
     _check_packed(outputs, packed)
     if are_known(shape_inputs):

@@ -67,7 +67,8 @@ def int16_sums(
     """Return ``y = a + b`` for int16 as two sums, and the position where the first sum ends.
 
     The first sum has the roundings of the builtin vector loop, the second sum the roundings of
-    elements after the loop. For operands of different shapes there is no loop: the position is 0.
+    elements after the loop. For operands of different shapes there is no vector loop, so the
+    position is 0.
     """
     has_loop = numerics == "builtin" and a.shape == b.shape
     length = math.prod(a.shape) if has_loop else 0

@@ -175,10 +175,11 @@ def kind_of(head: bytes) -> str:
 def inflated(
     stored: NDArray[np.uint8], packed: Packed, limit: ReadLimit, what: str
 ) -> NDArray[np.uint8]:
-    """Return *stored* decompressed, ``[bytes], uint8``, but no more than *packed* says.
+    """Return the bytes *stored*, decompressed: ``[bytes], uint8``, as many as *packed* says.
 
     Raises:
-        MalformedModelError: the bytes are damaged, or more than *limit* allows.
+        MalformedModelError: the bytes are damaged, more than *packed* says, or more than *limit*
+            allows.
     """
     if packed.obstacle:
         raise MalformedModelError(f"{what}: {packed.obstacle}")

@@ -117,9 +117,10 @@ def find_model(
 
 
 def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
-    """Return the bundle in the file *content* to which *words*, after the address's ``#``, lead.
+    """Return the bundle in the file *content* to which the sections *words* of an address lead.
 
-    The result is None for a model or a file of another format, including a zip without models.
+    *words* is the text after the first ``#`` of the address; None means the file itself. The result
+    is None for a model or a file of another format, including a zip without models.
     """
     search = _Search(len(content), None)
     part, chain = search.follow(content, words)

@@ -160,6 +160,7 @@ _ELSEWHERE = {
     "bisect": "diff --bisect",
     "compare": "diff",
     "help": "--help",
+    "micro": "memory --micro",
     "profile": "benchmark --op-profile",
     "view": "report",
     "visualize": "report",

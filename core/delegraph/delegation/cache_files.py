@@ -216,7 +216,7 @@ def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
 
 
 def _folder_of_linux(kind: str) -> str | None:
-    """User's folder of *kind* on Linux; None if only ``platformdirs``, slow to import, knows it.
+    """User's folder of *kind* on Linux; None if only ``platformdirs`` (a slow import) knows it.
 
     Source:
         XDG Base Directory Specification, Environment variables.

@@ -153,7 +153,7 @@ class Claim(JsonRecord):
             "operators": (*self.operators, *by.operators),
             "types": self.types and (*self.types, *by.types),
             "features": self.features | {*by.features},
-            "roles": tuple((role, types and (*types, *by.types)) for role, types in self.roles),
+            "roles": by.added_to(self.roles, self.types),
             "versions": self.versions and (min([first, *by.versions]), max([last, *by.versions])),
             "activations": (*self.activations, *by.activations),
             "tolerance": self.tolerance,
@@ -296,6 +296,8 @@ class Capabilities(JsonRecord):
         if registration.builtin_code == BuiltinOperator.DELEGATE:
             return Rejection("op", actual=f"delegate node of {name}", expected=self._operators())
         claims = [claim for claim in self._present_claims() if name in claim.operators]
+        if not self.claims:
+            return Rejection("op", "it claims nothing: write capabilities()", actual=name)
         if not claims:
             return Rejection("op", actual=name, expected=self._operators())
         form = NodeTraits.of(name, node, context.tensors)

@@ -261,7 +261,7 @@ class _Partitions:
         )
 
     def _initialized(self, params: DelegateParams) -> Rejection | None:
-        """Create the kernel of partition *params*; return its rejection, None if it is ready."""
+        """Create the kernel of partition *params*; return its rejection, or None if it is ready."""
         try:
             kernel = self._delegate.new_kernel(self._context, params)
         except PartitionRejected as error:

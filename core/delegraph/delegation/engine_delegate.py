@@ -66,7 +66,7 @@ class _FunctionProgram:
         self._function: EngineFunction | None = function
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-        self._inputs, self._outputs = inputs, outputs
+        self._inputs, self._outputs = list(map(_read_only, inputs)), outputs
 
     def run(self) -> None:
         assert self._function is not None  # it is not closed
@@ -83,6 +83,13 @@ class _FunctionProgram:
 
     def close(self) -> None:
         self._function = None
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of *array* that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _in_words(arrays: Sequence[NDArray[Any]]) -> str:
@@ -159,15 +166,20 @@ class EngineDelegate(SimpleDelegateInterface):
     def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram | EngineFunction:
         """Load a partition that :meth:`compile` has compiled, and return its program.
 
-        A function that returns the output arrays for the input arrays is a program, too. Its
-        results are copied to the host's memory; results of a program with ``bind`` are not copied.
+        A function that returns the output arrays for the input arrays is a program, too. It gets
+        read-only views of the host's memory, and its results are copied to the host's memory.
+        Arrays of a program with ``bind`` are the host's own: it may write outputs only.
         """
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
         """Context in which the errors of :attr:`refusals` become ``PartitionRejected``.
 
-        The reason is the last line of the error's text.
+        The reason is the last line of the error's text. Other errors get advice on refusals.
+
+        Raises:
+            PartitionRejected: the engine cannot compute the partition.
+            DelegateError: the engine failed by an error of another type.
         """
         try:
             yield
@@ -176,6 +188,12 @@ class EngineDelegate(SimpleDelegateInterface):
         except self.refusals as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
             raise PartitionRejected(reason, constraint="compile") from error
+        except Exception as error:
+            kind = type(error).__name__
+            raise DelegateError(
+                f"{kind}: {error}; if it means that the engine cannot compute the partition, write "
+                f"refusals = ({kind},) in {type(self).__name__}, or raise PartitionRejected"
+            ) from error
 
     def flags(self) -> DelegateFlags:
         """Flags for dynamic shapes, according to the attributes of the class."""

@@ -207,7 +207,7 @@ class _Partitioner:
             self._missing[after] += 1
 
     def _unmade_tensors(self) -> dict[int, int]:
-        """Return a mapping from each tensor that the plan writes to -1: it has no reader yet."""
+        """Tensors that the plan writes, each mapped to -1, which means that none reads it yet."""
         newest = {tensor: -1 for node in self._nodes for tensor in node.outputs}
         newest.pop(_ABSENT, None)
         if min(newest, default=0) < 0:

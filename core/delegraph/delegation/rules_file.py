@@ -32,7 +32,9 @@ _KEYS = ("action", "delegate", "nodes", "operators", "tensors", "subgraph", "sig
 
 
 def placement_rules(rules: Rules | None) -> PlacementRules:
-    """Return rules from the path of a TOML file, or rules made in code; none for None.
+    """Return the rules of a TOML file, given by its path, or rules made in code.
+
+    There are no rules if *rules* is None.
 
     Raises:
         ArgumentError: the file cannot be read or has a mistake, or *rules* has something else than

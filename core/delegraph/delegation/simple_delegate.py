@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from delegraph.delegation.delegate import (
     Delegate,
@@ -18,7 +18,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
 )
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import DelegateError
+from delegraph.errors import ArgumentTypeError, DelegateError
 from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
@@ -139,6 +139,20 @@ class SimpleDelegateKernelInterface(ABC):
 
 class SimpleDelegateInterface(ABC):
     """Interface of a simple delegate: which nodes it supports, and kernels for partitions."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Check that *cls* has a method wherever the interface has one.
+
+        Raises:
+            ArgumentTypeError: an attribute such as ``name = "chip"`` is in place of a method.
+        """
+        super().__init_subclass__(**arguments)
+        for name in sorted(vars(SimpleDelegateInterface).keys() & vars(cls).keys()):
+            if not name.startswith("_") and not callable(value := getattr(cls, name)):
+                raise ArgumentTypeError(
+                    f"{cls.__name__}.{name} is {value!r}, expected a method: write "
+                    f"def {name}(self): return {value!r}"
+                )
 
     @abstractmethod
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -17,10 +17,13 @@ class Widening:
     activations RELU6
     >>> print(Widening(types=("INT8", "INT32")).joined(Widening(activations=("RELU6",))))
     types INT8, INT32 and activations RELU6
+    >>> print(Widening(operators=("MEAN",), roles=(("axis", "INT32"),)))
+    MEAN and axis="INT32"
 
     Attributes:
         operators: names of further operators.
         types: names of further types that operands may have.
+        roles: further types that operands of one role may have: role and name of the type.
         versions: further versions of the operators.
         activations: further activation functions that may be fused.
         features: further features that nodes may have.
@@ -31,17 +34,19 @@ class Widening:
     versions: tuple[int, ...] = ()
     activations: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         parts = {
             "": self.operators,
             "types ": self.types,
+            " ": [f'{role}="{type}"' for role, type in self.roles],
             "version ": self.versions,
             "activations ": self.activations,
             "features ": self.features,
         }
         return " and ".join(
-            f"{kind}{', '.join(map(str, names))}" for kind, names in parts.items() if names
+            f"{kind}{', '.join(map(str, names))}".strip() for kind, names in parts.items() if names
         )
 
     def joined(self, other: Widening) -> Widening:
@@ -52,7 +57,21 @@ class Widening:
             self.versions + other.versions,
             self.activations + other.activations,
             self.features + other.features,
+            self.roles + other.roles,
         )
+
+    def added_to(
+        self, roles: Iterable[tuple[str, tuple[str, ...]]], types: tuple[str, ...]
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the *roles* of a claim, whose other operands have *types*, with these additions.
+
+        A role without types stays so: all are allowed.
+        """
+        found = {role: own and (*own, *self.types) for role, own in roles}
+        for role, type in self.roles:
+            own = found.get(role, types and (*types, *self.types))
+            found[role] = own and (*own, type)
+        return tuple(found.items())
 
 
 _PRESENT: ContextVar[Widening | None] = ContextVar("delegraph_widening", default=None)

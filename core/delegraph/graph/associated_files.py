@@ -122,7 +122,11 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
-    """Return the offset and archive of the zip at the end of *content*; 0 and None without zip."""
+    """Return the zip archive at the end of *content*, and where the bytes it was read from begin.
+
+    The position is the first result; offsets in the archive count from it. If there is no zip, the
+    results are 0 and None.
+    """
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:

@@ -145,7 +145,7 @@ def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
 
     Args:
         model: the loaded model.
-        table_limit: maximal number of tables (operators, tensors, options); None: a million.
+        table_limit: maximal number of tables (operators, tensors, options); None means a million.
     """
     record, outside = read_model(model.content, table_limit), model.external_buffers
     return _with_constants(record, outside.contents) if outside.files else record

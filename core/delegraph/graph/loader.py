@@ -70,8 +70,9 @@ def load_model(
 
     Args:
         path: path of the file; ``FILE#SECTION`` is a model in a bundle.
-        table_limit: maximal number of tables (operators, tensors, options); None: a million.
-        memory_limit: maximal bytes of texts, lists, options and decompression; None: by size.
+        table_limit: maximal number of tables (operators, tensors, options); None means a million.
+        memory_limit: maximal number of bytes of texts, lists, options and decompressed content;
+            None means a limit that suits the file's size.
         weights_dir: a folder that may contain external buffers, in addition to the folder of the
             file.
 
@@ -122,7 +123,7 @@ def parse_model(
 
     Args:
         content: the bytes of a file.
-        table_limit: maximal number of tables (operators, tensors, options); None: a million.
+        table_limit: maximal number of tables (operators, tensors, options); None means a million.
         memory_limit: maximal number of bytes of texts, lists, quantization, sparsity and options;
             None means 64 times the file's size. One megabyte is always allowed.
 

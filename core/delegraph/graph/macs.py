@@ -1,7 +1,7 @@
 """Number of multiply-accumulate operations, the measure of a model's arithmetic.
 
 Operators that multiply by weights or multiply matrices are counted. Sparse weights count like dense
-weights, and unknown dimensions as 1.
+weights, and unknown dimensions as 1, so that the number is the least one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Tensors = Sequence[TensorSpec | None]
 
 
 def macs_of(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
-    """Return the number of multiply-accumulates of an operator, which may be 0.
+    """Return the least number of multiply-accumulates of an operator, which may be 0.
 
     Args:
         operator: the operator.
@@ -27,7 +27,24 @@ def macs_of(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
         return 0
     inputs = [tensors[i] if i >= 0 else None for i in operator.inputs]
     outputs = [tensors[i] for i in operator.outputs if i >= 0]
-    return count(operator, inputs, outputs[0]) if outputs else 0
+    if not outputs or not outputs[0].shape:  # the result of such an operator is no scalar
+        return 0
+    return count(operator, inputs, outputs[0])
+
+
+def is_least(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
+    """Whether :func:`macs_of` is only a least number, since the file lacks a shape.
+
+    Args:
+        operator: the operator.
+        tensors: tensors of its subgraph, by index.
+    """
+    if operator.name not in _COUNTS or operator.is_custom:
+        return False
+    used = [tensors[i] for i in (*operator.inputs, *operator.outputs[:1]) if i >= 0]
+    return any(-1 in tensor.shape_signature for tensor in used) or any(
+        not tensors[i].shape for i in operator.outputs[:1] if i >= 0
+    )
 
 
 def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
@@ -63,15 +80,24 @@ def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> 
         inputs: input tensors of the operator; None for an absent input.
         output: first output of the operator.
     """
-    return math.prod(_shape(inputs, 2)) * math.prod(_shape(inputs, 1)[:-1])
+    x = _shape(inputs, 2)
+    return math.prod(x) * math.prod(_shape(inputs, 1)[:-1]) if x else 0
 
 
 def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    left = _shape(inputs, 0)
-    if len(left) < 2:
+    """BATCH_MATMUL: output elements times the common dimension, which one input may lack.
+
+    Args:
+        operator: the operator.
+        inputs: input tensors of the operator; None for an absent input.
+        output: first output of the operator.
+    """
+    left, right = _shape(inputs, 0), _shape(inputs, 1)
+    if len(left) < 2 or len(right) < 2:
         return 0
-    is_adjoint = bool(getattr(operator.options, "adj_x", False))
-    return math.prod(output.shape) * left[-2 if is_adjoint else -1]
+    common = left[-2 if getattr(operator.options, "adj_x", False) else -1]
+    same = right[-1 if getattr(operator.options, "adj_y", False) else -2]
+    return math.prod(output.shape) * max(common, same)
 
 
 def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:

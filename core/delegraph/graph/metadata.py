@@ -255,7 +255,10 @@ class _Reader:
         )
 
     def _tokenizer(self, units: Sequence[tables.ProcessUnit]) -> Tokenizer | None:
-        """Return the first tokenizer of *units*, with the lines of its vocabulary; None without."""
+        """Return the first tokenizer of *units*, with the lines of its vocabulary.
+
+        The result is None if there is no tokenizer.
+        """
         for options in (unit.options for unit in units):
             if isinstance(options, tables.SentencePieceTokenizerOptions):
                 return Tokenizer("sentencepiece")

@@ -92,7 +92,8 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
     """Return the bundle at *path*, with or without ``#SECTION``; None if it is no bundle.
 
     Raises:
-        ModelError: the file cannot be opened, or is damaged, or lacks the section.
+        ArgumentError: the file cannot be opened.
+        ModelError: the file is damaged, or does not have the section.
     """
     from delegraph.bundles.opening import find_bundle  # lazy import: most files are models
 
@@ -111,7 +112,8 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
         memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
-        ModelError: the file cannot be opened, or is damaged, or lacks the section.
+        ArgumentError: the file cannot be opened.
+        ModelError: the file is damaged, does not have the section, or has several models.
     """
     from delegraph.bundles.opening import find_model  # lazy import: most files are models
 

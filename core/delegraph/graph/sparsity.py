@@ -72,7 +72,7 @@ def expanded(
         spare: number of values that may be unused at the end, as in packed bytes.
 
     Raises:
-        OperatorError: *sparsity* is inconsistent or does not fit, or memory does not suffice.
+        OperatorError: *sparsity* is inconsistent or does not fit, or there is not enough memory.
     """
     described = (level.array_segments for level in sparsity.dim_metadata)
     limit = values.size + sum(len(segments) for segments in described if segments is not None)

@@ -262,7 +262,7 @@ class TensorLoader:
         return Quantization(scales, self._copies.int32(zero_points, self._at(index)), axis)
 
     def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
-        """Return the axis of a tensor's channels, for the *axis* in the file.
+        """Return the axis of a tensor's channels, given the *axis* that is in the file.
 
         For a 1-D tensor the axis is always 0, whatever the file says: converters of 2020 gave
         biases the axis of their weights. Current official runtimes reject files with another axis;

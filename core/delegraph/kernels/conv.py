@@ -94,7 +94,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     and a fused clamp. Weights of float16 are widened; the official kernel reads them as float32.
 
     Raises:
-        OperatorError: types, shapes or quantization are some that the official kernel rejects.
+        OperatorError: the official kernel rejects the types, the shapes or the quantization, too.
     """
     require_counts(node, (2, 3) if context.numerics == "micro" else 3)
     conv = _check(context, node)

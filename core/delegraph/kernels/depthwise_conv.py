@@ -102,7 +102,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     fused clamp.
 
     Raises:
-        OperatorError: types, shapes or quantization are some that the official kernel rejects.
+        OperatorError: the official kernel rejects the types, the shapes or the quantization, too.
     """
     require_counts(node, (2, 3))  # input, filter and maybe bias
     conv = _check(context, node)

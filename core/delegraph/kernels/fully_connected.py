@@ -96,7 +96,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     sparse, or uint8 in the order into which the converter shuffled them.
 
     Raises:
-        OperatorError: types, shapes or quantization are some that the official kernel rejects.
+        OperatorError: the official kernel rejects the types, the shapes or the quantization, too.
     """
     is_shuffled = _is_shuffled(node)
     require_counts(node, (2, 3), 2 if is_shuffled else 1)  # input, weights and maybe bias

@@ -246,14 +246,20 @@ class _Rescaling(NamedTuple):
 def _table(
     rescaling: _Rescaling, operands: np.dtype[Any], multiply: Callable[..., Any]
 ) -> NDArray[Any]:
-    """Return *rescaling* of every value of the type *operands*; callers share the array."""
+    """Return the results of *rescaling* for every value of the type *operands*.
+
+    Callers share the array, so it is read-only.
+    """
     table: NDArray[Any] = rescaling(every_value(operands), multiply).astype(rescaling.dtype)
     table.setflags(write=False)
     return table
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the evaluation that rounds elements before *vector_end* as vectors, others singly."""
+    """Return the evaluation that rounds elements before *vector_end* like the vector loop.
+
+    The other elements are rounded like those after the loop.
+    """
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):
         return run

@@ -118,7 +118,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     output's shape is an input, so it may be known only during invoke.
 
     Raises:
-        OperatorError: types, shapes or quantization are some that the official kernel rejects.
+        OperatorError: the official kernel rejects the types, the shapes or the quantization, too.
     """
     require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     conv = _check(context, node)

@@ -20,7 +20,7 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 def prepare_sum(context: OpContext, node: Node) -> Eval:
     """Prepare UNSORTED_SEGMENT_SUM: sums of the parts with equal segment ids.
 
-    Parts with negative ids are ignored. A segment without parts is 0.
+    A part whose id is negative is ignored. A segment without parts gets 0.
     """
     return _prepare(context, node, np.add)
 
@@ -29,7 +29,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
 def prepare_prod(context: OpContext, node: Node) -> Eval:
     """Prepare UNSORTED_SEGMENT_PROD: products of parts with equal segment ids.
 
-    Parts with negative ids are ignored. A segment without parts is 1.
+    A part whose id is negative is ignored. A segment without parts gets 1.
     """
     return _prepare(context, node, np.multiply)
 
@@ -38,7 +38,8 @@ def prepare_prod(context: OpContext, node: Node) -> Eval:
 def prepare_max(context: OpContext, node: Node) -> Eval:
     """Prepare UNSORTED_SEGMENT_MAX: maxima of parts with equal segment ids.
 
-    Parts with negative ids are ignored. A segment without parts is the lowest number of the type.
+    A part whose id is negative is ignored. A segment without parts gets the lowest finite number
+    of the type.
     """
     return _prepare(context, node, np.fmax)
 
@@ -47,7 +48,8 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 def prepare_min(context: OpContext, node: Node) -> Eval:
     """Prepare UNSORTED_SEGMENT_MIN: minima of parts with equal segment ids.
 
-    Parts with negative ids are ignored. A segment without parts is the highest number of the type.
+    A part whose id is negative is ignored. A segment without parts gets the highest finite number
+    of the type.
     """
     return _prepare(context, node, np.fmin)
 

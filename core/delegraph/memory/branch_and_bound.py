@@ -56,7 +56,9 @@ class BranchAndBound:
         return total + 1 + int(((self._sizes - total - 1) % step).min())
 
     def offsets_within(self, total: int) -> list[int] | None:
-        """Offsets, in units of the alignment, of a plan of at most *total* bytes; None without.
+        """Return offsets, in units of the alignment, of a plan of at most *total* bytes.
+
+        The result is None if there is no plan of this size.
 
         Raises:
             OutOfSteps: the search would take too long.
@@ -107,7 +109,8 @@ class BranchAndBound:
     ) -> list[int] | None:
         """Return the tensors to try next; None if the *waiting* tensors cannot all fit.
 
-        The last placed tensor is at *level* with rank *last*; *lowest* are the lowest offsets.
+        The tensor placed last is at the offset *level* and has the rank *last*. *lowest* has the
+        lowest possible offset of each tensor.
         """
         stuck = waiting & (lowest < level)  # it can only rest on tensors that are not placed yet
         reachable = np.where(stuck, level, lowest)

@@ -135,7 +135,8 @@ def assign_offsets_to_tensors(
         strategy: strategy by which tensors share memory.
         base_addr_align_bytes: number of bytes of which offsets are multiples. As in TFLite, only
             GREEDY_BY_SIZE uses it; for other strategies, round the sizes up.
-        reallocation_graph: for each tensor, the tensors that may take over its memory.
+        reallocation_graph: for each tensor, the tensors that may take over its memory, ascending.
+            Only GREEDY_IN_ORDER uses it.
 
     Raises:
         ArgumentError: a size is negative or not in bytes, the alignment is below 1, or a record

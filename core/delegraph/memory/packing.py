@@ -113,7 +113,10 @@ class Packing:
 def first_fit(
     order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
 ) -> list[int]:
-    """Place records of *units* sizes in *order*, each at the lowest offset free of *neighbours*.
+    """Return the offsets of records that are placed in *order*, each at its lowest free offset.
+
+    *units* are the sizes of the records. *neighbours* has, for each record, the numbers of those
+    that are in use at the same time.
 
     >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
     [3, 0, 3]

@@ -69,7 +69,7 @@ class PlannerGraph(Protocol):
         """Return the number of bytes that tensor *index* needs at present."""
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return the present owner of a tensor's memory: an arena, or something else."""
+        """Return the present owner of a tensor's memory: one of the two arenas, or another."""
 
 
 class LastReads:

@@ -101,7 +101,7 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
     """Allocate the model in *size* bytes without real memory; return bytes of head and tail.
 
-    *target* has the sizes of TFLM's structures, and *planner* names the memory planner.
+    *target* has the sizes of TFLM's structures; *planner* is the kind of memory planner.
     """
     allocator = MicroAllocator.create(size, planner=planner, target=target)
     layout = Layout(model, allocator)

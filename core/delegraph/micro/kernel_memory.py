@@ -1,10 +1,10 @@
 """Arena memory that TFLM's reference kernels need, by operator.
 
 Parameters are the operator's options as a C structure; operator data is the structure that the
-kernel computes in prepare and keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data
-and need more scratch memory; they are not listed here. Sizes are exact, counted from the
-declarations, for convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC,
-CONCATENATION, reductions and (de)quantization. Sizes of other operators are approximate, and small.
+kernel computes in prepare and keeps. Vendors' kernels (CMSIS-NN, Xtensa) keep other data and need
+more scratch memory; they are not listed here. Sizes are exact, counted from the declarations, for
+convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC, CONCATENATION,
+reductions, (de)quantization and ethos-u. Sizes of other operators are approximate, and small.
 
 Source:
     Structures TfLite*Params of tflite/core/c/builtin_op_data.h and OpData* of
@@ -170,6 +170,8 @@ def kernel_memory(
     signal = signal_memory(operator, own, target)
     if signal is not None:
         return KernelMemory(0, *signal, fetched)
+    if operator.name == "ethos-u":
+        return _ethos_u(operator, target)
     if layout is None:
         return KernelMemory(0, (UNKNOWN_KERNEL_BYTES,), (), fetched, is_known=False)
     data = layout.data_bytes(target)
@@ -179,6 +181,19 @@ def kernel_memory(
         scratch=_SCRATCH.get(operator.name, _none)(operator, own),
         temp_tensors=fetched * layout.passes,
     )
+
+
+def _ethos_u(operator: OperatorSpec, target: MicroTarget) -> KernelMemory:
+    """Memory of the kernel of Vela's operator: addresses and sizes of the tensors for the chip.
+
+    What the chip itself needs is a tensor of the model.
+
+    Source:
+        OpData and Prepare of tflite-micro/micro/kernels/ethos_u/ethosu.cc.
+    """
+    count = len(operator.inputs) + len(operator.outputs)
+    scratch = [8 * count, target.pointer * count]
+    return KernelMemory(persistent=[12], scratch=scratch, temp_tensors=operator.inputs[:1])
 
 
 def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:

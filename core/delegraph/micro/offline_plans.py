@@ -12,6 +12,7 @@ import numpy as np
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.model import Model
+from delegraph.quantities import plural
 
 METADATA_NAME = "OfflineMemoryAllocation"
 _VERSION = 1
@@ -54,3 +55,15 @@ def offline_plan(model: Model) -> list[int] | None:
             f"metadata {METADATA_NAME!r} has {len(words) - _HEADER} offsets, announces {count}"
         )
     return words[_HEADER : _HEADER + count]
+
+
+def plan_in_words(model: Model) -> str:
+    """Number of tensors that the plan inside a model places, in words; empty if it has no plan."""
+    try:
+        offsets = offline_plan(model)
+    except MalformedModelError as error:
+        return str(error)
+    if offsets is None:
+        return ""
+    placed = sum(offset >= 0 for offset in offsets)
+    return f"places of {placed} of {plural(len(offsets), 'tensor')} in TFLM's arena"

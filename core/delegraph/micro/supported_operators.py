@@ -81,7 +81,7 @@ def _takes_types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
     """Whether TFLM's kernel takes the element types of a node with an operator that TFLM has."""
     name = operator.name
     types = [tensors[i].type for i in (*operator.inputs, *operator.outputs) if i >= 0]
-    if name.startswith("Signal") or not types:
+    if name.startswith("Signal") or name == "ethos-u" or not types:
         return True
     if name == "BATCH_MATMUL" and types[0] is not types[1]:
         return False

@@ -108,7 +108,14 @@ class CustomOp:
         compute = _bound(self.compute, node, inputs, outputs)
 
         def run() -> None:
-            results = compute(*(None if x is None else _readable(x) for x in inputs))
+            arrays = [None if x is None else _readable(x) for x in inputs]
+            try:
+                results = compute(*arrays)
+            except ValueError as error:
+                if "read-only" not in str(error):
+                    raise
+                advice = "inputs are read-only: write x = x + 1, not x += 1"
+                raise OperatorError(f"ValueError: {error}; {advice}") from error
             results = _several(results, len(outputs), "array")
             for y, shape, result in zip(outputs, shapes, results, strict=True):
                 _store(context, y, shape, result)
@@ -265,7 +272,9 @@ def _bound(
     except TypeError as error:
         name, count = getattr(function, "__name__", "the function"), len(inputs)
         raise OperatorError(
-            f"{name}{signature} does not take the node's inputs, there are {count}: {error}"
+            f"{name}{signature} does not take the node's inputs, there are {count}: {error}; a "
+            "function takes an array for each, and the keywords options, inputs and outputs if it "
+            "names them"
         ) from error
     return functools.partial(function, **keywords)
 

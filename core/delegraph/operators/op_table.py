@@ -146,7 +146,8 @@ class OpTable(LazyTable[Registration]):
         Args:
             package: package of the modules.
             names: mapping from a module's name to its operators, separated by spaces. ``:8`` after
-                an operator means versions 1 to 8, ``:2-4`` versions 2 to 4, nothing version 1.
+                an operator means versions 1 to 8, and ``:2-4`` versions 2 to 4. Without a suffix,
+                only version 1 is declared.
         """
         plain = {}
         for module, operators in names.items():

@@ -51,7 +51,7 @@ def _clone() -> Path | None:
 
 
 def installed_from(distribution: str, *, is_editable: bool = False) -> Path | None:
-    """Return the source folder from which a distribution was installed; None if from none.
+    """Return the source folder from which a distribution was installed; None if there is none.
 
     Args:
         distribution: its name.

@@ -72,7 +72,7 @@ class Child:
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Wait for the end; return the exit status; None if it still runs after *seconds*."""
+        """Wait for the end; return the exit status, or None if it still runs after *seconds*."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -344,7 +344,7 @@ _parent: list[BinaryIO] = []
 
 
 def tell(message: Any) -> None:
-    """Send the parent a message before the request's answer; may be called in any thread."""
+    """Send a message to the parent before the request's answer; any thread may call this."""
     _send("told", message)
 
 

@@ -43,7 +43,7 @@ def model_of(
             exist, or a limit is wrong.
         ArgumentTypeError: *content* is a path.
         MalformedModelError: a damaged model.
-        SectionError: a bundle has not the section of *path*, or has several models.
+        SectionError: a bundle does not have the section in *path*, or has several models.
         ExternalBufferError: constants in another file cannot be used.
     """
     check_count("table_limit", table_limit)
@@ -70,9 +70,17 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder, valid in other working folders, too; None for None."""
+    """Return the absolute path of a folder, so that it stays valid if the working folder changes.
+
+    The result is None if *path* is None.
+
+    Raises:
+        ArgumentTypeError: *path* is no path.
+    """
     if path is None:
         return None
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise ArgumentTypeError(f"cache_dir is the path of a folder, not {path!r}")
     from pathlib import Path  # lazy import: only a folder that users choose needs it
 
     return Path(os.fsdecode(path)).absolute()

@@ -197,7 +197,7 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
 
 
 def is_bindable(tensor: Tensor) -> bool:
-    """Whether a user's array can hold a tensor's values: numbers of whole bytes, no texts."""
+    """Whether a user's array can hold a tensor's values: not texts, nor numbers below 8 bits."""
     return tensor.type in STORED_AS_SEEN
 
 

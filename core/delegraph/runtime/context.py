@@ -238,7 +238,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model file; None once a constant has been changed."""
+        """SHA-256 of the model file; None once a constant or the file has been changed."""
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:

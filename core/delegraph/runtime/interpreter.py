@@ -369,5 +369,13 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
         return self.session.options.numerics
 
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
-        """Return a context that records the run time of each node; see ``Profile``."""
+        """Return a context that records the run time of each node; ``print`` shows it as a table.
+
+        ``with interpreter.profile() as profile: interpreter.invoke()``, then ``print(profile)``, or
+        ``profile.rows()`` for a data frame.
+
+        Args:
+            whole_partitions: record delegate nodes as a whole even if the delegate records the
+                nodes in them.
+        """
         return self.session.profiling(whole_partitions=whole_partitions)

@@ -90,10 +90,12 @@ class Request(NamedTuple):
 def requested(path: AnyPath, num_threads: int | None) -> Request | None:
     """Return the request for a kept start of the model at *path*; None if the model must be read.
 
-    It must if this process logs or has read one, if *path* has a ``#``, or if it was just changed.
+    The model must be read if this process logs, or has read a model or loaded plugins. It must also
+    be read if *path* has a ``#`` or cannot be mapped, or if the file was just changed.
 
     Args:
-        path: the interpreter's argument; it has no other one but *num_threads*, and no delegates.
+        path: the argument of the interpreter, which has no other argument but *num_threads*. No
+            delegates are configured.
         num_threads: number of threads that the user allows; None if not set.
     """
     if any(name in sys.modules for name in _IN_USE) or logger.is_wanted():
@@ -201,7 +203,14 @@ class Stored(NamedTuple):
         has_rank: bool,
         quantization: tuple[bytes, bytes, int] | None,
     ) -> Tensor:
-        """Return the tensor of type *number*; *quantization*: bytes of scales and zeros; axis."""
+        """Return the tensor whose type has the number *number*.
+
+        *quantization* has the bytes of the float32 scales, those of the int32 zero points, and the
+        quantized dimension.
+
+        Raises:
+            ValueError: the numbers describe no tensor that a start can have.
+        """
         kind = TensorType(number)
         sizes = (index, *shape)
         if kind not in STORED_AS_SEEN or type(name) is not str or not shape:

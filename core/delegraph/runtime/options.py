@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.lazy_dataclass import dataclass, field, replace
 from delegraph.runtime.arguments import (
     check_choice,
@@ -168,6 +168,11 @@ class FailurePolicy:
 GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
 """Mapping from the argument of ``Interpreter`` for each group of options to the group's class."""
 
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "placement": {"require": "full"}, "limits": {"time": 2.5}, "failures": {"on_failure": "raise"},
+}  # fmt: skip
+"""Fields of each group that an error shows where the user gave none, by the group's argument."""
+
 PLACES = {
     "rules": ("placement", "rules"),
     "require": ("placement", "require"),
@@ -218,9 +223,12 @@ def groups_of(
         failures: argument of the constructor; None for the defaults.
         more: other keywords of the constructor; the deprecated ones are removed, with a warning
             each.
+
+    Raises:
+        ArgumentTypeError: a group is of another class; the message says what to write.
     """
     given = {"placement": placement, "limits": limits, "failures": failures}
-    groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
+    groups = {name: _checked_group(name, group) for name, group in given.items()}
     for option in [name for name in more if name in PLACES]:
         from delegraph.runtime.deprecation import warn_deprecated  # lazy: few programs need it
 
@@ -229,6 +237,23 @@ def groups_of(
         warn_deprecated(f"Interpreter({option}=...)", new, stacklevel=4)
         groups[group] = replace(groups[group], **{field_name: more.pop(option)})
     return groups
+
+
+def _checked_group(name: str, group: Any) -> Any:
+    """Return the group of options for the argument *name*; its default if *group* is None."""
+    cls = GROUPS[name]
+    if group is None:
+        return cls()
+    if not isinstance(group, cls):
+        fields: Mapping[str, Any] = _EXAMPLES[name]
+        if isinstance(group, Mapping) and {*group} <= {*cls.__annotations__}:
+            fields = group or fields
+        text = ", ".join(f"{field}={value!r}" for field, value in fields.items())
+        raise ArgumentTypeError(
+            f"{name} is a {cls.__name__}, not {group!r}; "
+            f"write {name}=delegraph.{cls.__name__}({text})"
+        )
+    return group
 
 
 def require_official(groups: Mapping[str, Any]) -> None:

@@ -175,7 +175,7 @@ class Session(SharedState):
         """Copy *value* into a tensor of the first subgraph, and make later writes to it faster.
 
         Raises:
-            ArgumentError: the tensor does not exist, has another dtype or shape, or no memory yet.
+            ArgumentError, DelegateError, NodeError: *value* does not fit; see :meth:`write`.
         """
         first = self.subgraphs[0]
         if not first.shortcuts.copy_large(index, value):
@@ -351,7 +351,7 @@ class Session(SharedState):
                 self.apply(delegate)
 
     def remove_all_delegates(self) -> None:
-        """Remove every delegate; allocated subgraphs stay so, and keep inputs and variables."""
+        """Remove all delegates; allocated subgraphs stay allocated, with inputs and variables."""
         kept = self._kept_data()
         try:
             self._remove_all(kept)

@@ -187,9 +187,9 @@ class Subgraph:
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
         """Let asynchronous nodes overlap others; return the tensors that must keep their memory.
 
-        The result maps a position in the plan to the tensors to keep while its node runs; None if
-        nothing can overlap. A node with unknown output shapes is the last prepared node, so no
-        other node uses these outputs yet.
+        The result maps a position in the plan to the tensors to keep while its node runs. It is
+        None if nothing can overlap. A node with unknown output shapes is the last prepared node, so
+        no other node uses these outputs yet.
         """
         if not may_be_asynchronous(self.steps.evals):
             return None
@@ -351,7 +351,7 @@ class Subgraph:
         """Replace the value of the constant *tensor* by *data*, and prepare all nodes again.
 
         Raises:
-            NodeError: a node cannot be prepared; only if the subgraph was allocated.
+            NodeError: the subgraph was allocated, and a node cannot be prepared again.
         """
         was_allocated, self.is_allocated = self.is_allocated, False
         self.session.has_other_constants = True

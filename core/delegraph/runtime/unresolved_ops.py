@@ -96,6 +96,6 @@ def remedy(custom_op: str) -> str:
     if command is not None:
         return command
     provider = likely_provider(custom_op)
-    return (
-        "register_custom_op(), or a delegate that claims it" if provider is None else f"{provider}"
-    )
+    if provider is not None:
+        return f"{provider}"
+    return "it needs register_custom_op(), or a delegate that claims it"

@@ -232,7 +232,7 @@ class IsolatedComputer:
         return answer
 
     def compute(self, given: Columns, stop: bool) -> Computed:
-        """Compute the rows of *given* in the child process; with *stop*, a bad row is an error."""
+        """Compute the rows of *given* in the child process; if *stop*, a bad row is an error."""
         found: list[Computed] = []
         errors: dict[int, str] = {}
         for start in range(0, row_count(given), self._max_batch):

@@ -235,7 +235,7 @@ def predict(
 
 
 def _stored(predictor: Predictor, classes: Classes | None) -> dict[str, Stored]:
-    """Return the quantization of each column of stored integers that *classes* do not replace."""
+    """Return, by column, the quantization of stored integers that *classes* do not replace."""
     replaced = classes.outputs if classes is not None and not classes.keeps_scores else {}
     return {
         column: Stored(float(details["quantization"][0]), int(details["quantization"][1]))

@@ -20,12 +20,12 @@ from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import (
     Columns,
     emptied,
+    empty_column,
     joined,
     require_no_clash,
     spread,
 )
 from delegraph.scale.sources import Inputs, Source
-from delegraph.tools.model_call import declared_shape
 from delegraph.tools.quantizing import dequantized
 from delegraph.tools.whole_file import whole_file
 
@@ -121,7 +121,10 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, Collection[str], dict[int, str]]:
-        """Columns of rows *start* to before *stop*, names of outputs, and a reason per bad row."""
+        """Return columns of some rows, the names of the outputs, and the reason for each bad row.
+
+        The rows are *start* up to, but not including, *stop*.
+        """
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
@@ -157,7 +160,4 @@ class Work:
 
 def no_rows(inputs: Inputs) -> Columns:
     """Return a batch without rows that has the columns of *inputs*."""
-    return {
-        column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
-        for column, entry in inputs.items()
-    }
+    return {column: empty_column(entry) for column, entry in inputs.items()}

@@ -34,14 +34,16 @@ from delegraph.scale.computing import (
 from delegraph.scale.metrics import Metrics
 from delegraph.scale.rows import (
     Columns,
+    Given,
+    column_for,
     columns_of,
-    fitted_column,
+    fitted_columns,
     require_no_clash,
     row_count,
     spread,
 )
 from delegraph.tools.evaluation.identity import setup_identity, versions
-from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import called_name, with_tensor_names
 
@@ -90,7 +92,7 @@ class Predictor:
         Args:
             model: path of the model file, or a set-up with further arguments of ``Interpreter``.
             delegates: names of installed delegates, ``"name:option=value"``.
-            signature: name of the signature to call; by default the model's only one.
+            signature: name of the signature to call; by default the model's only one, if any.
             inputs: mapping from an input to its column; by default the column of the same name.
             outputs: mapping from an output to its column; other outputs are omitted. By default,
                 all outputs have columns of their names.
@@ -129,6 +131,8 @@ class Predictor:
             if isinstance(delegates, str):
                 raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
             names = None if delegates is None else tuple(delegates)
+            if not all(isinstance(name, str) for name in names or ()):
+                raise ArgumentError(f"delegates are names, as objects are not pickled, not {names}")
             self.setup = Setup(os.fspath(model), delegates=names, threads=num_threads)
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
         self._inputs = dict(inputs or {})
@@ -172,22 +176,27 @@ class Predictor:
             differs between rows is a column of arrays.
 
         Raises:
-            ArgumentError: a column is missing, or its rows have another dtype or shape.
+            ArgumentError: a column is missing, or its rows have another dtype or shape. With
+                ``on_error="column"`` or ``"drop"``, single rows that do not fit are bad rows.
             DelegraphError: the model cannot be loaded, or fails on a row with ``on_error="raise"``.
         """
         with self._ready() as facts:
             columns = columns_of(batch, map(self._column_of, facts.inputs))
-            given = self._given(columns, facts.inputs)
+            given, errors = fitted_columns(
+                self._given(columns, facts.inputs), omits_misfits=self.on_error != "raise"
+            )
             start = time.perf_counter()
             found = self._computer.compute(given, self.on_error == "raise")
-            self.metrics.add(row_count(columns), len(found.errors), time.perf_counter() - start)
+            good = [row for row in range(row_count(columns)) if row not in errors]
+            errors |= {good[row]: reason for row, reason in found.errors.items()}
+            self.metrics.add(row_count(columns), len(errors), time.perf_counter() - start)
             self._batching = found.batching
             self.metrics.incidents = found.incidents
             self.metrics.lost_processes = self._computer.lost
             passed = columns.keys() - {self._column_of(entry) for entry in facts.inputs}
         outputs = self._renamed(found.outputs, facts)
         require_no_clash(passed, outputs)
-        return self._answer(columns, outputs, found.errors)
+        return self._answer(columns, outputs, errors)
 
     @property
     def batching(self) -> Batching:
@@ -263,7 +272,7 @@ class Predictor:
             DelegraphError: the model cannot be loaded, or does not fit the columns.
         """
         with self._ready() as facts:
-            given = self._given(batch, facts.inputs)
+            given, _ = fitted_columns(self._given(batch, facts.inputs), omits_misfits=True)
             found = self._computer.compute(given, stop=False)
             if found.errors:  # bad rows prevented a batch of the good ones
                 given = {name: np.delete(v, list(found.errors), 0) for name, v in given.items()}
@@ -366,19 +375,10 @@ class Predictor:
         name = entry["name"]
         return str(self._inputs.get(name, self._inputs.get(called_name(entry), name)))
 
-    def _given(self, columns: Columns, inputs: Sequence[Details]) -> Columns:
-        """Return the columns for the model's inputs, by input name."""
-        given = {}
-        for entry in inputs:
-            name = self._column_of(entry)
-            if name not in columns:
-                hint = did_you_mean(name, list(columns))
-                raise ArgumentError(
-                    f"no column {name!r} for {input_name(entry)}{hint}; columns are "
-                    f"{', '.join(columns)}; inputs={{...}} names others"
-                )
-            given[entry["name"]] = fitted_column(columns[name], entry, name)
-        return given
+    def _given(self, columns: Columns, inputs: Sequence[Details]) -> Given:
+        """Return the columns for the model's inputs."""
+        named = [(entry, self._column_of(entry)) for entry in inputs]
+        return [(column_for(entry, columns, name), entry, name) for entry, name in named]
 
     def _renamed(self, outputs: dict[str, _Value], facts: Facts) -> dict[str, _Value]:
         """Return the values of the selected outputs, by column name."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.model_inputs import as_dtype_of
 
@@ -30,7 +31,7 @@ def columns_of(batch: Mapping[str, ArrayLike], needed: Iterable[str] = ("x",)) -
     if not hasattr(batch, "items"):
         example = ", ".join(f"{name!r}: array" for name in needed)
         raise ArgumentError(f"a batch is a mapping, {{{example}}}, not {type(batch).__name__}")
-    columns = {name: np.asarray(values) for name, values in batch.items()}
+    columns = {name: _column(values) for name, values in batch.items()}
     if not columns:
         raise ArgumentError("a batch needs at least one column")
     for name, values in columns.items():
@@ -41,6 +42,35 @@ def columns_of(batch: Mapping[str, ArrayLike], needed: Iterable[str] = ("x",)) -
         each = ", ".join(f"{name!r} {count}" for name, count in counts.items())
         raise ArgumentError(f"columns have different numbers of rows: {each}")
     return columns
+
+
+def _column(values: ArrayLike) -> NDArray[Any]:
+    """Return *values* as an array; rows of different shapes give a column of arrays."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        rows: Any = values
+    column = np.empty(len(rows), object)
+    for place, row in enumerate(rows):
+        with suppress(ValueError):  # then the row itself has parts of different lengths
+            row = np.asarray(row)
+        column[place] = row
+    return column
+
+
+def column_for(details: Details, columns: Columns, name: str) -> NDArray[Any]:
+    """Return the column *name* for the input *details*.
+
+    Raises:
+        ArgumentError: there is no column of that name.
+    """
+    if name not in columns:
+        hint = did_you_mean(name, list(columns))
+        raise ArgumentError(
+            f"no column {name!r} for {input_name(details)}{hint}; columns are "
+            f"{', '.join(columns)}; inputs={{...}} names others"
+        )
+    return columns[name]
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
@@ -79,7 +109,7 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
         ArgumentError: the rows have a dtype or shape that the input does not take.
     """
     if is_ragged(column):
-        return stacked([fitted_row(row, details, name) for row in column])
+        return stacked([fitted_row(_row(row, name), details, name) for row in column])
     values = as_dtype_of(details, column, name)
     declared, row = declared_shape(details), list(values.shape[1:])
     wanted = declared[1:] if has_batch_axis(details, values) else declared
@@ -129,6 +159,82 @@ def in_row_shape(values: NDArray[Any], details: Details) -> NDArray[Any]:
     return values.reshape(shape) if is_full and is_alike else values
 
 
+def _row(values: object, name: str) -> NDArray[Any]:
+    """Return the values of a row of the column *name* as an array, of numbers where possible.
+
+    Raises:
+        ArgumentError: parts of the row have different lengths.
+    """
+    try:
+        row = np.asarray(values)
+        return np.asarray(row.tolist()) if row.dtype == object else row
+    except ValueError:
+        raise ArgumentError(f"a row of column {name!r} has parts of different lengths") from None
+
+
+def misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
+    """Return the reasons of the rows of a column that an input cannot take, by place.
+
+    Raises:
+        ArgumentError: the dtype or shape that all rows have does not fit.
+    """
+    if not is_ragged(values):
+        try:
+            fitted_column(values, details, name)
+            return {}
+        except ArgumentError:
+            if values.dtype != object:
+                fitted_column(values[:0], details, name)  # dtype and shape, without the values
+    found: dict[int, str] = {}
+    for place, row in enumerate(values):
+        try:
+            fitted_row(_row(row, name), details, name)
+        except ArgumentError as error:
+            found[place] = str(error)
+    return found
+
+
+Given = Sequence[tuple[NDArray[Any], Details, str]]
+"""A column for each input, with the input's details and the column's name."""
+
+
+def fitted_columns(given: Given, *, omits_misfits: bool) -> tuple[Columns, dict[int, str]]:
+    """Return the inputs' columns by the input's name, and the reasons of omitted rows by place.
+
+    Args:
+        given: a column for each input.
+        omits_misfits: whether rows that an input cannot take are omitted.
+
+    Raises:
+        ArgumentError: an input cannot take a row, which the message names, or any row.
+    """
+    try:
+        return {d["name"]: fitted_column(values, d, name) for values, d, name in given}, {}
+    except ArgumentError:
+        reasons: dict[int, str] = {}
+        for values, details, name in given:
+            reasons = {**misfits(values, details, name), **reasons}
+        if reasons and not omits_misfits:
+            row = min(reasons)
+            raise ArgumentError(f"row {row}: {reasons[row]}") from None
+    good = [row for row in range(len(given[0][0])) if row not in reasons]
+    return {d["name"]: _rows_of(values, good, d, name) for values, d, name in given}, reasons
+
+
+def empty_column(details: Details) -> NDArray[Any]:
+    """Return a column without rows for the input *details*."""
+    return np.empty((0, *(max(size, 0) for size in declared_shape(details))), details["dtype"])
+
+
+def _rows_of(
+    column: NDArray[Any], places: Sequence[int], details: Details, name: str
+) -> NDArray[Any]:
+    """Return the rows of *column* at *places*, all of which the input *details* can take."""
+    if not places:
+        return empty_column(details)
+    return stacked([fitted_row(_row(column[place], name), details, name) for place in places])
+
+
 def is_ragged(column: NDArray[Any]) -> bool:
     """Whether a column holds an array object for each row, because shapes differ."""
     is_of_objects = column.dtype == object and column.ndim == 1
@@ -146,7 +252,7 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def one_value_a_row(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column as one axis, if each row has a single value (or is None), else unchanged."""
+    """Return a column with one axis if each row is a single value or None, else unchanged."""
     if values.dtype == object and values.ndim == 1:
         if any(isinstance(row, np.ndarray) and row.size != 1 for row in values):
             return values

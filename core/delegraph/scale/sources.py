@@ -24,9 +24,8 @@ from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
     Columns,
     columns_of,
-    fitted_column,
     fitted_row,
-    is_ragged,
+    misfits,
     row_count,
     stacked,
 )
@@ -137,7 +136,7 @@ class Table(Source):
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
         for name, values in given.items():
-            for place, reason in _misfits(values, self.inputs[name], name).items():
+            for place, reason in misfits(values, self.inputs[name], name).items():
                 unread.setdefault(place, reason)
         if unread:
             good = [place for place in range(row_count(columns)) if place not in unread]
@@ -147,28 +146,6 @@ class Table(Source):
                 if good
             }
         return Rows(passed, given, unread)
-
-
-def _misfits(values: NDArray[Any], details: Details, name: str) -> Mapping[int, str]:
-    """Return, by position, the reasons why the input of *details* cannot take rows of *values*.
-
-    Raises:
-        ArgumentError: the dtype or shape that all rows have does not fit.
-    """
-    if not is_ragged(values):
-        try:
-            fitted_column(values, details, name)
-            return {}
-        except ArgumentError:
-            if values.dtype != object:
-                fitted_column(values[:0], details, name)  # dtype and shape, without the values
-    found: dict[int, str] = {}
-    for place, row in enumerate(values):
-        try:
-            fitted_row(np.asarray(row), details, name)
-        except ArgumentError as error:
-            found[place] = str(error)
-    return found
 
 
 def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:

@@ -77,7 +77,7 @@ def read_model(
             have the bytes even if the file stores them after the flatbuffer.
         table_limit: maximal number of tables; each operator, tensor and options table counts. None
             means a million, as in the official verifier.
-        limit: memory that is left for texts and short lists; None for no further limit.
+        limit: memory that is left for texts and short lists; None if it has no further limit.
         by_column: whether tensors and operators are ``Columns`` instead of tuples of records.
 
     Raises:
@@ -129,7 +129,7 @@ def read_root(
         table: the root's type.
         content: ``[bytes], uint8``.
         table_limit: maximal number of tables; None means a million.
-        limit: memory that is left for texts and short lists; None for no further limit.
+        limit: memory that is left for texts and short lists; None if it has no further limit.
         in_columns: table types whose lists are read as ``Columns``.
 
     Raises:
@@ -335,7 +335,7 @@ def _is_integer(field: Field) -> bool:
 
 
 def _are_equal(rows: NDArray[Any]) -> bool:
-    """Whether all rows of an array, of which there is at least one, are equal."""
+    """Whether all rows of an array are equal; there must be at least one."""
     return are_all(rows == rows[0])
 
 

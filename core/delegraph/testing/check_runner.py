@@ -227,8 +227,7 @@ class CheckRunner:
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
         """Return a failed pytest report for the test *item*, whose process ended by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
-        unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
-        note = self._note or unknown
+        note = self._note or {"delegate": tested.name, **place_of(item, tested.name), "types": {}}
         message = f"in the check {note['check']!r} the delegate {tested.name!r} {death}"
         if self._model is not None:
             message += rerun(tested, self._model.case, "died")
@@ -238,6 +237,20 @@ class CheckRunner:
             item.nodeid, item.location, keywords, "failed", message, "call",
             user_properties=properties,
         )  # fmt: skip
+
+
+_SECTIONS = {"contract": ("contract",), "numbers": ("numbers", "transposed", "generated")}
+"""Mapping from a section to the first words of its tests; others are of soundness."""
+
+
+def place_of(item: pytest.Item, delegate: str) -> dict[str, str]:
+    """Return section and check of a test that has not begun, for the scorecard."""
+    test = item.name.partition("[")[0].removeprefix("test_")
+    values: str = item.callspec.id  # type: ignore[attr-defined]  # a function
+    check = values.removeprefix(delegate).removeprefix("-") or test
+    word = test.partition("_")[0]
+    section = next((name for name, words in _SECTIONS.items() if word in words), "soundness")
+    return {"section": section, "check": check.replace("_", " ")}
 
 
 def _class_of(item: pytest.Item) -> Any:

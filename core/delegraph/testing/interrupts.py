@@ -80,7 +80,10 @@ def interrupted(
 
 
 def _is_without_signals(frame: FrameType, step: Step) -> bool:
-    """Whether Python handles no signal before the line or opcode (*step*) where *frame* is."""
+    """Whether Python handles no signal before the line or opcode at which *frame* is.
+
+    *step* is ``line`` or ``opcode``.
+    """
     if step == "opcode" and frame.f_code.co_code[frame.f_lasti] == _NOT_TAKEN:
         return True
     return frame.f_lineno in _lines_without_signals(frame.f_code.co_filename)

@@ -111,7 +111,7 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return the quantization of a tensor as a table of the schema; None without a *scale*.
+    """Return the quantization of a tensor as a table of the schema; None if *scale* is None.
 
     Args:
         scale: one scale, or one per channel; None for a tensor that is not quantized.

@@ -221,7 +221,7 @@ def operator_case(
         intermediates: tensors that only give quantization.
         later: arrays for the inputs at each further invoke.
         is_random: whether outputs are random numbers, so that only shapes can be compared.
-        tolerance: largest difference of floats, as a share of value and largest output.
+        tolerance: largest difference of floats, as a share of the value and of the largest output.
         reference: model with the same inputs and outputs whose results are right.
         differs: whether LiteRT's result is known to differ.
     """

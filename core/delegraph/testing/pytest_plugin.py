@@ -6,6 +6,7 @@ does nothing in runs without conformance tests.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) ->
             "--delegate",
             action="append",
             metavar="NAME[:KEY=VALUE,...]",
-            help="an installed delegate to test; may be repeated",
+            help="a delegate to test: installed, or FILE.py; may be repeated",
         )
 
 
@@ -149,7 +150,7 @@ class _Notes:
         card = self.card()
         if card is not None:
             terminalreporter.section("delegate conformance")
-            terminalreporter.write_line(card.text())
+            terminalreporter.write_line(card.text(shutil.get_terminal_size().columns))
             for path, written in (
                 (self._config.getoption("delegate_report"), card),
                 (self._config.getoption("delegate_badge"), card.badge()),

@@ -159,7 +159,7 @@ class IntegerLstm:
         projection: bool = False,
         layer_norm: bool = False,
     ) -> list[Maybe]:
-        """Return inputs 1 to 23 of an LSTM node, with the optional parts whose flags are true."""
+        """Return inputs 1 to 23 of an LSTM node; the flags choose which optional parts it has."""
         batch, n_input, n_cell, n_output = self.sizes
         peepholes: list[Maybe] = [None] * 3
         if peephole:

@@ -170,7 +170,10 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return each signature's placement, sorted by name; see :func:`explain_placement`."""
+    """Return the placement of each signature of *model*, sorted by name.
+
+    *first_only* are delegates whose nodes the runtime reports only in the first subgraph.
+    """
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))

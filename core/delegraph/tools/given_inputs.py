@@ -138,7 +138,11 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Arrays of the ``.npz`` file *path* by input position: for each input that is not *given*."""
+    """Return the arrays of the ``.npz`` file *path*, by input position, for inputs not in *given*.
+
+    Raises:
+        ArgumentError: an array belongs to no input or to an input in *given*, or one is missing.
+    """
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -156,7 +156,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
 def _fewer_partitions(
     interpreter: Interpreter, placement: Placement, name: str, more: Sequence[_Question]
 ) -> int:
-    """Return how many partitions fewer delegate *name* would have if it also claimed *more*."""
+    """Return how many partitions the delegate *name* would save by claiming the nodes of *more*."""
     fewer = 0
     for spec in interpreter.session.model.subgraphs:
         nodes = placement.nodes
@@ -236,22 +236,21 @@ def _changes(
 def _change_for(
     delegate: SimpleDelegateInterface, question: _Question, claimed: Claimed
 ) -> _Change | None:
-    """Return the change after which the delegate accepts the node in *question*; None if none.
+    """Return the change after which the delegate accepts the node in *question*; None if none does.
 
     The constraints that the delegate names are removed one after the other. A change that adds an
-    operator removes no other constraint, because the claims say nothing about that operator.
+    operator adds at most types of single roles, such as an axis, because the claims say nothing
+    about that operator.
     """
     change, rejection = _Change(Widening()), question.rejection
     for _ in range(MOST_LIFTED):
         further = _lifted(change, rejection, question, claimed)
-        if further == change:
+        if further == change or (change.by.operators and further.by.roles == change.by.roles):
             return None  # no change removes the constraint
         change = further
         answer = _answer(delegate, question, change)
         if answer is None:
             return change
-        if change.by.operators:
-            return None
         rejection = answer
     return None
 
@@ -298,14 +297,17 @@ def _asked(
 
 
 def _types(question: _Question, claimed: Capabilities) -> Widening | None:
+    """Additions for missing types: of single roles, unless no operand has a claimed type."""
     form = question.form
     missing = [
-        {type for role, type in form.types if (own := claim.types_of(role)) and type not in own}
+        {(role, t) for role, t in form.types if (own := claim.types_of(role)) and t not in own}
         for claim in claimed.claims
         if form.operator in claim.operators
     ]
-    fewest = min(missing, key=lambda types: (len(types), sorted(types)), default=())
-    return Widening(types=tuple(sorted(fewest))) if fewest else None
+    fewest = min(missing, key=lambda roles: (len(roles), sorted(roles)), default=set())
+    if fewest == {*form.types}:
+        return Widening(types=tuple(sorted({type for _, type in fewest}))) if fewest else None
+    return Widening(roles=tuple(sorted(fewest))) if fewest else None
 
 
 def _features(question: _Question, claimed: Capabilities) -> Widening | None:

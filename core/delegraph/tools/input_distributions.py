@@ -94,7 +94,10 @@ def _as_benchmark(
 
 
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
-    """Values of a normal distribution cut to [0, 1), spread over an integer type or [-1, 1)."""
+    """Return values of a normal distribution, cut to [0, 1) and spread over a range.
+
+    The range of integers is that of their type, the range of floats [-1, 1). Texts are all equal.
+    """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":
         return np.full(shape, SENTENCE, object)

@@ -263,7 +263,9 @@ class LiteRt2Call:
         self._host.official.run_by_index(self._number, *self._buffers)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep each state in two buffers that are exchanged at each run; None without states.
+        """Keep each state in two buffers that are exchanged at each run.
+
+        The result is None if the model has no states.
 
         Args:
             values: values of all inputs, which contain the initial states.

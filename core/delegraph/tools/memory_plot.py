@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.memory_report import MemoryReport, PlannerResult
+from delegraph.tools.memory_planners import PlannerResult
+from delegraph.tools.memory_report import MemoryReport
 from delegraph.tools.memory_svg import UNITS, plan_svg
 
 FORMATS = (".svg", ".png", ".html")
@@ -31,11 +32,11 @@ def draw_plan(
     nodes.
 
     Raises:
-        ArgumentError: the suffix is another one, matplotlib is missing, or *path* is not writable.
+        ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
     """
     target = require_drawable(path)
     computed = f" + {report.constant_bytes:,} of constants" if report.constant_bytes else ""
-    least = "" if report.is_complete else "at least "
+    least = "" if report.open_shape is None else "at least "
     caption = f"{title}: {least}{result.bytes:,} bytes by planner {result.planner}{computed}"
     try:
         suffix = target.suffix.lower()
@@ -114,11 +115,12 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     axes.stairs(in_use, edges, color="black", linewidth=1, label="bytes in use")
     bound = result.bound / bytes_of_unit
     axes.axhline(bound, linestyle="--", color="tab:red", linewidth=1, label="no plan needs less")
-    if report.peak is not None:
-        most = f"most in use: {report.peak.where}"
-        middle = report.peak.position + 0.5
+    peak = report.peak_of(result)
+    if peak is not None:
+        most = f"most in use: {peak.where}"
+        middle = peak.position + 0.5
         axes.axvline(middle, linestyle=":", color="tab:gray", linewidth=1, label=most)
-    side = "left" if report.peak is not None and report.peak.position > nodes / 2 else "right"
+    side = "left" if peak is not None and peak.position > nodes / 2 else "right"
     axes.legend(loc=f"upper {side}", bbox_to_anchor=(0 if side == "left" else 1, 0.95))
     axes.set_xlim(0, nodes)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)

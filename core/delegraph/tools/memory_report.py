@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,40 +12,36 @@ import numpy as np
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.memory import (
-    ArenaPlanner,
-    MemoryStrategy,
-    OffsetsAssignment,
-    PlannerGraph,
     TensorUsageRecord,
-    assign_offsets_to_tensors,
     lower_bound,
-    plan_best,
-    plan_exactly,
     usage_records,
 )
-from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.operators.tensor import AllocationType
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.tools.memory_peak import Peak, bytes_of, peak_of
+from delegraph.tools.memory_peak import Peak, bytes_of, node_in_words
+from delegraph.tools.memory_planners import (
+    COMPARED,
+    CUBIC,
+    IN_PLACE,
+    MOST_FOR_CUBIC,
+    PLANNERS,
+    PlannerResult,
+    planned,
+    records_before,
+    sum_of,
+)
 from delegraph.tools.open_shape import OpenShape, first_open_shape
+from delegraph.tools.running_subgraphs import RunningSubgraph, running_subgraphs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph.delegation.placement import PartitionPlacement
     from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.subgraph import Subgraph
 
 DEFAULT_ALIGNMENT = 64
 """Number of bytes to which the runtime's tensors are aligned."""
-
-OWN = "delegraph"
-"""Name of the runtime's own planner."""
-
-IN_PLACE = (OWN, "tflite")
-"""Names of the planners that let operators compute in place, so that tensors share bytes."""
-
-Records = Sequence[TensorUsageRecord]
-Plan = Callable[[Records, int], OffsetsAssignment]
-
 
 _LITERT_TEMPORARIES = """
     ADD_N BATCH_MATMUL BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN CONV_2D CONV_3D
@@ -84,46 +79,18 @@ class PlannedTensor:
 
 
 @dataclass(frozen=True)
-class PlannerResult(JsonRecord):
-    """Size of the plan that one planner makes for a graph.
-
-    Attributes:
-        planner: name of the planner.
-        bytes: size of the arena in bytes.
-        bound: lower bound of the bytes of any plan for these tensors.
-        milliseconds: duration of the planning.
-        offsets: offset of each tensor's first byte in the arena.
-        is_optimal: whether it is known that no plan is smaller.
-    """
-
-    json_properties: ClassVar = {"ratio": "ratio", "is_optimal": "is_optimal"}
-
-    planner: str
-    bytes: int
-    bound: int
-    milliseconds: float
-    offsets: tuple[int, ...]
-
-    @property
-    def ratio(self) -> float:
-        """Plan size divided by the lower bound; 1 if no tensor needs memory."""
-        return self.bytes / self.bound if self.bound else 1.0
-
-    @property
-    def is_optimal(self) -> bool:
-        """Whether the plan equals the lower bound, so that no plan is smaller."""
-        return self.bytes <= self.bound
-
-
-@dataclass(frozen=True)
 class MemoryReport(JsonRecord):
-    """The memory of a model's first subgraph.
+    """The memory of a subgraph, with that of the other subgraphs that run with it.
+
+    Each subgraph has an arena of its own, in LiteRT as well. An interpreter keeps them all.
 
     Attributes:
         tensors: tensors that share the arena, in the order of their first use.
         operators: names of the plan's nodes, in order.
-        results: result of each requested planner.
-        peak: point at which most memory is in use; None if no tensor is in the arena.
+        nodes: index of each node of the plan.
+        places: each node of the plan in words: with its operator, or as a partition.
+        results: result of each requested planner; the first is that of the interpreter's own
+            planner, if it is among them.
         persistent_bytes: bytes of variables, which share no memory.
         constant_bytes: bytes of tensors that are computed once, as float16 weights as float32. They
             are kept beside the arena, and share no memory.
@@ -134,20 +101,65 @@ class MemoryReport(JsonRecord):
             is not with partitions.
         not_counted: sorted operators of the plan whose kernels in LiteRT ask for temporaries, which
             are tensors of LiteRT's arena that no plan here has.
+        subgraph: index of the subgraph.
+        name: name of the subgraph.
+        run_by: signatures and nodes that run it, in words.
+        signatures: names of the signatures that run it, directly or by calls; empty if the model
+            has only one, of the first subgraph.
+        others: reports of the other subgraphs that run with the model. Only the report of the
+            first subgraph has them.
+        uncounted: why the arenas of subgraphs are in no figure, or may grow.
     """
 
-    json_properties: ClassVar = {"lower_bound": "bound", "is_complete": "is_complete"}
+    json_properties: ClassVar = {
+        "peak": "peak",
+        "lower_bound": "bound",
+        "is_complete": "is_complete",
+        "unknown": "unknown",
+        "bytes_by_planner": "bytes_by_planner",
+    }
 
     tensors: tuple[PlannedTensor, ...]
     operators: tuple[str, ...] = field(metadata={"json_key": None})
+    nodes: tuple[int, ...] = field(metadata={"json_key": None})
+    places: tuple[str, ...] = field(metadata={"json_key": None})
     results: tuple[PlannerResult, ...] = field(metadata={"json_key": "planners"})
-    peak: Peak | None
     persistent_bytes: int
     constant_bytes: int
     open_shape: OpenShape | None
     alignment: int
     is_by_node: bool
     not_counted: tuple[str, ...]
+    subgraph: int = 0
+    name: str = ""
+    run_by: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    others: tuple[MemoryReport, ...] = field(default=(), metadata={"json_key": "subgraphs"})
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def arenas(self) -> tuple[MemoryReport, ...]:
+        """This report and those of the other subgraphs: one for each arena."""
+        return self, *self.others
+
+    @property
+    def totals(self) -> tuple[PlannerResult, ...]:
+        """Sizes of all arenas together, by planner, without offsets."""
+        return tuple(map(sum_of, zip(*(arena.results for arena in self.arenas), strict=True)))
+
+    @property
+    def bytes_by_planner(self) -> dict[str, int]:
+        """Number of bytes of all arenas together, by planner."""
+        return {result.planner: result.bytes for result in self.totals}
+
+    @property
+    def unknown(self) -> str:
+        """The first reason why a run needs more than the figures say; empty if there is none."""
+        for arena in self.arenas:
+            if arena.open_shape is not None:
+                where = f"in subgraph {arena.subgraph}, " if arena.subgraph else ""
+                return f"{where}{arena.open_shape}"
+        return "; ".join(self.uncounted)
 
     @property
     def bound(self) -> int:
@@ -156,8 +168,33 @@ class MemoryReport(JsonRecord):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all shapes were known, so that the sizes are those of a run."""
-        return self.open_shape is None
+        """Whether all shapes of all arenas were known, so that the sizes are those of a run."""
+        return not self.unknown
+
+    @cached_property
+    def peak(self) -> Peak | None:
+        """The peak of the first planner; None if no tensor is in the arena."""
+        return self.peak_of(self.results[0])
+
+    def peak_of(self, result: PlannerResult) -> Peak | None:
+        """Return the point at which a plan has most bytes in use; None if it has no tensor."""
+        in_use = self.bytes_in_use(result) if self.tensors else []
+        if not in_use:
+            return None
+        position = in_use.index(max(in_use))
+        lasts = self.last_positions(result)
+        spans = enumerate(zip(self.tensors, lasts, strict=True))
+        alive = [i for i, (tensor, last) in spans if tensor.first <= position <= last]
+        alive.sort(key=lambda i: self.tensors[i].bytes, reverse=True)
+        has_node = position < len(self.nodes)
+        return Peak(
+            position,
+            self.nodes[position] if has_node else -1,
+            self.operators[position] if has_node else "",
+            in_use[position],
+            tuple(alive),
+            self.places[position] if has_node else node_in_words(-1, "", None),
+        )
 
     @property
     def unit(self) -> str:
@@ -196,12 +233,16 @@ class MemoryReport(JsonRecord):
         ]
 
     def bytes_in_use(self, result: PlannerResult) -> list[int]:
-        """Return :attr:`in_use` for a plan: bytes that tensors share in place count once."""
+        """Return the bytes of the arena in use at each node; bytes that tensors share count once.
+
+        The padding of the last tensor in the arena is not part of it.
+        """
         starting: dict[int, list[tuple[int, int, int]]] = {}
         places = zip(self.tensors, result.offsets, self.last_positions(result), strict=True)
         for tensor, offset, last in places:
             padded = -(-tensor.bytes // self.alignment) * self.alignment
-            starting.setdefault(tensor.first, []).append((offset, offset + padded, last))
+            stop = min(offset + padded, result.bytes)
+            starting.setdefault(tensor.first, []).append((offset, stop, last))
         alive: list[tuple[int, int, int]] = []
         found = []
         for node in range(max(len(self.in_use), 1)):
@@ -225,59 +266,17 @@ class MemoryReport(JsonRecord):
         raise ArgumentError(f"no result of planner {planner!r}")
 
 
-def _strategy(strategy: MemoryStrategy) -> Plan:
-    def plan(records: Records, alignment: int) -> OffsetsAssignment:
-        sizes = [r._replace(size=-(-bytes_of(r) // alignment) * alignment) for r in records]
-        return assign_offsets_to_tensors(sizes, strategy)
-
-    return plan
-
-
-def _micro(kind: type[GreedyMemoryPlanner] | type[LinearMemoryPlanner]) -> Plan:
-    def plan(records: Records, alignment: int) -> OffsetsAssignment:
-        planner = kind()
-        for record in records:
-            size = -(-bytes_of(record) // alignment) * alignment
-            planner.add_buffer(size, record.first_task, record.last_task)
-        offsets = [planner.offset_for_buffer(i) for i in range(len(records))]
-        return OffsetsAssignment(offsets, planner.maximum_memory_size)
-
-    return plan
-
-
-_PLANS: Mapping[str, Plan] = {
-    **{strategy.name.lower(): _strategy(strategy) for strategy in MemoryStrategy},
-    "tflm_greedy": _micro(GreedyMemoryPlanner),
-    "tflm_linear": _micro(LinearMemoryPlanner),
-    "best": plan_best,
-    "exact": plan_exactly,
-}
-
-PLANNERS = (*IN_PLACE, *_PLANS)
-"""Names of the planners: the runtime's own, TFLite's, TFLite GPU's, TFLM's, and a search."""
-
-COMPARED = tuple(name for name in PLANNERS if name != "exact")
-"""Names of the planners that ``all`` means: all but the exact search, which may take long."""
-
-CUBIC = ("mincostflow",)
-"""Names of the planners whose time grows with the third power of the number of tensors.
-
-They search a path through all pairs of tensors, once for each tensor.
-"""
-
-MOST_FOR_CUBIC = 500
-"""Largest number of tensors for which ``all`` includes :data:`CUBIC`; these take some seconds."""
-
-
 def memory_report(
     interpreter: Interpreter,
     planners: Iterable[str] | None = None,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> MemoryReport:
-    """Return the memory that an interpreter's first subgraph needs, with its delegates applied.
+    """Return the memory that an interpreter's subgraphs need, with its delegates applied.
 
-    The planners ``delegraph`` and ``tflite`` let operators compute in place; for the other planners
-    every tensor needs its own memory while it is in use.
+    It is the report of the first subgraph. Those of the other subgraphs that run are its
+    ``others``: subgraphs that signatures run, and that nodes call. Subgraphs of signatures are
+    allocated. The planners ``delegraph`` and ``tflite`` let operators compute in place; for the
+    other planners every tensor needs its own memory while it is in use.
 
     Args:
         interpreter: an interpreter with allocated tensors.
@@ -294,54 +293,92 @@ def memory_report(
     if unknown:
         close = did_you_mean(unknown[0], PLANNERS)
         raise ArgumentError(f"no planner {unknown[0]!r}{close}; there are {', '.join(PLANNERS)}")
-    subgraph = interpreter.session.subgraphs[0]
-    graph = subgraph.memory.graph
-    if graph is None:
+    session = interpreter.session
+    if session.subgraphs[0].memory.graph is None:
         raise ArgumentError("memory is planned by allocate_tensors(), which comes first")
-    partitions = {p.node_index: p for p in interpreter.placement.partitions if p.subgraph == 0}
-    open_shape = first_open_shape(subgraph, partitions)
-    end = len(subgraph.steps.nodes) if open_shape is None else open_shape.position + 1
-    records, indices = _before(end, *usage_records(graph))
-    if planners is None and len(records) > MOST_FOR_CUBIC:
-        names = [name for name in names if name not in CUBIC]
-    nodes = subgraph.steps.nodes
-    indices_of_nodes = [node.index for node, _ in nodes]
-    operators = tuple(registration.name for _, registration in nodes)
-    makers = {
-        i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs
-    }
-    tensors = tuple(
-        PlannedTensor(
-            i,
-            subgraph.tensors[i].name,
-            makers.get(i, "input"),
-            bytes_of(r),
-            r.first_task,
-            r.last_task,
-            subgraph.tensors[i].type.name,
+    found, failed = running_subgraphs(session)
+    partitions = interpreter.placement.partitions
+    arenas = [
+        _Arena(
+            running,
+            session.subgraphs[running.index],
+            {p.node_index: p for p in partitions if p.subgraph == running.index},
         )
-        for i, r in zip(indices, records, strict=True)
-    )
-    return MemoryReport(
-        tensors,
-        operators,
-        tuple(_result(name, graph, records, indices, alignment, end) for name in names),
-        peak_of(records, indices_of_nodes, operators, alignment, partitions),
-        subgraph.memory.arena_bytes[1],
-        _constant_bytes(subgraph.tensors),
-        open_shape,
-        alignment,
-        indices_of_nodes == list(range(len(nodes))),
-        tuple(sorted(set(_LITERT_TEMPORARIES.split()).intersection(operators))),
-    )
+        for running in found
+    ]
+    if planners is None and max(len(arena.records) for arena in arenas) > MOST_FOR_CUBIC:
+        names = [name for name in names if name not in CUBIC]
+    first, *others = [arena.report(names, alignment) for arena in arenas]
+    return replace(first, others=tuple(others), uncounted=tuple(failed))
 
 
-def _before(
-    end: int, records: list[TensorUsageRecord], indices: list[int]
-) -> tuple[list[TensorUsageRecord], list[int]]:
-    """Return the tensors that are first used before the position *end*; records are sorted."""
-    count = sum(record.first_task < max(end, 1) for record in records)
-    return records[:count], indices[:count]
+class _Arena:
+    """A running subgraph, and the tensors that share its arena.
+
+    Args:
+        running: what runs the subgraph.
+        subgraph: the subgraph, allocated.
+        partitions: its partitions, by the index of their node.
+    """
+
+    def __init__(
+        self,
+        running: RunningSubgraph,
+        subgraph: Subgraph,
+        partitions: Mapping[int, PartitionPlacement],
+    ) -> None:
+        assert subgraph.memory.graph is not None, "an allocated subgraph has a plan"
+        self._running, self._subgraph, self._partitions = running, subgraph, partitions
+        self._graph = subgraph.memory.graph
+        self._open_shape = first_open_shape(subgraph, partitions)
+        nodes = len(subgraph.steps.nodes)
+        self._end = nodes if self._open_shape is None else self._open_shape.position + 1
+        self.records, self._indices = records_before(self._end, *usage_records(self._graph))
+
+    def report(self, names: Iterable[str], alignment: int) -> MemoryReport:
+        """Return the memory of this subgraph alone, as the named planners plan it."""
+        nodes = self._subgraph.steps.nodes
+        operators = tuple(registration.name for _, registration in nodes)
+        indices = tuple(node.index for node, _ in nodes)
+        return MemoryReport(
+            tuple(self._tensors(operators)),
+            operators,
+            indices,
+            tuple(
+                node_in_words(index, name, self._partitions.get(index))
+                for index, name in zip(indices, operators, strict=True)
+            ),
+            tuple(
+                planned(name, self._graph, self.records, self._indices, alignment, self._end)
+                for name in names
+            ),
+            self._subgraph.memory.arena_bytes[1],
+            _constant_bytes(self._subgraph.tensors),
+            self._open_shape,
+            alignment,
+            indices == tuple(range(len(nodes))),
+            tuple(sorted(set(_LITERT_TEMPORARIES.split()).intersection(operators))),
+            self._running.index,
+            self._subgraph.spec.name,
+            tuple(self._running.run_by),
+            tuple(self._running.signatures),
+        )
+
+    def _tensors(self, operators: Sequence[str]) -> Iterator[PlannedTensor]:
+        nodes, tensors = self._subgraph.steps.nodes, self._subgraph.tensors
+        makers = {
+            i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs
+        }
+        for i, record in zip(self._indices, self.records, strict=True):
+            yield PlannedTensor(
+                i,
+                tensors[i].name,
+                makers.get(i, "input"),
+                bytes_of(record),
+                record.first_task,
+                record.last_task,
+                tensors[i].type.name,
+            )
 
 
 def _constant_bytes(tensors: Sequence[Tensor]) -> int:
@@ -349,40 +386,3 @@ def _constant_bytes(tensors: Sequence[Tensor]) -> int:
     return sum(
         tensor.bytes for tensor in tensors if tensor.allocation_type is AllocationType.PERSISTENT_RO
     )
-
-
-def _result(
-    name: str,
-    graph: PlannerGraph,
-    records: Records,
-    indices: Sequence[int],
-    alignment: int,
-    end: int,
-) -> PlannerResult:
-    start = perf_counter()
-    if name in IN_PLACE:
-        planner = ArenaPlanner(graph, alignment=alignment, tighten=name == OWN)
-        planner.plan_allocations()
-        planner.execute_allocations(0, end - 1)
-        milliseconds = (perf_counter() - start) * 1e3
-        return _of_arena(name, planner, graph, indices, alignment, milliseconds, end)
-    plan = _PLANS[name](records, alignment)
-    milliseconds = (perf_counter() - start) * 1e3
-    bound = max(lower_bound(records, alignment), getattr(plan, "lower_bound", 0))
-    return PlannerResult(name, plan.total_size, bound, milliseconds, tuple(plan.offsets))
-
-
-def _of_arena(
-    name: str,
-    planner: ArenaPlanner,
-    graph: PlannerGraph,
-    indices: Sequence[int],
-    alignment: int,
-    milliseconds: float,
-    end: int,
-) -> PlannerResult:
-    places = [planner.address(index) for index in indices]
-    offsets = tuple(0 if place is None else place[1] for place in places)
-    shared, _ = _before(end, *usage_records(graph, keep_inputs=True, root_of=planner.shared_root))
-    bound = lower_bound(shared, alignment)
-    return PlannerResult(name, planner.arena_bytes[0], bound, milliseconds, offsets)

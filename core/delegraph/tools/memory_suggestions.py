@@ -61,7 +61,7 @@ def _all(report: MemoryReport, offline_saves: int) -> Iterator[Suggestion]:
     text = "INT8 in place of FLOAT32: post-training quantization of the model"
     yield Suggestion(report.bound - lower_bound(as_int8, report.alignment), text)
     if peak.operator in BuiltinOperator.__members__:
-        in_use = report.in_use.tolist()
+        in_use = report.bytes_in_use(report.results[0])
         most = in_use.pop(peak.position)
         node = f"node {peak.node}, {peak.operator}"
         text = f"less at {node}: smaller, or computed in parts; no other node needs as much"

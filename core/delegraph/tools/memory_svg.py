@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from math import floor, log10
 from xml.sax.saxutils import escape
 
-from delegraph.tools.memory_report import MemoryReport, PlannerResult
+from delegraph.tools.memory_planners import PlannerResult
+from delegraph.tools.memory_report import MemoryReport
 
 _WIDTH, _HEIGHT = 1200, 650
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 20, 50, 60
 _LETTER = 7.5  # width of a letter of the labels in boxes
 _LINE = 12  # their height
-_TICKS = 8
+_TICKS = 8  # about so many on an axis
+_ROW = 18  # height of a line of the legend
+_SAMPLE = 24  # width of its sample lines
+_DARK = 38  # lightness in percent up to which white letters read better than black ones
 UNITS = (("MB", 10**6), ("kB", 10**3), ("bytes", 1))
 """Units of offsets in pictures, with their bytes, the largest first."""
 
 _STYLE = (
-    "text{font:13px sans-serif}.box text{font-size:11px;text-anchor:middle;fill:white}"
+    "text{font:13px sans-serif}.box text{font-size:11px;text-anchor:middle}"
     ".box rect{stroke:white;stroke-width:.5}.end{text-anchor:end}.middle{text-anchor:middle}"
 )
 
@@ -69,12 +74,13 @@ class _Plot:
         unit, of_unit = next((u, b) for u, b in UNITS if self._top >= b)
         left, bottom = self._x(0), self._y(0)
         yield _path([(left, _TOP), (left, bottom), (_WIDTH - _RIGHT, bottom)], "black")
-        for step in range(_TICKS + 1):
-            count = self._top * step / _TICKS
-            y, number = self._y(count), f"{count / of_unit:.3g}"
-            yield f'<text class="end" x="{left - 6}" y="{y + 4}">{number}</text>'
-        for node in range(0, self._nodes + 1, -(-self._nodes // _TICKS)):
-            yield f'<text class="middle" x="{self._x(node)}" y="{bottom + 18}">{node}</text>'
+        for number in round_ticks(1.05 * self._top / of_unit):
+            y = self._y(number * of_unit)
+            yield _path([(left - 4, y), (left, y)], "black")
+            yield f'<text class="end" x="{left - 8}" y="{y + 4}">{number:g}</text>'
+        for node in round_ticks(self._nodes, least=1):
+            yield _path([(self._x(node), bottom), (self._x(node), bottom + 4)], "black")
+            yield f'<text class="middle" x="{self._x(node)}" y="{bottom + 18}">{node:g}</text>'
         middle = _HEIGHT / 2
         yield (
             f'<text class="middle" transform="translate(20 {middle}) rotate(-90)">offset in the '
@@ -92,15 +98,16 @@ class _Plot:
             x, y = self._x(tensor.first), self._y(offset + tensor.bytes)
             wide = round(self._x(last + 1) - x, 2)
             high = round(self._y(offset) - y, 2)
-            light = round(30 + 35 * min(2 * tensor.bytes / self._top, 1))
+            light = round(65 - 35 * min(2 * tensor.bytes / self._top, 1))
             told = (
                 f"tensor {tensor.index} {tensor.name} of {tensor.made_by}: {tensor.bytes:,} bytes "
                 f"at {offset:,}, {self._report.unit}s {tensor.first} to {last}"
             )
             yield (
                 f'<g class="box"><title>{escape(told)}</title><rect x="{x}" y="{y}" '
-                f'width="{wide}" height="{high}" fill="hsl(200 60% {95 - light}%)"/>'
-                f"{_label(tensor.made_by, x + wide / 2, y + high / 2, wide, high)}</g>"
+                f'width="{wide}" height="{high}" fill="hsl(200 60% {light}%)"/>'
+                f'<g fill="{"white" if light <= _DARK else "black"}">'
+                f"{_label(tensor.made_by, x + wide / 2, y + high / 2, wide, high)}</g></g>"
             )
 
     def lines(self) -> Iterator[str]:
@@ -114,22 +121,42 @@ class _Plot:
         yield _path(steps, "black")
         bound = self._y(self._result.bound)
         yield _path([(_LEFT, bound), (_WIDTH - _RIGHT, bound)], "crimson", "6 4")
-        legend = [("black", "bytes in use"), ("crimson", "no plan needs less")]
-        peak = self._report.peak
-        fullest = in_use.index(max(in_use))
-        if peak is not None and in_use[peak.position] == in_use[fullest]:
-            fullest = peak.position
-        is_late = peak is not None and fullest > self._nodes / 2
+        legend = [("black", "none", "bytes in use"), ("crimson", "6 4", "no plan needs less")]
+        peak = self._report.peak_of(self._result)
         if peak is not None:
-            x = self._x(fullest + 0.5)
+            x = self._x(peak.position + 0.5)
             yield _path([(x, _TOP), (x, self._y(0))], "gray", "2 3")
-            where = f"{self._report.unit} {fullest}, {self._report.operators[fullest]}"
-            shown = peak.where if fullest == peak.position else where
-            legend.append(("gray", f"most in use: {shown}"))
-        side = f'x="{_LEFT + 10}"' if is_late else f'class="end" x="{_WIDTH - _RIGHT - 10}"'
-        for row, (colour, text) in enumerate(legend):
-            shown = f'{side} y="{_TOP + 40 + 18 * row}" fill="{colour}"'
-            yield f"<text {shown}>{escape(text)}</text>"
+            legend.append(("gray", "2 3", f"most in use: {peak.where}"))
+        yield from _legend(legend, is_left=peak is not None and peak.position > self._nodes / 2)
+
+
+def _legend(entries: Sequence[tuple[str, str, str]], *, is_left: bool) -> Iterator[str]:
+    """Yield the lines of the legend, each with a sample of its line.
+
+    Args:
+        entries: colour, dashes and text of each line.
+        is_left: whether the legend is at the left.
+    """
+    wide = _SAMPLE + 20 + _LETTER * max(len(text) for _, _, text in entries)
+    left, top = (_LEFT + 10 if is_left else _WIDTH - _RIGHT - 10 - wide), _TOP + 26
+    high = _ROW * len(entries) + 8
+    yield f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" fill="white" opacity=".85"/>'
+    for row, (colour, dashes, text) in enumerate(entries):
+        y = top + _ROW * (row + 1)
+        yield _path([(left + 6, y - 4), (left + 6 + _SAMPLE, y - 4)], colour, dashes)
+        yield f'<text x="{left + _SAMPLE + 14}" y="{y}">{escape(text)}</text>'
+
+
+def round_ticks(top: float, least: float = 0) -> list[float]:
+    """Return the round numbers that mark an axis from 0 to *top*, at least *least* apart.
+
+    >>> round_ticks(1.7)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6]
+    """
+    power = 10.0 ** floor(log10(top / _TICKS))
+    steps = [max(power * factor, least) for factor in (1, 2, 5, 10)]
+    step = next(step for step in steps if top / step <= _TICKS * 1.25)
+    return [round(step * i, 10) for i in range(int(top / step + 1e-9) + 1)]
 
 
 def _path(points: Iterable[tuple[float, float]], colour: str, dashes: str = "none") -> str:

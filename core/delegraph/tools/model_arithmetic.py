@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
-from delegraph.graph.macs import macs_of
+from delegraph.graph.macs import is_least, macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.schema.enums import TensorType
 
@@ -55,6 +55,7 @@ class Precision:
         scales: ``per tensor``, ``per channel`` or ``blockwise``; empty for weights without scales.
         nodes: number of these operators.
         macs: their multiply-accumulates.
+        macs_are_least: whether that is only a least number, since the file lacks shapes.
     """
 
     activations: str
@@ -62,6 +63,7 @@ class Precision:
     scales: str
     nodes: int
     macs: int
+    macs_are_least: bool = False
 
     @property
     def kind(self) -> str:
@@ -126,26 +128,32 @@ def count_precisions(model: Model) -> tuple[Precision, ...]:
     """Return the number types of *model*'s operators with weights, most arithmetic first."""
     nodes: Counter[tuple[str, str, str]] = Counter()
     work: Counter[tuple[str, str, str]] = Counter()
-    for types, count in (found for s in model.subgraphs for found in _precisions(s)):
+    least: set[tuple[str, str, str]] = set()
+    for types, count, are_least in (found for s in model.subgraphs for found in _precisions(s)):
         nodes[types] += 1
         work[types] += count
-    found = (Precision(*types, nodes[types], count) for types, count in work.items())
+        least |= {types} if are_least else set()
+    found = (Precision(*types, nodes[types], work[types], types in least) for types in work)
     return tuple(sorted(found, key=lambda p: (-p.macs, p.activations, p.weights, p.scales)))
 
 
-def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], int]]:
-    """Yield number types (activations, weights, scales) and MACs of each operator with weights."""
+def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], int, bool]]:
+    """Yield number types (activations, weights, scales) and MACs of each operator with weights.
+
+    The last value says whether the MACs are only a least number.
+    """
     made_by = {i: operator for operator in subgraph.operators for i in operator.outputs}
     for operator in subgraph.operators:
         count = macs_of(operator, subgraph.tensors)
-        weights = _weights(operator, subgraph) if count else None
+        are_least = is_least(operator, subgraph.tensors)
+        weights = _weights(operator, subgraph) if count or are_least else None
         if weights is None:
             continue
         maker = made_by.get(weights.index)
         if maker is not None and maker.name == "DEQUANTIZE":
             weights = subgraph.tensors[maker.inputs[0]]
         activations = subgraph.tensors[operator.inputs[0]].type.name
-        yield (activations, weights.type.name, _scales(weights)), count
+        yield (activations, weights.type.name, _scales(weights)), count, are_least
 
 
 def _weights(operator: OperatorSpec, subgraph: SubgraphSpec) -> TensorSpec | None:

@@ -263,7 +263,10 @@ class _Signature:
             np.copyto(given, made)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep states in place in Delegraph; copy them after official runs; None without states."""
+        """Keep states in place in Delegraph; copy them after each run of an official runtime.
+
+        The result is None if the model has no states.
+        """
         self.fill(values)
         inputs, outputs = self._runner.get_input_details(), self._runner.get_output_details()
         names = state_names(inputs, outputs)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from delegraph.graph.macs import macs_of
+from delegraph.graph.macs import is_least, macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.json_records import JsonRecord
 from delegraph.schema.table import Table
 from delegraph.tools.model_arithmetic import unstored_share
-from delegraph.tools.model_summary import TensorSummary, summarize_tensor
+from delegraph.tools.model_summary import TensorSummary, summarize_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class ListedNode(JsonRecord):
         outputs: tensor indices.
         options: mapping from the name of an option to its value; numbers, texts and lists of
             numbers only.
-        macs: number of multiply-accumulates of one run.
+        macs: number of multiply-accumulates of one run; None if unknown.
+        macs_are_least: whether the number is only a least one, since the file lacks a shape.
         constant_bytes: number of bytes of the constants that it reads, as they are stored.
     """
 
@@ -38,7 +39,8 @@ class ListedNode(JsonRecord):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: dict[str, Any]
-    macs: int
+    macs: int | None
+    macs_are_least: bool
     constant_bytes: int
 
 
@@ -67,7 +69,7 @@ class ListedTensor(JsonRecord):
         return {
             "subgraph": self.subgraph,
             **shown,
-            "shape": list(self.tensor.shape),
+            "shape": None if self.tensor.shape is None else list(self.tensor.shape),
             "role": self.role,
             "bytes": self.bytes,
             "sparsity": self.sparsity,
@@ -86,17 +88,18 @@ def list_tensors(model: Model) -> list[ListedTensor]:
     return [
         ListedTensor(
             subgraph.index,
-            summarize_tensor(tensor),
+            summary,
             _role(tensor, subgraph),
             None if tensor.data is None else len(tensor.data),
             unstored_share(tensor),
         )
         for subgraph in model.subgraphs
-        for tensor in subgraph.tensors
+        for tensor, summary in zip(subgraph.tensors, summarize_tensors(subgraph), strict=True)
     ]
 
 
 def _node(subgraph: SubgraphSpec, operator: OperatorSpec) -> ListedNode:
+    macs, are_least = macs_of(operator, subgraph.tensors), is_least(operator, subgraph.tensors)
     read = {index: subgraph.tensors[index].data for index in operator.inputs if index >= 0}
     return ListedNode(
         subgraph.index,
@@ -106,7 +109,8 @@ def _node(subgraph: SubgraphSpec, operator: OperatorSpec) -> ListedNode:
         tuple(operator.inputs),
         tuple(operator.outputs),
         {} if operator.options is None else options_of(operator.options),
-        macs_of(operator, subgraph.tensors),
+        None if are_least and not macs else macs,
+        are_least,
         sum(len(data) for data in read.values() if data is not None),
     )
 

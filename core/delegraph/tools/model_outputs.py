@@ -77,7 +77,7 @@ def summarize(
         details: the output's entry of ``get_output_details``, with the name to show.
         labels: class names by index.
         top: number of classes to keep.
-        threshold: classes with a lower score are left out; None keeps all.
+        threshold: classes with a lower score are left out; None keeps all classes.
     """
     values = np.asarray(values)
     has_classes = holds_scores(values, labels) and (labels or _is_distribution(values, details))

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
-from delegraph.graph.macs import macs_of
+from delegraph.graph.macs import is_least, macs_of
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.json_records import JsonRecord
 from delegraph.kernels import ops  # noqa: F401 - declares the kernels
+from delegraph.micro.offline_plans import METADATA_NAME as OFFLINE_PLAN
+from delegraph.micro.offline_plans import plan_in_words
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
 from delegraph.plugins.foreign_operators import likely_provider
@@ -40,7 +42,8 @@ class TensorSummary:
         name: name of the tensor; may be empty.
         index: tensor index.
         type: element type as the schema calls it.
-        shape: declared dimensions; -1 for unknown dimensions.
+        shape: declared dimensions; -1 for unknown dimensions. None if the file does not say how
+            many there are.
         scale: per-tensor scale; None if there is none.
         zero_point: per-tensor zero point.
         channels: number of scales of per-channel quantization; None for other tensors.
@@ -49,7 +52,7 @@ class TensorSummary:
     name: str
     index: int
     type: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
     scale: float | None = None
     zero_point: int | None = None
     channels: int | None = None
@@ -68,6 +71,7 @@ class OperatorCount:
             unknown.
         installed: whether the operator can run here: it is builtin, or ``package`` is installed.
         macs: multiply-accumulates of these nodes.
+        macs_are_least: whether that is only a least number, since the file lacks shapes.
         guess: probable origin of a custom operator that no known package runs, with advice; None if
             unknown.
     """
@@ -79,6 +83,7 @@ class OperatorCount:
     package: str | None = None
     installed: bool = True
     macs: int = 0
+    macs_are_least: bool = False
     guess: str | None = None
 
 
@@ -136,6 +141,7 @@ class ModelSummary(JsonRecord):
         signatures: mapping from each signature's key to the signature.
         operators: all operators of all subgraphs, most frequent first.
         metadata: mapping from each metadata entry's name to its size in bytes.
+        metadata_facts: what entries contain, in words, by name; of known entries only.
         described: facts about custom operators from the packages that run them, and about
             partitions compiled ahead of time.
         author_metadata: the author's description of inputs and outputs; None if there is none.
@@ -144,6 +150,7 @@ class ModelSummary(JsonRecord):
             lists them.
         parameters: number of learnt values, such as weights and biases.
         macs: multiply-accumulates of one run of every subgraph.
+        macs_are_least: whether that is only a least number, since the file lacks shapes.
         quantization: text of a few words about the model's quantization; empty if no operator has
             weights.
         types: constants by type.
@@ -161,11 +168,13 @@ class ModelSummary(JsonRecord):
     signatures: tuple[SignatureSummary, ...]
     operators: tuple[OperatorCount, ...]
     metadata: dict[str, int]
+    metadata_facts: dict[str, str] = field(default_factory=dict)
     described: tuple[OperatorDescription, ...] = ()
     author_metadata: ModelMetadata | None = None
     kept: dict[str, int] = field(default_factory=dict)
     parameters: int = 0
     macs: int = 0
+    macs_are_least: bool = False
     quantization: str = ""
     types: tuple[TypeCount, ...] = ()
     precisions: tuple[Precision, ...] = ()
@@ -196,11 +205,13 @@ def summarize_model(model: Model) -> ModelSummary:
         ),
         operators,
         {name: len(value) for name, value in sorted(model.metadata.items())},
+        {OFFLINE_PLAN: plan} if (plan := plan_in_words(model)) else {},
         tuple(_descriptions(model)),
         read_metadata(model),
         _kept(model),
         sum(count.parameters for count in types),
         sum(operator.macs for operator in operators),
+        any(operator.macs_are_least for operator in operators),
         quantization_in_words(precisions),
         types,
         precisions,
@@ -234,14 +245,17 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
     """Return the number of nodes of each operator in *model*, most frequent first, then by name."""
     counts: Counter[_Kind] = Counter()
     work: Counter[_Kind] = Counter()
+    least: set[_Kind] = set()
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
             name, version = operator.name, operator.version
             kind = (name, version, operator.is_custom, _compiled_by(operator))
             counts[kind] += 1
             work[kind] += macs_of(operator, subgraph.tensors)
+            if is_least(operator, subgraph.tensors):
+                least.add(kind)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][:3]))
-    return tuple(_operator_count(kind, count, work[kind]) for kind, count in ordered)
+    return tuple(_operator_count(kind, count, work[kind], kind in least) for kind, count in ordered)
 
 
 _Kind = tuple[str, int, bool, tuple[str | None, bool] | None]
@@ -249,17 +263,20 @@ _Kind = tuple[str, int, bool, tuple[str | None, bool] | None]
 provider."""
 
 
-def _operator_count(kind: _Kind, count: int, work: int) -> OperatorCount:
+def _operator_count(kind: _Kind, count: int, work: int, are_least: bool) -> OperatorCount:
     op, version, custom, compiled = kind
     if not custom:
-        return OperatorCount(op, version, count, macs=work)
+        return OperatorCount(op, version, count, macs=work, macs_are_least=are_least)
     found = OperatorCount(op, version, count, custom, *(compiled or _provider(op)))
     provider = likely_provider(op) if found.package is None else None
     return replace(found, guess=None if provider is None else str(provider))
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Distribution that runs a compiled partition, and whether it can here; None for others."""
+    """Return the distribution that runs a compiled partition, and whether it can run here.
+
+    The result is None for other operators.
+    """
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:
@@ -324,20 +341,47 @@ def _provider(custom_name: str) -> tuple[str | None, bool]:
 
 
 def _subgraph(subgraph: SubgraphSpec) -> SubgraphSummary:
+    tensors = summarize_tensors(subgraph)
     return SubgraphSummary(
         subgraph.index,
         subgraph.name,
-        tuple(summarize_tensor(subgraph.tensors[i]) for i in subgraph.inputs if i >= 0),
-        tuple(summarize_tensor(subgraph.tensors[i]) for i in subgraph.outputs if i >= 0),
+        tuple(tensors[i] for i in subgraph.inputs if i >= 0),
+        tuple(tensors[i] for i in subgraph.outputs if i >= 0),
         len(subgraph.tensors),
         len(subgraph.operators),
     )
 
 
-def summarize_tensor(tensor: TensorSpec) -> TensorSummary:
-    """Return name, type, shape and quantization of a tensor."""
+def summarize_tensors(subgraph: SubgraphSpec) -> list[TensorSummary]:
+    """Return name, type, shape and quantization of each tensor of a subgraph."""
+    makers = {i: operator for operator in subgraph.operators for i in operator.outputs}
+    unknown = (
+        (maker := makers.get(tensor.index)) is not None and lacks_shape(tensor, maker, subgraph)
+        for tensor in subgraph.tensors
+    )
+    return [_tensor(*each) for each in zip(subgraph.tensors, unknown, strict=True)]
+
+
+def lacks_shape(tensor: TensorSpec, maker: OperatorSpec, subgraph: SubgraphSpec) -> bool:
+    """Whether the file does not say an output's shape, which then looks like a scalar's.
+
+    Converters do not know the shapes that custom operators give, except TensorFlow's own (Flex).
+
+    Args:
+        tensor: the output.
+        maker: the operator that writes it.
+        subgraph: their subgraph.
+    """
+    if tensor.shape or tensor.has_rank or tensor.is_constant:
+        return False
+    is_foreign = maker.is_custom and not maker.name.startswith("Flex")
+    return is_foreign or is_least(maker, subgraph.tensors)
+
+
+def _tensor(tensor: TensorSpec, is_unknown: bool) -> TensorSummary:
     quantization = tensor.quantization
-    where = (tensor.name, tensor.index, tensor.type.name, tensor.shape_signature)
+    shape = None if is_unknown else tensor.shape_signature
+    where = (tensor.name, tensor.index, tensor.type.name, shape)
     if quantization is None or not len(quantization.scales):
         return TensorSummary(*where)
     channels = len(quantization.scales) if len(quantization.scales) > 1 else None

@@ -281,7 +281,10 @@ def _converted(
     is_chosen: bool,
     note: Callable[[str], object],
 ) -> NDArray[Any]:
-    """Return pixels in the input's dtype, normalized; *is_chosen*: if the user gave mean or std."""
+    """Return *pixels* in the input's dtype, normalized.
+
+    *is_chosen* says whether the user gave mean or std. Without them, uint8 pixels are unchanged.
+    """
     dtype = np.dtype(details["dtype"])
     if dtype == np.uint8 and not is_chosen:
         return pixels

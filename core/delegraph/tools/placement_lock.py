@@ -6,12 +6,15 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from delegraph.delegation.placement import Placement, reason_in_words
+from delegraph.errors import PluginError
 from delegraph.json_records import JsonRecord
+from delegraph.plugins import installed
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import origin_of
 from delegraph.runtime.delegates.requested_delegates import is_installed_name
@@ -52,6 +55,8 @@ class PlacementLock:
         subgraphs: the subgraphs in the model's order.
         by_default: distribution and version of each delegate that has nodes without being named;
             empty where delegates are named.
+        versions: distribution and version of each named delegate that is installed; empty in lock
+            files of older versions.
     """
 
     model: str
@@ -60,12 +65,21 @@ class PlacementLock:
     delegate_files: tuple[str, ...]
     subgraphs: tuple[LockedSubgraph, ...]
     by_default: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def guards_a_delegate(self) -> bool:
         """Whether a delegate is named or has a node; otherwise the lock guards only the model."""
         owners = (owner for subgraph in self.subgraphs for owner in subgraph.delegates)
         return bool(self.delegates or self.delegate_files or any(owners))
+
+    def is_about(self, default_delegate: str | None) -> bool:
+        """Whether a lock to compare with this one counts nodes of *default_delegate* as its own.
+
+        That is so if the lock names no delegate, or a delegate that was named is the default now.
+        """
+        locked = (subgraph.partitions for subgraph in self.subgraphs)
+        return bool(self.by_default) or any(default_delegate in names for names in locked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,8 @@ class NodeChange:
         index: index of the node.
         op: operator name.
         before: delegate that ran the node; None means Delegraph's kernels.
-        after: delegate that runs the node now; None means Delegraph's kernels.
+        after: delegate that runs the node now; None means Delegraph's kernels, or the default
+            delegate if the lock is of named ones.
         reason: text that says why ``before`` no longer runs the node; empty if no delegate ran it.
     """
 
@@ -168,7 +183,20 @@ def lock_of(
         {name: origin_of(name) for name in sorted(set[str]().union(*partitions))}
         if counts_default
         else {},
+        _versions([*delegates, *(() if delegate_files else set[str]().union(*partitions))])
+        if delegates
+        else {},
     )
+
+
+def _versions(delegates: Iterable[str]) -> dict[str, str]:
+    """Return distribution and version of the installed ones of *delegates*, by sorted name."""
+    found = {}
+    for text in delegates:
+        with suppress(PluginError):  # a library, or an object's delegate
+            offer = installed().find(text)
+            found[offer.spec.name] = f"{offer.plugin.distribution} {offer.plugin.version}"
+    return dict(sorted(found.items()))
 
 
 def with_paths(
@@ -211,6 +239,7 @@ def compare(
         if before != after:
             name = what.replace("_", " ")
             causes.append(f"{name} changed: {_listed(before)} became {_listed(after)}")
+    causes += _unnamed(locked, present, placement)
     if not _same_nodes(locked, present):
         if locked.sha256 == present.sha256:
             causes.append("the lock names other nodes than the model has")
@@ -223,10 +252,19 @@ def compare(
     return PlacementDifference(tuple(causes), nodes, partitions)
 
 
+def _unnamed(locked: PlacementLock, present: PlacementLock, placement: Placement) -> Iterator[str]:
+    """Yield a sentence if the default delegate runs nodes that it had by its name in the lock."""
+    name = placement.default_delegate
+    if name is not None and not locked.by_default and locked.is_about(name):
+        count = sum(subgraph.delegates.count(name) for subgraph in present.subgraphs)
+        yield f"{name} is not named any more, and runs {plural(count, 'node')} by default"
+
+
 def _package_changes(locked: PlacementLock, present: PlacementLock) -> Iterator[str]:
-    """Yield a sentence for each default delegate that another distribution or version provides."""
-    for name, before in locked.by_default.items():
-        after = present.by_default.get(name, before)
+    """Yield a sentence for each delegate that another distribution or version provides."""
+    now = {**present.by_default, **present.versions}
+    for name, before in {**locked.by_default, **locked.versions}.items():
+        after = now.get(name, before)
         if after != before:
             yield f"{name} is of {after}, not {before}"
 

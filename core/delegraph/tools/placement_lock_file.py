@@ -40,6 +40,7 @@ def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
         "delegates": list(delegates),
         "delegate_files": list(files),
         **({"by_default": dict(lock.by_default)} if lock.by_default else {}),
+        **({"versions": dict(lock.versions)} if lock.versions else {}),
         "subgraphs": [
             {
                 "name": subgraph.name,
@@ -119,7 +120,7 @@ def _lock(content: dict[str, Any], folder: str) -> PlacementLock:
         delegates,
         files,
         tuple(_subgraph(subgraph, i) for i, subgraph in enumerate(subgraphs)),
-        _field({"by_default": {}, **content}, "by_default", dict),
+        *(_field({key: {}, **content}, key, dict) for key in ("by_default", "versions")),
     )
 
 

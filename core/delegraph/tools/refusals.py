@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rejections import Rejection
 from delegraph.graph.dtypes import byte_size
-from delegraph.graph.macs import macs_of
+from delegraph.graph.macs import is_least, macs_of
 from delegraph.graph.model import Model, OperatorSpec, TensorSpec
 
 NOTHING = "nothing"
@@ -35,6 +35,8 @@ class Refusal:
         share: share of these in the multiply-accumulates of all explained nodes; None if there are
             none.
         bytes: number of bytes that the nodes write.
+        macs_are_least: whether the multiply-accumulates are only a least number, since the file
+            lacks shapes.
     """
 
     delegate: str
@@ -47,14 +49,19 @@ class Refusal:
     macs: int = 0
     share: float | None = None
     bytes: int = 0
+    macs_are_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """Cost of one node: its multiply-accumulates, and the number of bytes that it writes."""
+    """Cost of one node: its multiply-accumulates, and the number of bytes that it writes.
+
+    ``macs_are_least`` says whether the multiply-accumulates are only a least number.
+    """
 
     macs: int
     bytes: int
+    macs_are_least: bool = False
 
 
 Costs = Mapping[tuple[int, int], NodeCost]
@@ -73,7 +80,9 @@ def node_costs(placement: Placement, model: Model) -> Costs:
         subgraph = model.subgraphs[node.subgraph]
         operator = subgraph.operators[node.index]
         written = _written_bytes(operator, subgraph.tensors)
-        found[node.subgraph, node.index] = NodeCost(macs_of(operator, subgraph.tensors), written)
+        found[node.subgraph, node.index] = NodeCost(
+            macs_of(operator, subgraph.tensors), written, is_least(operator, subgraph.tensors)
+        )
     return found
 
 
@@ -130,6 +139,7 @@ def _refusal(
         left,
         left / total if total else None,
         sum(cost.bytes for cost in work),
+        any(cost.macs_are_least for cost in work),
     )
 
 

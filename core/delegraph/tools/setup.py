@@ -231,12 +231,15 @@ class Setup:
 
     def __str__(self) -> str:
         words = [Path(self.model).name, *([self.runtime] * (self.runtime != "delegraph"))]
-        words += [*(self._delegate_names() or ()), *self.delegate_files]
+        named = [name for name in self._delegate_names() or () if name != "none"]
+        is_bare = not self.use_default_delegates and not (named or self.delegate_files)
+        has_none = self.has_no_delegates or is_bare
+        words += ["no delegates"] if has_none else [*named, *self.delegate_files]
         for name, value in self._not_default().items():
             if name == "threads":
                 words.append(plural(value, "thread"))
             elif name == "use_default_delegates":
-                words.append("no default delegates")
+                words += ["no default delegates"] * (not has_none)
             elif name != "delegate_files":
                 words.append(f"{name.replace('_', ' ')} {_plain(value)}")
         return ", ".join(words)

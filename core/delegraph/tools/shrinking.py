@@ -89,7 +89,10 @@ def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _shorter(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield *case* with all axes of a length cut, first in all tensors, then in one tensor each."""
+    """Yield cases in which all axes of one length are shorter.
+
+    At first these are the axes of all tensors, and then those of a single tensor.
+    """
     tensors = _tensors(case)
     lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
     everywhere = frozenset(range(len(tensors)))

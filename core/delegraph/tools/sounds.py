@@ -95,7 +95,7 @@ def _shape(details: Details) -> list[int]:
 def _frames(
     path: str, details: Details, described: TensorMetadata, shape: list[int], channels: int
 ) -> int | None:
-    """Return the number of frames of the input *details*; None if it takes any number.
+    """Return the number of frames that the input *details* takes; None if it takes any number.
 
     *path* is the sound's file, which errors name.
 

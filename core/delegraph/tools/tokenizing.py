@@ -223,7 +223,9 @@ def _stands_alone(character: str) -> bool:
 
 
 def _pieces(word: str, indexed: Mapping[str, int]) -> list[str]:
-    """Split a word into the longest pieces in *indexed*, from the left; ``[UNK]`` if impossible.
+    """Split a word into the longest pieces in *indexed*, from the left.
+
+    A word that cannot be split, or is too long, becomes ``[UNK]``.
 
     >>> _pieces("playing", {"play": 0, "##ing": 1}), _pieces("x", {})
     (['play', '##ing'], ['[UNK]'])

@@ -27,7 +27,8 @@ def whole_file(path: str) -> Iterator[str]:
     """Context with the path of a temporary file, which replaces *path* at the end of the block.
 
     Args:
-        path: path of the file, or of a link to it; of a device or a pipe, the context has itself.
+        path: path of the file, or of a link to it. A device or a pipe is not replaced: the context
+            has its own path.
 
     Raises:
         OSError: *path* cannot be replaced.

@@ -9,8 +9,8 @@ import pytest
 
 from delegated import run
 from delegraph import Interpreter
-from delegraph.errors import DelegraphError
-from delegraph.schema.options import GatherOptions
+from delegraph.errors import DelegraphError, NodeError
+from delegraph.schema.options import GatherNdOptions, GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5, 16)).astype(np.float32)
@@ -135,3 +135,19 @@ def test_positions_may_be_made_by_the_same_partition() -> None:
     assert np.array_equal(found, -X[[2, 1]])
     with pytest.raises(DelegraphError, match=r"node 1 \(GATHER_ND\): position 7 is outside"):
         run(interpreter, np.array([[7], [1]], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("op", "options"), [("GATHER", GatherOptions()), ("GATHER_ND", GatherNdOptions())]
+)
+def test_constant_positions_outside_a_resized_input_are_the_cores_error(
+    op: str, options: Any
+) -> None:
+    inputs = [tensor((3, 4)), constant(np.int32([[2], [0]]))]
+    content = one_op_model(op, inputs, [tensor((1,))], options)
+    interpreter = interpreter_of(content, ["numba_cpu"])
+    assert "numba_cpu takes 1" in str(interpreter.placement)
+    interpreter.resize_tensor_input(0, (2, 4))
+    interpreter.allocate_tensors()
+    with pytest.raises(NodeError, match=r"failed to invoke: .*position 2 is outside \[0, 2\)"):
+        interpreter.invoke()

@@ -35,9 +35,12 @@ def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path
     done = delegraph(*words, "--layers", "--html", page, "--json")
     assert f"page written to {page}\n" in done.err
     assert done.json["verdict"]["node"] == 0
-    assert done.json["runs"] == ["seed 0"]  # with --layers, one run is enough
+    assert len(done.json["runs"]) == 50  # as without --layers
+    assert len(done.json["layers"]["runs"]) == 1
     assert done.json["verdict"]["text"].startswith("differs from node 0 (SIN) on: ")
-    assert "differs from node 0 (SIN) on" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert 'differs from <a href="#node-0">node 0 (SIN)</a> on' in text
+    assert f"<code>delegraph diff {sines} " in text
 
 
 def test_a_float_model_differs_from_its_quantized_one(delegraph: Command, tmp_path: Path) -> None:
@@ -117,6 +120,17 @@ def test_layers_name_what_is_wrong(delegraph: Command, sines: Path, tmp_path: Pa
     assert set(drift["results"]) == {"0", "1", "2", "3", "4"}
 
 
+def test_layers_are_of_the_worst_run_and_the_verdict_of_all(delegraph: Command) -> None:
+    floats, integers = DIGITS / "digits_float.tflite", DIGITS / "digits_int8.tflite"
+    words = ("diff", integers, "--reference", floats, "--tolerance", "0.05")
+    plain, layers = delegraph(*words), delegraph(*words, "--layers")
+    assert (plain.code, layers.code) == (1, 1)
+    off = plain.lines[0].removeprefix("differs: ")
+    assert off.startswith("13 of 500 elements of digit are off by more than the tolerance")
+    assert off in layers.lines[0]
+    assert "layers of seed 47, the worst of 50 runs" in layers.out
+
+
 def test_json_has_each_layer_and_why_not(delegraph: Command, sines: Path) -> None:
     done = delegraph("diff", sines, "-d", "sin", "--runs", "1", "--layers", "--json")
     layers = json.loads(done.out)["layers"]
@@ -182,7 +196,7 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     folder = tmp_path / "found"
     done = delegraph(*words, "--bisect", folder, "-v")
     assert done.code == 1
-    assert done.err.endswith("error: the result is wrong: node 3 (SIN)\n")
+    assert done.err.endswith("error: the result is wrong: 1 culprit\n")
     assert done.out.count("differs: ") == 1
     assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
     assert "2 nodes with delegates, 5 probes" in done.out
@@ -214,8 +228,9 @@ def test_bisect_without_a_tolerance_takes_the_numerics_profile(
     done = delegraph("diff", sines, *words)
     assert done.code == 1
     assert done.lines[0] == "further off than the numerics profile: node 3 (SIN)"
-    assert done.err.strip() == "error: the result is wrong: node 3 (SIN)"
-    assert "--tolerance" not in done.out
+    assert done.err.strip() == "error: the result is wrong: 1 culprit"
+    command = next(line for line in done.lines if line.startswith("delegraph diff"))
+    assert delegraph(*shlex.split(command)[1:]).code == 1
 
 
 @pytest.mark.parametrize(("tolerance", "code"), [("1e-12", 1), ("1", 0)])
@@ -256,9 +271,9 @@ def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, si
     assert "MODEL comes first" in done.err
 
 
-@pytest.mark.parametrize("width", [60, 72])
+@pytest.mark.parametrize(("width", "figures"), [(60, "drift dB"), (72, "drift inputs dB")])
 def test_narrow_terminals_keep_names_drift_and_the_sort_key(
-    fresh_delegraph: Command, width: int
+    fresh_delegraph: Command, width: int, figures: str
 ) -> None:
     folder = Path(__file__).parents[3] / "docs" / "demo" / "models"
     models = [folder / f"digits_{kind}.tflite" for kind in ("int8", "float")]
@@ -266,4 +281,4 @@ def test_narrow_terminals_keep_names_drift_and_the_sort_key(
     ran = fresh_delegraph("diff", models[0], *words, COLUMNS=f"{width}")
     start = ran.lines.index("Layers")
     assert ran.lines[start + 1] == ".../ in names is digits_1/"
-    assert ran.lines[start + 3] == "node operator name drift inputs dB"
+    assert ran.lines[start + 3] == f"node operator name {figures}"

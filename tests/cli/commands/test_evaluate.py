@@ -138,7 +138,7 @@ def test_each_set_up_shows_its_threads(delegraph: Command, classification: Words
     two = "--threads 2 --delegate none"
     ran = delegraph(*classification("--delegate", "none", "--against", two))
     assert "set-up threads mean std median p95" in ran.lines
-    assert any(line.startswith("2 none, 2 threads 2 ") for line in ran.lines)
+    assert any(line.startswith("2 no delegates, 2 threads 2 ") for line in ran.lines)
     shown = delegraph(*classification("--delegate", "none", "--against", two, "--json")).json
     assert [setup["threads"] for setup in shown["setups"]] == [1, 2]
 

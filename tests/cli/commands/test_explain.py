@@ -57,6 +57,14 @@ def test_without_any_delegate_all_nodes_run_on_delegraphs_kernels(
     assert any(line.startswith("Delegraph 5 0-4 ") for line in ran.lines)
 
 
+def test_the_tables_of_all_delegates_have_the_same_columns(fresh_delegraph: Command) -> None:
+    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_float.tflite"
+    lines = fresh_delegraph("explain", model, "-d", "sin", "-d", "add_sub", COLUMNS="72").lines
+    heads = [lines[i + 1] for i, line in enumerate(lines) if line.startswith("Left by")]
+    assert len(heads) == 2
+    assert heads[0] == heads[1]
+
+
 @pytest.fixture
 def resting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the delegate ``taker``, applied by default, which takes ADD."""
@@ -186,7 +194,7 @@ def test_the_nodes_around_an_unresolved_one_are_told_apart(
         "Delegraph 1 2 COS",
         "",
         "What would help",
-        "Unknown (1 node): register_custom_op(), or a delegate that claims it",
+        "Unknown (1 node): it needs register_custom_op(), or a delegate that claims it",
     ]
 
 

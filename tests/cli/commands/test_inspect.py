@@ -4,9 +4,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from delegraph.plugins.sources import pip_install
+from delegraph.schema import read_model, write_model
 from delegraph.schema.metadata import (
     AssociatedFile,
     AssociatedFileType,
@@ -122,6 +124,59 @@ def test_open_dimensions_are_shown(delegraph: Command, tmp_path: Path) -> None:
     assert "input 0 t0 FLOAT32 [-1, 2]" in delegraph("inspect", path).lines
 
 
+def test_arithmetic_of_an_unknown_shape_is_a_least_number(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "open.tflite"
+    x = tensor((1, 20), shape_signature=(-1, 20))
+    y = tensor((1, 50), shape_signature=(-1, 50))
+    weights = constant(np.zeros((50, 20), np.float32))
+    path.write_bytes(one_op_model("FULLY_CONNECTED", [x, weights], [y], FullyConnectedOptions()))
+    ran = delegraph("inspect", path)
+    assert "1.0 k parameters, at least 1.0 k multiply-accumulates (MACs)" in ran.lines
+    assert "FULLY_CONNECTED 1 1 1.0 k+ 100.0 %" in ran.lines
+    assert "+: at least so many, since the file lacks a shape" in ran.lines
+    shown = delegraph("inspect", path, "--nodes", "--json").json
+    assert (shown["macs"], shown["macs_are_least"]) == (1000, True)
+    model = one_op_model("FULLY_CONNECTED", [x, weights], [tensor(())], FullyConnectedOptions())
+    path.write_bytes(unranked(model))
+    ran = delegraph("inspect", path, "--nodes")
+    assert "1.0 k parameters, an unknown number of multiply-accumulates (MACs)" in ran.lines
+    assert "0 FULLY_CONNECTED 0, 1* 2 FLOAT32 ? ? 4.0 kB" in ran.lines
+    shown = delegraph("inspect", path, "--nodes", "--json").json
+    assert (shown["nodes"][0]["macs"], shown["nodes"][0]["macs_are_least"]) == (None, True)
+
+
+def test_a_shape_that_the_file_does_not_say_is_no_scalars(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "open.tflite"
+    path.write_bytes(unranked(one_op_model("MyOp", [tensor(())], [tensor(())])))
+    ran = delegraph("inspect", path)
+    assert "input 0 t0 FLOAT32 []" in ran.lines
+    assert "output 1 t1 FLOAT32 ?" in ran.lines
+    shown = delegraph("inspect", path, "--tensors", "--json").json
+    assert [each["shape"] for each in shown["tensors"]] == [[], None]
+
+
+def unranked(model: bytes) -> bytes:
+    """The model as old converters write it: an empty shape is a scalar's, or is unknown."""
+    record = read_model(np.frombuffer(model, np.uint8))
+    (graph,) = record.subgraphs or ()
+    tensors = tuple(each.replace(has_rank=False) for each in graph.tensors or ())
+    return write_model(record.replace(subgraphs=(graph.replace(tensors=tensors),)))
+
+
+def test_a_memory_plan_inside_is_told(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "planned.tflite"
+    assert delegraph("memory", DIGITS, "-d", "none", "--write-offline", path).code == 0
+    plan = "places of 16 of 35 tensors in TFLM's arena"
+    assert f"OfflineMemoryAllocation 152 B {plan}" in delegraph("inspect", path).lines
+    ran = delegraph("memory", path, "-d", "none")
+    told = f"a memory plan is in the model: {plan}; only TFLM follows it (--micro)"
+    assert told in ran.lines
+
+
 def test_a_custom_operator_comes_with_the_package_that_runs_it(
     delegraph: Command, custom: Path, tmp_path: Path
 ) -> None:
@@ -176,6 +231,7 @@ def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
             "package": "delegraph-flex",
             "installed": False,
             "macs": 0,
+            "macs_are_least": False,
             "guess": None,
         }
     ]

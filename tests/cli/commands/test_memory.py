@@ -10,7 +10,9 @@ from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph.loader import load_model
 from delegraph.micro.offline_plans import offline_plan
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from support.by_name import doubling_while
 from support.command import Command
+from support.signatures import two_signatures
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -273,7 +275,7 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     ran = delegraph("memory", DIGITS)
     heading = "Bytes in use by planner delegraph at each of 15 nodes, first to last"
     start = ran.lines.index(heading)
-    assert ran.lines[start + 1].startswith("3.1 kB |")
+    assert ran.lines[start + 1].startswith("3,136 |")
     assert ran.lines[start + 7].startswith("0 |")
     shown = delegraph("memory", DIGITS.with_name("digits_float.tflite"), "--json").json
     (int8, *_) = shown["suggestions"]
@@ -283,7 +285,7 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert any(line.startswith(f"{int8['saves']:,} 73 % INT8 in place of") for line in ran.lines)
 
 
-@pytest.mark.parametrize(("planner", "top"), [("delegraph", "12.5 kB"), ("best", "12.3 kB")])
+@pytest.mark.parametrize(("planner", "top"), [("delegraph", "12,544"), ("best", "12,288")])
 def test_the_chart_shows_the_planners_own_lifetimes(
     delegraph: Command, planner: str, top: str
 ) -> None:
@@ -297,10 +299,89 @@ def test_the_chart_shows_the_planners_own_lifetimes(
 def test_bytes_in_use_that_no_sum_of_tensors_gives_are_said_to_be_aligned(
     delegraph: Command, sines: Path
 ) -> None:
-    lines = delegraph("memory", sines, "-d", "none").lines
-    assert "Most is in use at node 1, ADD: 132 bytes, aligned to 64" in lines
-    lines = delegraph("memory", sines, "-d", "none", "--align", "4").lines
-    assert "Most is in use at node 1, ADD: 12 bytes" in lines
+    words = ("memory", sines, "-d", "none", "--planner", "best")
+    most = "Most is in use at node 1, ADD"
+    assert f"{most}: 132 bytes, aligned to 64 (planner best)" in delegraph(*words).lines
+    assert f"{most}: 12 bytes (planner best)" in delegraph(*words, "--align", "4").lines
+
+
+def test_the_peak_is_that_of_the_headline_and_lists_kept_inputs(delegraph: Command) -> None:
+    ran = delegraph("memory", DIGITS, "-d", "none")
+    assert "needs an arena of 3,136 bytes (core alone, planner delegraph)" in ran.lines
+    assert any(": 3,136 bytes (planner delegraph)" in line for line in ran.lines)
+    assert any(line.startswith("0 ") and line.endswith(" 64 0-14") for line in ran.lines)
+    assert "planner delegraph keeps inputs that no later node reads" in ran.lines
+
+
+def test_a_budget_is_of_the_arenas_of_all_subgraphs(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "loop.tflite"
+    model.write_bytes(doubling_while())
+    words = ("memory", model, "-d", "none", "--planner", "naive", "--align", "1")
+    ran = delegraph(*words, "--budget", "20")
+    assert ran.code == 1
+    assert "over budget: 21 bytes needed, 20 allowed" in ran.err
+    assert "needs 3 arenas, together of 21 bytes (core alone, planner naive)" in ran.lines
+    assert "1 - node 0, WHILE 5" in ran.lines
+    shown = delegraph(*words, "--json").json
+    assert (shown["needed"], shown["bytes_by_planner"]) == (21, {"naive": 21})
+    assert [each["subgraph"] for each in shown["subgraphs"]] == [1, 2]
+
+
+def test_each_signature_has_its_bytes(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(two_signatures())
+    lines = delegraph("memory", model, "-d", "none", "--align", "1", "--planner", "naive").lines
+    assert "bytes by signature, with what it calls: negate 8, wave 8" in lines
+    assert any(line.endswith(" signature wave 8") for line in lines)
+
+
+def test_a_budget_of_tflm_cannot_be_checked_if_it_cannot_run_the_model(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "halves.tflite"
+    model.write_bytes(halves())
+    ran = delegraph("memory", model, "--micro", "--budget", "1M")
+    assert ran.code == 1
+    assert "the budget cannot be checked: at least " in ran.err
+    assert "TFLM cannot run the model: it has no DEQUANTIZE of FLOAT16" in ran.err
+    model.write_bytes(one_op_model("CUMSUM", [tensor((2,)), CUMSUM_AXIS], [tensor((2,))]))
+    ran = delegraph("memory", model, "--micro", "--budget", "1M")
+    assert (ran.code, "scratch memory unknown: CUMSUM" in ran.err) == (1, True)
+
+
+CUMSUM_AXIS = constant(np.zeros((), np.int32))
+
+
+def test_a_model_for_a_chip_that_only_tflm_runs_is_planned_for_tflm(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "vela.tflite"
+    model.write_bytes(
+        one_op_model(
+            "ethos-u", [constant(np.zeros(16, np.uint8)), tensor((64,), "INT8")], [tensor((2,))]
+        )
+    )
+    ran = delegraph("memory", model, "--micro", "--budget", "4K")
+    assert ran.code == 0
+    assert "no other planner is shown: Delegraph cannot run the model" in ran.lines
+    micro = delegraph("memory", model, "--micro", "--json").json["micro"]
+    # input, output, and 8-byte addresses and 4-byte sizes of three tensors
+    assert micro["head_bytes"] == 64 + 16 + 32 + 16
+    assert micro["unknown_operators"] == micro["unsupported_operators"] == []
+    assert delegraph("memory", model).code == 1
+
+
+def test_the_arena_of_tflm_comes_first_and_other_plans_are_aligned_as_it_aligns(
+    delegraph: Command,
+) -> None:
+    ran = delegraph("memory", DIGITS, "--micro", "--planner", "tflm_greedy")
+    first, second = (
+        next(i for i, line in enumerate(ran.lines) if line.startswith(title))
+        for title in ("TensorFlow Lite Micro", "Planners, bytes of the arena, aligned to 16")
+    )
+    assert first < second
+    head = delegraph("memory", DIGITS, "--micro", "--json").json["micro"]["head_bytes"]
+    assert any(line.startswith(f"tflm_greedy {head:,} ") for line in ran.lines)
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

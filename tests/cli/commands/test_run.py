@@ -457,6 +457,7 @@ def test_an_unresolved_operator_exits_with_1_and_names_the_package(
     ran = delegraph("run", custom)
     assert ran.code == 1
     assert f"FlexErf (1 node): {pip_install('delegraph-flex')}" in ran.err
+    assert ran.err.startswith(f"error: {custom.name}: Encountered unresolved custom op: FlexErf.")
     assert len(ran.err.splitlines()) == 1
 
 

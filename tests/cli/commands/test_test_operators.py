@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("resource", reason="a sweep's workers are POSIX processes")
 
+from delegraph.cli.answers.printing import console
+from delegraph.cli.commands.test_operators import print_sweep
+from delegraph.testing.sweep.comparison import Comparison
+from delegraph.testing.sweep.findings import Finding
+from delegraph.testing.sweep.judging import Fault
+from delegraph.testing.sweep.sweep import Plan, SweepResult
 from support.command import Command
 
 FAULTY = """
@@ -76,11 +84,14 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
         *("--badge", badge),
     )
     assert result.code == 0
-    assert result.lines[0].startswith("60 models, seed 0, ")
-    outcomes = {line.split()[1]: int(line.split()[0]) for line in result.lines[2:5]}
+    outcomes = {line.split()[1]: int(line.split()[0]) for line in result.lines[5:8]}
     assert list(outcomes) == ["equal", "not", "refused"]
     assert sum(outcomes.values()) == 60
-    assert f"no finding in {outcomes['equal']} models" in badge.read_text()
+    equal = outcomes["equal"]
+    assert result.lines[0] == f"add_sub computed {equal} models, all as expected"
+    assert result.lines[1].startswith("60 models, seed 0, ")
+    assert re.fullmatch(r"it took \d+ nodes: SUB \d+", result.lines[2])
+    assert f"no finding in {equal} models" in badge.read_text()
     assert [line.split()[0] for line in result.lines[-2:]] == ["ABS", "SUB"]
     assert "Findings" not in result.out
 
@@ -90,8 +101,19 @@ def test_findings_of_one_place_are_shown_once(delegraph: Command) -> None:
     result = delegraph("test-operators", sines, "--operator", "SIN", "--cases", 60, "--jobs", 1)
     assert result.code == 1
     assert result.out.count(" in eval") == 1
-    assert any(" more findings at this place, " in line for line in result.lines)
+    assert any(" more findings of this cause, " in line for line in result.lines)
     assert "-o FOLDER writes the models of the findings, with their inputs" in result.lines
+
+
+def test_equal_failures_without_a_place_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = Plan(Comparison("ending"), operators=("ADD", "MUL", "SUB"))
+    fault = Fault("crash", "the process ended with exit code 3")
+    found = [Finding(plan.case(number), fault, [number], count=5) for number in range(4)]
+    print_sweep(console(), SweepResult(plan, {"ADD": Counter(different=20)}, tuple(found), 1.0))
+    shown = capsys.readouterr().out
+    assert shown.startswith("ending fails in 20 of 20 models: 4 findings\n")
+    assert shown.count("exit code 3") == shown.count("again: ") == 1
+    assert "3 more findings of this cause, 15 cases; --json lists them" in shown
 
 
 def test_cases_are_of_claimed_operators(delegraph: Command) -> None:
@@ -106,8 +128,7 @@ def test_a_delegate_that_takes_nothing_fails(delegraph: Command, tmp_path: Path)
     result = delegraph("test-operators", idle, "--operator", "ADD", "--cases", 2, "--jobs", 1)
     assert result.code == 1
     assert "error: the delegate takes no node of 2 models: nothing of it is tested" in result.err
-    result = delegraph("test-operators", idle, "--cases", 2, "--jobs", 1)
-    assert "the delegate declares no claims, so all operators are tried" in result.out
+    assert "it declares no claims, and took none of the models" in " ".join(result.lines)
 
 
 CUSTOM_ONLY = """
@@ -150,11 +171,13 @@ def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_
         *("test-operators", faulty, "--operator", "ADD", "--seed", 2, "--cases", 2, "--jobs", 1),
         *("--output", folder, "--badge", tmp_path / "badge.svg"),
     )
-    assert " in 2 models" in (tmp_path / "badge.svg").read_text()
+    assert "1 finding in 1 model" in (tmp_path / "badge.svg").read_text()
     assert result.code == 1
     assert result.err.startswith("error: ")
     assert f"written to {folder}" in result.out
-    assert len(list(folder.glob("*.tflite"))) == len(list(folder.glob("*.npz"))) > 0
+    [saved] = folder.glob("*.tflite")
+    assert f"saved: {saved}" in result.lines
+    assert saved.with_suffix(".npz").exists()
 
 
 @pytest.mark.parametrize(

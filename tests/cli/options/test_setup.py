@@ -36,6 +36,25 @@ def test_another_model_and_runtime(setup: Setup, tmp_path: Path) -> None:
     assert (changed.model, changed.runtime) == (str(other), "litert")
 
 
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (
+            "--runtime litert",
+            "note: --beside inherits -d sin --delegate-file a.py; "
+            "add -d default for LiteRT's own delegates\n",
+        ),
+        ("--runtime litert -d default", ""),
+        ("--threads 1", ""),
+    ],
+)
+def test_delegates_of_the_command_in_another_runtime_are_noted(
+    setup: Setup, words: str, note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed_setup(setup, words, "--beside")
+    assert capsys.readouterr().err == note
+
+
 def test_a_delegate_that_is_not_installed_is_refused_at_once(setup: Setup) -> None:
     with pytest.raises(UnknownDelegateError, match=r"'sinn' \(did you mean 'sin'\?\)"):
         changed_setup(setup, "-d sinn", "--against")

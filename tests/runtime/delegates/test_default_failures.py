@@ -511,6 +511,16 @@ def test_what_failed_at_once_is_tried_again_and_known_to_the_doctor(install: Ins
     assert not known.is_skipped
 
 
+def test_a_process_that_tries_generated_models_keeps_none(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_memory.FailureMemory, "is_kept", False)
+    install("prepare")
+    with pytest.warns(DefaultDelegateWarning, match="boom"):
+        _used()
+    assert failure_memory.known_failures() == []
+
+
 @configured
 @pytest.mark.usefixtures("slow")
 def test_what_may_pass_is_tried_again(install: Install) -> None:

@@ -23,14 +23,21 @@ def zero(context: Any, node: Any, run: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "features", "outcome"),
-    [(np.nan, (), "not judged"), (np.nan, ("extreme-values",), "fault"), (1.0, (), "fault")],
+    [
+        (np.nan, None, "not judged"),
+        (np.nan, (), "not judged"),
+        (np.nan, ("extreme-values",), "fault"),
+        (1.0, (), "fault"),
+        (1.0, None, "fault"),
+    ],
 )
 def test_extreme_values_are_judged_where_a_claim_has_them(
-    value: float, features: tuple[str, ...], outcome: str
+    value: float, features: tuple[str, ...] | None, outcome: str
 ) -> None:
     x = fed(np.float32([value]))
     case = operator_case("ADD", [x, x], ["FLOAT32"], AddOptions())
-    promised = Capabilities([Claim("ADD", "FLOAT32", *features)])
+    claims = [] if features is None else [Claim("ADD", "FLOAT32", *features)]
+    promised = Capabilities(claims)
     compared = Comparison("faulty", make=lambda: Faulty("ADD", fault=zero), promised=promised)
     ending = compared.judge(SweepCase("ADD", case.model(), case.steps))
     assert ending.outcome == outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -31,12 +32,14 @@ def swept(
     folder: Path | None = None,
     shrink_seconds: float = 5.0,
     count: int = CASES,
+    case_seconds: float = 30.0,
     **faults: Any,
 ) -> SweepResult:
     """Sweep a delegate that takes ADD alone."""
     comparison = Comparison("faulty", make=lambda: Faulty("ADD", tolerance=EXACT, **faults))
     plan = Plan(comparison, seed=1, cases=count, seconds=None, operators=operators, jobs=2)
-    return run_sweep(replace(plan, folder=folder, shrink_seconds=shrink_seconds))
+    limits: dict[str, Any] = {"shrink_seconds": shrink_seconds, "case_seconds": case_seconds}
+    return run_sweep(replace(plan, folder=folder, **limits))
 
 
 def in_first_output(types: tuple[Any, ...], change: Any) -> Fault:
@@ -66,11 +69,18 @@ def abort(context: Any, node: Any, run: int) -> None:
     os.abort()
 
 
+def wait(context: Any, node: Any, run: int) -> None:
+    signal.pause()
+
+
+WAITING = wait.__code__.co_firstlineno + 1
+
+
 @pytest.fixture(scope="module")
 def wrong_int16(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     """A sweep of a delegate with one wrong element of int16; its plan has the folder."""
     folder = tmp_path_factory.mktemp("wrong_int16")
-    return swept(folder=folder, fault=in_first_output((np.dtype(np.int16),), add_one), count=40)
+    return swept(folder=folder, fault=in_first_output((np.dtype(np.int16),), add_one), count=80)
 
 
 def only(result: SweepResult) -> Finding:
@@ -133,6 +143,41 @@ def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
     assert all("ADD" in finding.model for finding in result.differences)
     different = sum(row["different"] for row in result.counts.values())
     assert different == sum(finding.count for finding in result.findings)
+
+
+def test_a_delegate_without_claims_is_asked_what_it_takes() -> None:
+    asked = Comparison("faulty", make=lambda: Faulty("ADD")).observed(("ADD", "MUL"), seed=0)
+    assert {tuple(claim["operators"]) for claim in asked} == {("ADD",)}
+    types = {type for claim in asked for types in claim["roles"].values() for type in types}
+    assert types >= {"FLOAT32", "INT8", "INT16"}
+
+
+def test_nodes_that_a_delegate_took_are_counted_by_operator() -> None:
+    result = swept(count=24)
+    assert result.computed > 0
+    assert list(result.taken) == ["ADD"]
+    assert result.taken["ADD"] >= result.computed
+    assert result.to_json()["taken"] == result.taken
+
+
+def test_a_crash_when_it_is_asked_is_found_by_a_case() -> None:
+    class Crashing(Faulty):
+        def is_node_supported_by_delegate(self, registration: Any, *about: Any) -> Any:
+            os.abort()
+
+    compared = Comparison("crashing", make=Crashing)
+    plan = Plan(compared, cases=1, shrink_seconds=0.0, operators=("ADD",))
+    assert [found.fault.kind for found in run_sweep(plan).findings] == ["crash"]
+
+
+def test_a_case_that_hangs_is_ended_and_the_others_are_tried() -> None:
+    result = swept(operators=("ADD",), at_start=wait, shrink_seconds=0, count=4, case_seconds=0.3)
+    finding = only(result)
+    assert (finding.fault.kind, finding.fault.detail) == ("hang", "not done after 0.3 s")
+    assert finding.fault.where.endswith(f"{Path(__file__).name}:{WAITING} in wait")
+    assert finding.count > 1
+    assert result.cases == 4
+    assert result.command.endswith(" --timeout 0.3")
 
 
 def test_a_crash_counts_where_a_single_operator_is_swept() -> None:

@@ -98,6 +98,13 @@ def test_where_everything_is_faulty_every_node_is_named() -> None:
     assert faults(found_by(Told(bool), 9)) == [[node] for node in range(9)]
 
 
+def test_a_search_stops_after_as_many_faults_as_wanted() -> None:
+    found = search(numbered(5), Told(lambda nodes: bool(nodes)), most_faults=2)
+    assert (faults(found), found.is_complete) == ([[0], [1]], False)
+    none = search(numbered(5), Told(lambda nodes: bool(nodes)), most_faults=0)
+    assert (none.faults, none.is_complete) == ((), False)
+
+
 def test_what_fails_without_any_node_is_not_blamed_on_one() -> None:
     result = found_by(Told(lambda nodes: True), 66)
     assert result == Search(baseline=WRONG)

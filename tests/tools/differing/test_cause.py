@@ -81,7 +81,9 @@ def test_a_tolerance_below_roundings_is_no_fault_of_nodes(tmp_path: Path) -> Non
     found = diff(setup, inputs=fed(), runs=1, tolerance=Tolerance(absolute=0))
     cause = cause_of(found, inputs=fed())
     assert cause == Cause("roundings")
-    assert str(cause) == "roundings alone: the outputs are within the numerics profile"
+    assert str(cause) == (
+        "roundings alone: each node and the outputs are within the numerics profile"
+    )
 
 
 def test_bisect_is_no_advice_where_only_xnnpack_has_nodes() -> None:

@@ -157,6 +157,28 @@ def test_what_fails_only_in_its_context_is_kept_as_the_whole(chain: str, tmp_pat
     assert "-d '<Faulty>' --rules" in files.command
 
 
+def test_roundings_alone_are_no_fault_of_nodes(chain: str, tmp_path: Path) -> None:
+    setup = Setup(chain, delegates=(Faulty("ADD", fault=off_by(1e-6)),))
+    found = bisect(setup, tolerance=Tolerance(), runs=1, folder=tmp_path / "none")
+    assert (named(found), len(found.probes), found.is_right) == ([], 1, False)
+    assert found.cause is not None
+    assert found.cause["text"].startswith("roundings alone: each node and the outputs")
+    assert found.remarks == ("--layers --sort worst shows how much each node adds",)
+    assert bisect(setup, runs=1).is_right
+
+
+def test_only_the_guilty_delegate_is_kept_off(chain: str, tmp_path: Path) -> None:
+    wrong, right = Faulty("MUL", fault=off_by(5.0)), Faulty("MUL", "SUB", name="right")
+    setup = Setup(chain, delegates=(wrong, right))
+    bisect(setup, tolerance=EXACT, runs=1, folder=tmp_path / "one")
+    again = replace(setup, rules=str(tmp_path / "one" / "rules.toml"))
+    with again.interpreter() as interpreter:
+        assert [node.delegate for node in interpreter.placement.nodes][1:3] == ["right", "right"]
+    both = replace(setup, delegates=(wrong, Faulty("MUL", "SUB", fault=off_by(5.0), name="other")))
+    rules = bisect(both, tolerance=EXACT, runs=1, folder=tmp_path / "both").rules_file
+    assert not diff(replace(both, rules=rules), runs=1, tolerance=EXACT).failures
+
+
 def test_a_right_delegate_takes_one_probe(chain: str, tmp_path: Path) -> None:
     found = bisect(faulty(chain, "wrong"), tolerance=EXACT, runs=2, folder=tmp_path / "none")
     assert found.is_right

@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+from importlib_metadata import version
+
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.testing import one_op_model, tensor
 from delegraph.tools import Setup, diff, diff_layers
 from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.html_page import difference_page, histogram_of
 from delegraph.tools.differing.input_runs import OFFICIAL
+from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from support.browser import Opened
 from support.faulty_delegate import Faulty, off_by
@@ -31,13 +34,34 @@ def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
     found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="alone")
     verdict = verdict_of(found, layers)
     page = difference_page(found, verdict, layers)
-    assert f"<h1>{verdict.text}</h1>".replace("'", "&#x27;") in page
-    assert (
-        page[page.index("<h2>Layers") :].count("<tr>") == 1 + 4
-    )  # the heading, and the nodes of the model
+    heading = re.sub("<.*?>", "", page[page.index("<h1>") : page.index("</h1>")])
+    assert heading == verdict.text.replace("'", "&#x27;")
+    assert page[page.index("<h2>Layers") :].count('<tr id="node-') == 4  # the nodes of the model
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"<script|<link|src=|https?:", page)
     assert page.count("<figure>") == 1
+
+
+def test_the_verdict_links_to_the_row_of_its_node_and_rows_have_snr(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=2), diff_layers(wrong, runs=1, tolerance=rounding)
+    verdict = verdict_of(found, layers)
+    page = difference_page(found, verdict, layers, command="delegraph diff <m>")
+    assert (
+        f'<a href="#node-{verdict.node}">node {verdict.node} (MUL)</a>'
+        in page[: page.index("</h1>")]
+    )
+    row = page[page.index(f'<tr id="node-{verdict.node}">') :].split("</tr>")[0]
+    layer = next(layer for layer in layers.layers if layer.node == verdict.node)
+    assert layer.drift is not None
+    figures = layer.drift.compared()["max"].max, layer.drift.signal()["snr_db"].min
+    assert "".join(re.findall("number[^>]*>([^<]*)", row)[1:3]) == "".join(
+        f"{f:.4g}" for f in figures
+    )
+    assert "layers of seed 0, the worst of 2 runs" in page
+    assert ">ULP<" in page
+    assert f"Delegraph {version('delegraph')}, 20" in page
+    assert "<code>delegraph diff &lt;m&gt;</code>" in page
 
 
 def test_a_page_without_differences_speaks_of_no_histograms(chain: str) -> None:

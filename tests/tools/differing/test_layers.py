@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from delegraph import Interpreter, OpResolverType
 from delegraph.errors import NodeError
 from delegraph.graph.loader import load_model
 from delegraph.operators import memory_limit
-from delegraph.schema.options import Conv2DOptions, WhileOptions
+from delegraph.schema.options import Conv2DOptions, SplitOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
-from delegraph.tools import diff_layers
+from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing import watched_side
 from delegraph.tools.differing.layer_difference import noise
 from delegraph.tools.differing.side import Side
@@ -393,6 +394,45 @@ def test_litert_keeps_all_tensors_only_without_large_copies(
     found = diff_layers(setup_of(model, "litert"), setup_of(model, "delegraph"))
     assert kept[0] == bool(copied)
     assert [layer.drift is None for layer in found.layers] == [False, False]
+
+
+@pytest.mark.parametrize(("inner", "copies"), [("alone", 0), ("exposed", 1)])
+def test_litert_keeps_all_tensors_of_single_nodes_without_a_copy_of_the_model(
+    chain: str, monkeypatch: pytest.MonkeyPatch, inner: Any, copies: int
+) -> None:
+    written = []
+    given = watched_side.tapped_model
+
+    def counted(*how: Any) -> bytes:
+        written.append(how)
+        return given(*how)
+
+    monkeypatch.setattr(watched_side, "tapped_model", counted)
+    setup = setup_of(chain, "litert", with_kernel(WrongProduct)())
+    layers = by_name(diff_layers(setup, inner=inner, inputs=fed(), runs=2).layers)
+    assert len(written) == copies
+    assert all(layer.delegate for layer in layers.values())
+    assert bool(greatest(layers["a"].drift)) is False
+    assert greatest(layers["b"].drift)
+
+
+def test_tensors_that_no_node_reads_are_compared_in_xnnpack(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    parts = {"axis": constant(np.int32([0]).reshape(())), "x": tensor((4,))}
+    parts |= {name: tensor((2,)) for name in "ab"}
+    nodes: list[Any] = [("SPLIT", "axis x", "a b", SplitOptions(num_splits=2))]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="a", tensors=parts))
+    found = diff_layers(Setup(model, "litert"), setup_of(model, "delegraph"), runs=1)
+    assert [layer.delegate for layer in found.layers] == ["XNNPACK"] * 2
+    assert [greatest(layer.drift) for layer in found.layers] == [0, 0]
+
+
+def test_litert_keeps_all_tensors_without_a_warning(chain: str) -> None:
+    pytest.importorskip("ai_edge_litert")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = diff_layers(Setup(chain, "litert"), setup_of(chain, "delegraph"), runs=1)
+    assert {layer.delegate for layer in found.layers} == {"XNNPACK"}
 
 
 @pytest.mark.parametrize("inner", ["boundaries", "exposed", "alone"])

@@ -241,6 +241,11 @@ def test_spreads_are_of_the_population() -> None:
     assert spreads([r for r in runs if r is not None])["mean"] == Spread(2.0, 1.0, 1.0, 3.0)
 
 
+@pytest.mark.parametrize("value", [1.5, math.inf, math.nan])
+def test_the_spread_of_one_run_is_that_of_two_equal_runs(value: float) -> None:
+    assert repr(Spread.of([value])) == repr(Spread.of([value, value]))
+
+
 def test_pieces_add_up_to_the_whole() -> None:
     """Large arrays are compared in pieces; NaN in both arrays at one place is no difference."""
     rng = np.random.default_rng(3)

@@ -9,7 +9,12 @@ from delegraph.operators.memory_limit import LEAST
 from delegraph.schema import read_model, tables
 from delegraph.schema.enums import TensorType
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools.differing.tapped_models import copy_setup, tapped_model, unit_model
+from delegraph.tools.differing.tapped_models import (
+    copy_setup,
+    separated_model,
+    tapped_model,
+    unit_model,
+)
 from delegraph.tools.setup import Setup
 from support.signatures import two_signatures
 
@@ -97,3 +102,16 @@ def test_a_copy_has_more_room_unless_a_limit_is_given() -> None:
     assert (copy.model, (copy.memory_limit or 0) > LEAST) == ("copy.tflite", True)
     for setup in (Setup("m.tflite", memory_limit=5), Setup("m.tflite", "litert")):
         assert copy_setup(setup, Path("m.tflite")) == setup
+
+
+def test_inputs_of_separated_nodes_have_the_shapes_of_their_values() -> None:
+    """Delegates leave nodes whose file says that their inputs have an unknown shape."""
+    parts = {"x": tensor((), shape_signature=(-1, 3)), "y": tensor((2, 3)), "z": tensor((2, 3))}
+    nodes: list[Any] = [("SIN", "x", "y"), ("COS", "y", "z")]
+    whole = records_of(graph_model(nodes, inputs="x", outputs="z", tensors=parts))
+    x, y, _ = range(3)
+    content, meant = separated_model(whole, 0, [0, 1], {x: (2, 3), y: (4, 3)})
+    (graph,) = records_of(content).subgraphs or ()
+    made = [(graph.tensors or ())[i] for i in graph.inputs or ()]
+    assert [meant[i] for i in graph.inputs or ()] == [x, y]
+    assert [(each.shape, each.shape_signature) for each in made] == [((2, 3), None), ((4, 3), None)]

@@ -3,10 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from delegraph.testing import graph_model
-from delegraph.tools import diff_layers
+from delegraph.testing import constant, graph_model
+from delegraph.tools import Setup, diff_layers
+from delegraph.tools.differing.layer_units import FOLDED, Unit
 from delegraph.tools.differing.unit_group import UnitGroup
 from support.layer_models import (
     CHAIN,
@@ -57,3 +59,20 @@ def test_nodes_run_alone_where_they_cannot_run_together(
     assert greatest(layers["b"].same_inputs) == pytest.approx(1, rel=1e-6)
     assert greatest(layers["c"].same_inputs) == 0
     assert len(tried) == 1
+
+
+def test_nodes_whose_constants_xnnpack_converts_run_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes: list[Any] = [("DEQUANTIZE", "half", "w"), mul("x w", "a"), mul("a w", "b")]
+    stored = {"half": constant(np.float16([2, 3, 4, 5]))}
+    content = graph_model([*nodes, mul("b w", "y")], inputs="x", outputs="y", tensors=stored)
+    model = file(tmp_path, content)
+    right = setup_of(model, "delegraph", with_kernel(WrongProduct)())
+    monkeypatch.setattr(Unit, "computed", lambda *given: pytest.fail("a node runs alone"))
+    found = diff_layers(Setup(model, "litert"), right, inputs=fed(values=("1",)))
+    layers = by_name(found.layers)
+    assert layers["w"].same_inputs_note == FOLDED
+    drift = [greatest(layers[name].drift) for name in "aby"]
+    assert drift == [1, 3, 7]  # of the first elements, which are 2, 4, 8
+    assert [greatest(layers[name].same_inputs) for name in "aby"] == [1, 1, 1]

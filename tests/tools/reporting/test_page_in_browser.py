@@ -31,6 +31,7 @@ from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from delegraph.tools.model_summary import summarize_model
 from delegraph.tools.reporting.page import page as html_page
+from support.by_name import doubling_while
 from support.faulty_delegate import Faulty, off_by
 from support.half_weights import half_weights
 from support.hostile_model import TEXTS, hostile_model
@@ -79,6 +80,28 @@ def test_only_partitions_that_were_asked_for_have_numbers_beside_the_default_del
     cells = page.locator("#partitions tbody td:first-child").all_inner_texts()
     assert cells == ["P0", "-", "P1", "-"]
     assert "add_sub 2 nodes" in page.locator(".legend").inner_text()
+
+
+def test_reasons_are_whole_on_a_phone(sines_page: Any) -> None:
+    page = sines_page
+    page.set_viewport_size({"width": 360, "height": 700})
+    cell = page.locator('#left td[data-title="reason"] span').first
+    box, titles = cell.bounding_box(), page.locator("#left thead").first.bounding_box()
+    assert 0 < box["x"] < box["x"] + box["width"] <= 360
+    assert titles["width"] <= 1
+    assert page.evaluate("document.querySelector('#left .scroll').scrollWidth") <= 360
+
+
+def test_nodes_of_a_graph_seen_from_afar_have_brief_texts(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "long.tflite"
+    names = ["input_of_the_whole_network", *(f"t{i}" for i in range(90))]
+    nodes = [("NEG", names[i], names[i + 1]) for i in range(90)]
+    path.write_bytes(graph_model(nodes, inputs=names[0], outputs=names[-1]))
+    setup = Setup(str(path), delegates=())
+    page = opened(report(setup, beside=setup))
+    texts = page.locator("#beside svg.far").first.locator(".brief:visible").all_text_contents()
+    assert texts == [f"{i} NEG" for i in range(90)]
+    assert page.locator("#beside svg.far .op:visible").count() == 0
 
 
 def test_a_click_shows_what_there_is_to_say_of_a_node(sines_page: Any) -> None:
@@ -381,6 +404,16 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     wait_until(page, "document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+
+
+def test_the_page_counts_the_arenas_of_all_subgraphs(opened: Open, tmp_path: Path) -> None:
+    model = tmp_path / "loop.tflite"
+    model.write_bytes(doubling_while())
+    setup = Setup(str(model), delegates=(), use_default_delegates=False)
+    page = opened(report(setup, memory=True))
+    rows = page.locator("#memory table", has_text="in the arenas of all subgraphs").locator("tr")
+    assert rows.count() == 1 + 3
+    assert "Subgraph 0, which has the largest arena" in page.locator("#memory h3").inner_text()
 
 
 def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:

@@ -10,6 +10,7 @@ from delegraph.errors import ArgumentError
 from delegraph.schema.options import WhileOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from delegraph.tools import RunControl, Setup, benchmark, diff_layers, report
+from support.by_name import doubling_while
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -128,6 +129,17 @@ def test_memory_of_the_core_alone_stands_beside_that_of_delegates(sines: Path) -
     assert memory["not_counted"] == ["add_sub"]
     assert memory["without_delegates"]["tensors"] == core["tensors"]
     assert (core["not_counted"], core["without_delegates"]) == ([], None)
+
+
+def test_memory_has_the_plans_of_each_subgraph_that_runs(tmp_path: Path) -> None:
+    model = tmp_path / "loop.tflite"
+    model.write_bytes(doubling_while())
+    setup = Setup(str(model), delegates=(), use_default_delegates=False)
+    memory = report(setup, memory=True).to_json()["memory"]
+    assert [each["subgraph"] for each in memory["subgraphs"]] == [1, 2]
+    whole = sum(each["planners"][0]["bytes"] for each in (memory, *memory["subgraphs"]))
+    assert memory["bytes_by_planner"]["delegraph"] == whole
+    assert all(each["operators"] for each in memory["subgraphs"])
 
 
 def test_the_official_interpreter_tells_no_memory(sines: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table
@@ -128,7 +129,8 @@ def _rows(output: OutputDifference) -> list[list[object]]:
             is_ulp = values == "stored" and output.runs[0].unit == "ulp"
             ulp = number(max(units)) if is_ulp and units else ""
             numbers = _numbers(metrics)
-            numbers[3:] = ["", ""] if output.are_labels else numbers[3:]  # SNR and cosine
+            unknown = 0 if output.are_strings else 3 if output.are_labels else len(numbers)
+            numbers[unknown:] = [""] * (len(numbers) - unknown)  # of labels, SNR and cosine
             rows.append([output.name, kind, values, *numbers, ulp, unequal])
     return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
 
@@ -151,24 +153,35 @@ def print_cause(out: Console, cause: Cause) -> None:
     print_paragraph(out, cause.in_words(shortened))
 
 
-def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
-    """Print the differences of all tensors, and a line per reason for tensors without one."""
-    from delegraph.tools.differing.difference_texts import layer_figures, uncompared_layers
+def print_layers(
+    out: Console, found: LayersDifference, *, num_runs: int, worst_first: bool
+) -> None:
+    """Print the differences of all tensors, and a line per reason for tensors without one.
+
+    Args:
+        out: the terminal.
+        found: the differences of all tensors.
+        num_runs: number of runs in which the outputs were compared.
+        worst_first: whether the noisiest layer is first.
+    """
+    from delegraph.tools.differing.difference_texts import (
+        layer_figures,
+        layers_run,
+        uncompared_layers,
+    )
 
     heading(out, "Layers")
+    if which := layers_run(found, num_runs):
+        print_paragraph(out, which)
     for note in found.notes:
         print_paragraph(out, note)
     shown = found.shown(worst_first=worst_first)
-    rows = [_layer_row(layer, found) for layer in shown]
+    says_more = found.same_inputs_say_more
+    columns = _layer_columns(out.width, has_same_inputs=says_more)
     if not any(layer.same_inputs_note for layer in shown):
-        rows = [row[: len(_LAYER_COLUMNS) - 1] for row in rows]
-    columns = _LAYER_COLUMNS[: max(map(len, rows), default=0)]
-    less = [("note",), ("drift dB",), ("runs on",)]
-    if len({layer.delegate for layer in shown}) == 1:
-        less = [("note",), ("runs on",), ("drift dB",)]
-    if not found.same_inputs_say_more:
-        less = [("runs on",)]
-    print_table(out, columns, rows, right=_NUMBERS, optional=less)
+        columns = [column for column in columns if column != "note"]
+    rows = [_layer_row(layer, found.host, columns) for layer in shown]
+    print_table(out, columns, rows, right=_NUMBERS, names=("name", "runs on"))
     if shown:
         print_paragraph(out, layer_figures(found))
     for text in uncompared_layers(found):
@@ -176,16 +189,38 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
 
 
 _NUMBERS = ("node", "drift", "drift dB", "same inputs", "same dB")
-_LAYER_COLUMNS = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
 
 
-def _layer_row(layer: LayerDifference, found: LayersDifference) -> list[object]:
-    """Return the cells of a layer: with figures on the same inputs if they say more than drift."""
-    row: list[object] = [layer.node, layer.op, layer.name, layer.delegate or found.host]
-    row += _far(layer.drift)
-    if found.same_inputs_say_more:
-        row += [*_far(layer.same_inputs), layer.same_inputs_note]
-    return row
+def _layer_columns(width: int, *, has_same_inputs: bool) -> list[str]:
+    """Headings of the table of layers in a terminal of some characters, for any model."""
+    omitted: set[str] = set()
+    if width < _ALL_NOTES:
+        omitted |= {"note"}
+    if width < _ALL_FIGURES:
+        omitted |= {"runs on", "drift dB"}
+    if width < _ALL_WAYS:
+        omitted |= {"same inputs"}
+    if not has_same_inputs:
+        omitted |= {"same inputs", "same dB", "note"}
+    columns = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
+    return [column for column in columns if column not in omitted]
+
+
+_ALL_NOTES = 120
+_ALL_FIGURES = 80
+_ALL_WAYS = 66
+
+
+def _layer_row(layer: LayerDifference, host: str, columns: Sequence[str]) -> list[object]:
+    """Cells of a layer in *columns*.
+
+    *host* is the name of the runtime that runs the test's nodes without a delegate.
+    """
+    cells: dict[str, object] = {"node": layer.node, "operator": layer.op, "name": layer.name}
+    cells |= {"runs on": layer.delegate or host, "note": layer.same_inputs_note}
+    cells["drift"], cells["drift dB"] = _far(layer.drift)
+    cells["same inputs"], cells["same dB"] = _far(layer.same_inputs)
+    return [cells[column] for column in columns]
 
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:

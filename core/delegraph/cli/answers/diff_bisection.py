@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
+_FEW = 3
+"""Number of culprits that are printed in full; others are numbers."""
+
 _XNNPACK = (
     "XNNPACK has all nodes that a delegate has, and cannot be bisected, since it follows no rules"
 )
@@ -77,7 +80,10 @@ def bisect_and_print(
         print_bisection(console(), found, has_tolerance=tolerances is not None)
     if found.is_right:
         return
-    raise CheckFailed(f"the result is wrong: {_blame(found)}")
+    if found.has_right_nodes:
+        raise CheckFailed("the result is further off than the tolerance: by roundings alone")
+    count = plural(len(found.culprits), "culprit") if found.culprits else "no node is to blame"
+    raise CheckFailed(f"the result is wrong: {count}")
 
 
 def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> None:
@@ -128,11 +134,15 @@ def print_bisection(out: Console, found: Bisection, *, has_tolerance: bool = Tru
     if found.culprits:
         heading(out, "Culprits")
         columns = ("nodes", "operators", "delegate", "what happens")
-        print_table(out, columns, [_row(c) for c in found.culprits])
-    for culprit in found.culprits:
+        print_table(out, columns, [_row(c) for c in found.culprits[:_FEW]])
+        if more := found.culprits[_FEW:]:
+            nodes = "; ".join(" and ".join(_numbers(culprit)) for culprit in more)
+            print_paragraph(out, f"{len(more)} more, which --json has in full: nodes {nodes}")
+    for culprit in found.culprits[:_FEW]:
         _print_files(out, culprit)
     if found.rules_file:
-        out.print(f"right without delegates on them: --rules {found.rules_file}", soft_wrap=True)
+        start = "right without" if found.is_complete else "without"
+        out.print(f"{start} their delegates: --rules {found.rules_file}", soft_wrap=True)
     for remark in found.remarks:
         print_paragraph(out, f"note: {remark}", indent=0)
 
@@ -144,6 +154,8 @@ def _verdict(found: Bisection, bound: str) -> str:
     if found.is_right:
         return f"right: outputs are within the {bound} with all nodes that delegates take"
     blame = _blame(found)
+    if found.cause is not None and found.has_right_nodes:
+        return f"further off than the {bound}: {found.cause['text']}"
     kinds = {culprit.outcome.kind for culprit in found.culprits}
     return f"further off than the {bound}: {blame}" if kinds == {"differs"} else f"wrong: {blame}"
 
@@ -151,7 +163,9 @@ def _verdict(found: Bisection, bound: str) -> str:
 def _blame(found: Bisection) -> str:
     if not found.culprits:
         return f"no node is to blame: {found.baseline or found.remarks[0]}"
-    return "; ".join(_in_words(culprit) for culprit in found.culprits)
+    named = [_in_words(culprit) for culprit in found.culprits[:_FEW]]
+    more = len(found.culprits) - len(named)
+    return "; ".join([*named, *([f"{more} more"] if more else [])])
 
 
 def _in_words(culprit: Culprit) -> str:
@@ -168,14 +182,18 @@ def _candidates(found: Bisection) -> str:
 
 
 def _row(culprit: Culprit) -> tuple[object, ...]:
-    several = any(node.subgraph for node in culprit.nodes)
-    names = [f"{n.subgraph}:{n.index}" if several else str(n.index) for n in culprit.nodes]
     return (
-        ", ".join(names),
+        ", ".join(_numbers(culprit)),
         ", ".join(node.op for node in culprit.nodes),
         ", ".join(dict.fromkeys(node.delegate or "" for node in culprit.nodes)),
         str(culprit.outcome),
     )
+
+
+def _numbers(culprit: Culprit) -> list[str]:
+    """Return the number of each node, with that of its subgraph if one is not the first."""
+    several = any(node.subgraph for node in culprit.nodes)
+    return [f"{n.subgraph}:{n.index}" if several else str(n.index) for n in culprit.nodes]
 
 
 def _print_files(out: Console, culprit: Culprit) -> None:

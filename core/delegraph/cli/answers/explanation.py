@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from delegraph.cli.answers.printing import (
-    amount,
     heading,
     print_paragraph,
     print_table,
@@ -18,8 +17,11 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
+from delegraph.cli.answers.table_layout import Column, kept_columns
+from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount
 from delegraph.cli.failure import with_options
 from delegraph.delegation.rules import shortened_node_numbers
+from delegraph.errors import printable
 from delegraph.quantities import percent, plural
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import runner_of
@@ -170,40 +172,48 @@ def _boundary(partition: PartitionPlacement | None) -> tuple[str, str]:
 def print_refusals(out: Console, explanation: Explanation) -> None:
     """Print the rejected nodes of each requested delegate, with the reasons.
 
-    The default delegate's reasons are printed only if no delegate was requested.
+    The default delegate's reasons are printed only if no delegate was requested. The tables of all
+    delegates have the same columns.
     """
     placement = explanation.placement
-    shown = placement.requested_delegates or placement.delegates
-    for delegate, refusals in groupby(explanation.refusals, key=lambda refusal: refusal.delegate):
-        if delegate in shown:
-            heading(out, f"Left by {delegate}")
-            _print_refusals(out, explanation, list(refusals))
-
-
-def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[Refusal]) -> None:
-    several = len({node.subgraph for node in explanation.placement.nodes}) > 1
-    has_macs = any(refusal.share is not None for refusal in refusals)
-    columns = {
-        "subgraph": [refusal.subgraph for refusal in refusals],
-        "count": [len(refusal.nodes) for refusal in refusals],
-        "share": [percent(refusal.share or 0.0) for refusal in refusals],
-        "MACs": [amount(refusal.macs) for refusal in refusals],
-        "out": [size(refusal.bytes) for refusal in refusals],
-        "operators": [_operators(refusal.ops) for refusal in refusals],
-        "reason": [_reason(refusal) for refusal in refusals],
-        "nodes": [_nodes(refusal.nodes) for refusal in refusals],
-        "runs on": [", ".join(refusal.runs_on) for refusal in refusals],
-    }
-    left_out = {"out"} if has_macs else {"share", "MACs"}
+    names = placement.requested_delegates or placement.delegates
+    shown = [refusal for refusal in explanation.refusals if refusal.delegate in names]
+    several = len({node.subgraph for node in placement.nodes}) > 1
+    left_out = {"out"} if any(r.share is not None for r in shown) else {"share", "MACs"}
     left_out |= set() if several else {"subgraph"}
-    kept = [name for name in columns if name not in left_out]
-    print_table(
-        out,
-        kept,
-        zip(*(columns[name] for name in kept), strict=True),
-        right=("subgraph", "count", "share", "MACs", "out"),
-        optional=(("runs on",), ("MACs",), ("nodes",), ("share",), ("out",)),
-    )
+    found = [
+        Column(name, cells, is_number=name in _NUMBERS, is_sentence=name == "reason")
+        for name, cells in _refusal_cells(shown).items()
+        if name not in left_out
+    ]
+    kept = [column.heading for column in kept_columns(found, out.width - 2, _OPTIONAL)]
+    for delegate, refusals in groupby(shown, key=lambda refusal: refusal.delegate):
+        heading(out, f"Left by {delegate}")
+        cells = _refusal_cells(list(refusals))
+        rows = zip(*(cells[name] for name in kept), strict=True)
+        print_table(out, kept, rows, right=_NUMBERS)
+    if "MACs" in kept and any(refusal.macs_are_least for refusal in shown):
+        print_paragraph(out, LEAST_MACS)
+
+
+_NUMBERS = ("subgraph", "count", "share", "MACs", "out")
+_OPTIONAL = (("runs on",), ("MACs",), ("nodes",), ("share",), ("out",))
+"""Groups of columns that narrow terminals lack, the least important first."""
+
+
+def _refusal_cells(refusals: Sequence[Refusal]) -> dict[str, tuple[str, ...]]:
+    """Return the cells of each column of a table of refusals."""
+    return {
+        "subgraph": tuple(str(refusal.subgraph) for refusal in refusals),
+        "count": tuple(str(len(refusal.nodes)) for refusal in refusals),
+        "share": tuple(percent(refusal.share or 0.0) for refusal in refusals),
+        "MACs": tuple(macs_amount(r.macs, r.macs_are_least) or "0" for r in refusals),
+        "out": tuple(size(refusal.bytes) for refusal in refusals),
+        "operators": tuple(_operators(refusal.ops) for refusal in refusals),
+        "reason": tuple(printable(_reason(refusal)) for refusal in refusals),
+        "nodes": tuple(_nodes(refusal.nodes) for refusal in refusals),
+        "runs on": tuple(", ".join(refusal.runs_on) for refusal in refusals),
+    }
 
 
 def _reason(refusal: Refusal) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.arena_chart import arena_chart
-from delegraph.cli.answers.printing import heading, print_paragraph, print_table, print_title, size
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table, print_title
 from delegraph.quantities import percent, plural
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from delegraph import Placement
     from delegraph.micro.estimate import ArenaEstimate
-    from delegraph.tools.memory_report import MemoryReport, PlannerResult
+    from delegraph.tools.memory_peak import Peak
+    from delegraph.tools.memory_planners import PlannerResult
+    from delegraph.tools.memory_report import MemoryReport
     from delegraph.tools.memory_suggestions import Suggestion
 
 _SHOWN_TENSORS = 8
@@ -43,11 +45,13 @@ class MemoryAnswer:
 
     Attributes:
         runs: the model with its delegates; None if it runs on the core alone.
-        core: report without delegates; None if only delegates can run the model.
+        core: report without delegates; None if only delegates can run the model. If both are None,
+            only TFLM runs it.
         is_named: whether the user named the delegates.
         planner: name of the requested planner, or ``all``.
         estimate: estimate of TFLM's arena; None if not requested.
         offline_saves: bytes of TFLM's arena that an offline plan saves; 0 without an estimate.
+        offline_plan: the plan inside the model in words; empty if it has none.
     """
 
     runs: Applied | None
@@ -56,13 +60,19 @@ class MemoryAnswer:
     planner: str
     estimate: ArenaEstimate | None
     offline_saves: int = 0
+    offline_plan: str = ""
 
     @property
     def runs_as(self) -> MemoryReport:
         """Memory report of the model as it runs: with the delegates that it would get."""
         report = self.core if self.runs is None else self.runs.report
-        assert report is not None
+        assert report is not None, "only TFLM runs the model"
         return report
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether Delegraph runs the model, so that its planners planned it."""
+        return self.runs is not None or self.core is not None
 
     @property
     def subject(self) -> MemoryReport:
@@ -84,55 +94,109 @@ class MemoryAnswer:
         return self.name_of(self.subject)
 
     @property
-    def chosen(self) -> PlannerResult:
-        """Result of the requested planner, or of the interpreter's own."""
-        from delegraph.tools.memory_report import OWN  # lazy: the help needs no NumPy
+    def planner_name(self) -> str:
+        """Name of the requested planner, or of the interpreter's own."""
+        from delegraph.tools.memory_planners import OWN  # lazy: the help needs no NumPy
 
-        return self.subject.result_of(OWN if self.planner == "all" else self.planner)
+        return OWN if self.planner == "all" else self.planner
+
+    @property
+    def shown(self) -> MemoryReport:
+        """Memory report of the subgraph with the largest arena, which chart and picture show."""
+        return max(self.subject.arenas, key=lambda a: a.result_of(self.planner_name).bytes)
+
+    @property
+    def chosen(self) -> PlannerResult:
+        """Result of the requested planner for the subgraph that is shown."""
+        return self.shown.result_of(self.planner_name)
 
     @property
     def needed(self) -> int:
-        """Number of bytes of the arena, which is compared with the budget."""
-        return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
+        """Number of bytes of all arenas together, which is compared with the budget."""
+        if self.estimate is None:
+            return self.subject.bytes_by_planner[self.planner_name]
+        return self.estimate.total_bytes
 
     @property
     def planned_by(self) -> str:
         """Text saying what :attr:`needed` is the arena of."""
         if self.estimate is None:
-            return f"{self.subject_name}, planner {self.chosen.planner}"
+            return f"{self.subject_name}, planner {self.planner_name}"
         lacks = self.estimate.unsupported_operators
         return f"{_CORE_ALONE}, TFLM{', which cannot run it' if lacks else ''}"
 
     @property
+    def unknown(self) -> str:
+        """The reason why a run may need more than :attr:`needed`; empty if there is none."""
+        if self.estimate is None:
+            return self.subject.unknown
+        lacks = self.estimate.unsupported_operators
+        if lacks:
+            return f"TFLM cannot run the model: it has no {', no '.join(lacks)}"
+        if self.estimate.unknown_operators:
+            return f"scratch memory unknown: {', '.join(self.estimate.unknown_operators)}"
+        return self.subject.unknown if self.is_planned else ""
+
+    @property
     def needed_text(self) -> str:
-        """Number of needed bytes in words; only a least number if a shape is unknown."""
-        return f"{'' if self.subject.is_complete else 'at least '}{self.needed:,} bytes"
+        """Number of needed bytes in words; only a least number if something is unknown."""
+        return f"{'at least ' if self.unknown else ''}{self.needed:,} bytes"
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Suggestions that make the arena smaller."""
         from delegraph.tools.memory_suggestions import suggestions
 
-        return suggestions(self.subject, self.offline_saves)
+        return suggestions(self.shown, self.offline_saves)
 
 
 def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
-    """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
-    report = answer.subject
+    """Print TFLM's estimate, sizes by planner, the chart, the peak, and suggestions."""
     print_title(out, model)
-    print_paragraph(out, f"needs an arena of {answer.needed_text} ({answer.planned_by})")
-    if report.open_shape is not None:
-        print_paragraph(out, f"later nodes are not counted: {report.open_shape}")
-    if report.constant_bytes and answer.estimate is None:
-        print_paragraph(out, f"+ {report.constant_bytes:,} bytes of constants computed once")
-    _print_sizes(out, answer)
-    _print_planners(out, answer)
-    if report.peak is not None:
-        _print_chart(out, answer)
-        _print_peak(out, report)
-    _print_suggestions(out, answer)
+    count = 1 if answer.estimate is not None else len(answer.subject.arenas)
+    arenas = "an arena" if count == 1 else f"{count} arenas, together"
+    print_paragraph(out, f"needs {arenas} of {answer.needed_text} ({answer.planned_by})")
+    if answer.offline_plan:
+        follows = "" if answer.estimate is not None else "; only TFLM follows it (--micro)"
+        print_paragraph(out, f"a memory plan is in the model: {answer.offline_plan}{follows}")
     if answer.estimate is not None:
         _print_micro(out, answer.estimate)
+    if not answer.is_planned:
+        print_paragraph(out, "no other planner is shown: Delegraph cannot run the model")
+        return
+    report = answer.subject
+    if report.unknown:
+        print_paragraph(out, f"not all is counted: {report.unknown}")
+    constants = sum(arena.constant_bytes for arena in report.arenas)
+    if constants and answer.estimate is None:
+        print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
+    _print_sizes(out, answer)
+    if report.others:
+        _print_subgraphs(out, answer)
+    _print_planners(out, answer)
+    if answer.shown.peak is not None:
+        _print_chart(out, answer)
+        _print_peak(out, answer)
+    _print_suggestions(out, answer)
+
+
+def _print_subgraphs(out: Console, answer: MemoryAnswer) -> None:
+    """Print the arena of each subgraph that runs, and of each signature if there are several."""
+    arenas = answer.subject.arenas
+    sizes = [arena.result_of(answer.planner_name).bytes for arena in arenas]
+    heading(out, f"Subgraphs that run, bytes of their arenas by planner {answer.planner_name}")
+    rows = [
+        (arena.subgraph, arena.name or "-", ", ".join(arena.run_by), f"{count:,}")
+        for arena, count in zip(arenas, sizes, strict=True)
+    ]
+    columns = ("subgraph", "name", "run by", "bytes")
+    print_table(out, columns, [*rows, ("", "all", "", f"{sum(sizes):,}")], right=("bytes",))
+    print_paragraph(out, "an interpreter keeps the arena of each subgraph that has run")
+    keys = dict.fromkeys(key for arena in arenas for key in arena.signatures)
+    if keys:
+        pairs = list(zip(arenas, sizes, strict=True))
+        told = [f"{key} {sum(n for a, n in pairs if key in a.signatures):,}" for key in keys]
+        print_paragraph(out, f"bytes by signature, with what it calls: {', '.join(told)}")
 
 
 def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
@@ -141,8 +205,8 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         report = answer.subject
         print_paragraph(
             out,
-            f"{plural(len(report.tensors), 'tensor')} in the arena, aligned to "
-            f"{report.alignment} bytes; {report.persistent_bytes:,} bytes of variables beside it",
+            f"{plural(_tensors(report), 'tensor')} in the arena, aligned to "
+            f"{report.alignment} bytes; {_variables(report):,} bytes of variables beside it",
         )
     else:
         print_paragraph(out, str(answer.runs.placement))
@@ -150,10 +214,10 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         rows = [
             (
                 name,
-                len(report.tensors),
-                f"{report.results[0].bytes:,}",
-                f"{report.persistent_bytes:,}",
-                f"{report.constant_bytes:,}",
+                _tensors(report),
+                f"{report.totals[0].bytes:,}",
+                f"{_variables(report):,}",
+                f"{sum(arena.constant_bytes for arena in report.arenas):,}",
             )
             for name, report in both
             if report is not None
@@ -166,23 +230,34 @@ def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
         aligned = f"tensors are aligned to {answer.subject.alignment} bytes"
         print_paragraph(out, kept)
         print_paragraph(out, f"{_CORE_ALONE}: without delegates; {aligned}")
-        if any(report is not None and report.constant_bytes for _, report in both):
+        if any(report and any(a.constant_bytes for a in report.arenas) for _, report in both):
             print_paragraph(out, "constants: computed once, and kept beside the arena")
 
 
-def _print_planners(out: Console, answer: MemoryAnswer) -> None:
-    from delegraph.tools.memory_report import IN_PLACE
+def _tensors(report: MemoryReport) -> int:
+    return sum(len(arena.tensors) for arena in report.arenas)
 
-    heading(out, "Planners, bytes of the arena")
+
+def _variables(report: MemoryReport) -> int:
+    return sum(arena.persistent_bytes for arena in report.arenas)
+
+
+def _print_planners(out: Console, answer: MemoryAnswer) -> None:
+    from delegraph.tools.memory_planners import IN_PLACE
+
+    count = len(answer.subject.arenas)
+    of = "the arena" if count == 1 else f"all {count} arenas"
+    heading(out, f"Planners, bytes of {of}, aligned to {answer.subject.alignment}")
     reports = {_AS_IT_RUNS: answer.runs_as, _CORE_ALONE: answer.core}
     if answer.runs is None or answer.core is None:
         reports = {"bytes": answer.subject}
     sizes = {
-        name: {} if report is None else {r.planner: r.bytes for r in report.results}
+        name: {} if report is None else report.bytes_by_planner
         for name, report in reports.items()
-        if report is answer.subject or (report is not None and len(report.tensors) > _FEW_TENSORS)
+        if report is answer.subject or (report is not None and _tensors(report) > _FEW_TENSORS)
     }
-    least = min(result.bytes for result in answer.subject.results)
+    totals = answer.subject.totals
+    least = min(result.bytes for result in totals)
     rows = [
         (
             result.planner,
@@ -194,12 +269,10 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
             "least" if result.is_optimal and result.bytes == least else f"{result.ratio:.3f}",
             f"{result.milliseconds:.2f}",
         )
-        for result in answer.subject.results
+        for result in totals
     ]
     if len(rows) > 1 and len({row[1:-1] for row in rows}) == 1:
-        rows = [
-            ("all", *rows[0][1:-1], f"{sum(r.milliseconds for r in answer.subject.results):.2f}")
-        ]
+        rows = [("all", *rows[0][1:-1], f"{sum(r.milliseconds for r in totals):.2f}")]
     columns = ("planner", *sizes, "bound", "ratio", "ms")
     if out.width < _ROOM_FOR_TIMES:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
@@ -215,8 +288,9 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
             f"{' and '.join(in_place)} compute{compute} in place and keep{keep} the model's "
             f"inputs, so {have} another bound",
         )
-    if "tflite" in in_place and answer.subject.not_counted:
-        names = ", ".join(answer.subject.not_counted)
+    kernels = sorted({name for arena in answer.subject.arenas for name in arena.not_counted})
+    if "tflite" in in_place and kernels:
+        names = ", ".join(kernels)
         print_paragraph(
             out,
             "tflite: LiteRT's own arena has also the temporaries that its kernels ask for, and may "
@@ -227,41 +301,66 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
 
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
-    report = answer.subject
+    report = answer.shown
     in_use = report.bytes_in_use(answer.chosen)
     top = max(in_use)
     plan = "" if report.is_by_node else " of the execution plan"
     units = f"{plural(len(in_use), report.unit)}{plan}, first to last"
-    if not report.is_complete:
+    if report.open_shape is not None:
         units = f"the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
-    heading(out, f"Bytes in use by planner {answer.chosen.planner} at each of {units}")
-    for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
+    by = f"by planner {answer.chosen.planner}"
+    heading(out, f"Bytes in use {by} at each of {units}{_of_subgraph(answer)}")
+    for line in arena_chart(in_use, top, (f"{top:,}", f"{top // 2:,}"), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 
 
-def _print_peak(out: Console, report: MemoryReport) -> None:
-    peak = report.peak
+def _of_subgraph(answer: MemoryAnswer) -> str:
+    """Words that name the shown subgraph, if several run."""
+    return f", subgraph {answer.shown.subgraph}" if answer.subject.others else ""
+
+
+def _print_peak(out: Console, answer: MemoryAnswer) -> None:
+    """Print the tensors that make the peak of the plan in the headline, kept inputs included."""
+    report, result, peak = answer.shown, answer.chosen, answer.shown.peak_of(answer.chosen)
     assert peak is not None
     step = "" if report.is_by_node else f"step {peak.position} of the execution plan, "
     alive = [report.tensors[i] for i in peak.tensors]
-    is_padded = peak.bytes != sum(tensor.bytes for tensor in alive)
-    padded = f", aligned to {report.alignment}" if is_padded else ""
-    most = "Most is in use" if report.is_complete else "Of these, most is in use"
-    heading(out, f"{most} at {step}{peak.where}: {peak.bytes:,} bytes{padded}")
+    tensors = sum(tensor.bytes for tensor in alive)
+    padded = f", aligned to {report.alignment}" if peak.bytes > tensors else ""
+    most = "Most is in use" if report.open_shape is None else "Of these, most is in use"
+    where = f"{step}{peak.where}{_of_subgraph(answer)}"
+    heading(out, f"{most} at {where}: {peak.bytes:,} bytes{padded} (planner {result.planner})")
+    lasts = report.last_positions(result)
     rows = [
-        (t.index, t.name, f"{t.bytes:,}", f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]
+        (t.index, t.name, f"{t.bytes:,}", f"{t.first}-{lasts[i]}")
+        for i, t in list(zip(peak.tensors, alive, strict=True))[:_SHOWN_TENSORS]
     ]
     when = "in use at" if report.is_by_node else "in use at steps"
     print_table(out, ("tensor", "name", "bytes", when), rows, right=("tensor", "bytes"))
     if len(alive) > _SHOWN_TENSORS:
         out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
+    _print_notes(out, report, result, peak, is_shared=tensors > peak.bytes)
+
+
+def _print_notes(
+    out: Console, report: MemoryReport, result: PlannerResult, peak: Peak, *, is_shared: bool
+) -> None:
+    """Print what distinguishes the sum of the tensors at the peak, the peak, and the arena."""
+    lasts = report.last_positions(result)
+    if any(report.tensors[i].last < min(lasts[i], peak.position) for i in peak.tensors):
+        print_paragraph(out, f"planner {result.planner} keeps inputs that no later node reads")
+    if is_shared:
+        print_paragraph(out, "some of these share bytes, because a node computes in place")
+    if result.bytes > peak.bytes:
+        gaps = result.bytes - peak.bytes
+        print_paragraph(out, f"+ {gaps:,} bytes of gaps between tensors: {result.bytes:,} bytes")
 
 
 def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
     if not answer.suggestions:
         return
     heading(out, "What would save memory, at most")
-    whole = max(answer.needed, answer.subject.bound, 1)
+    whole = max(answer.needed, answer.shown.bound, 1)
     rows = [
         (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
     ]

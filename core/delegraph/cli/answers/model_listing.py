@@ -6,13 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.answers.printing import amount, heading, print_paragraph, print_table, size
+from delegraph.cli.answers.printing import (
+    heading,
+    print_paragraph,
+    print_table,
+    size,
+)
+from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount, shape_text
 from delegraph.quantities import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
+    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
     from delegraph.tools.model_listing import ListedNode, ListedTensor
     from delegraph.tools.model_summary import TensorSummary
 
@@ -31,13 +37,16 @@ def print_nodes(out: Console, model: Model) -> None:
     less_important = (("options",), ("constants",), ("type",), ("MACs",))
     from delegraph.tools.model_listing import list_nodes  # lazy: the help needs no NumPy
 
-    listed = iter(list_nodes(model))
+    nodes = list_nodes(model)
+    listed = iter(nodes)
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
         rows = [_node(operator, next(listed), subgraph) for operator in subgraph.operators]
         right = ("node", "MACs", "constants")
         print_filled(out, columns, rows, right=right, optional=less_important, below="options")
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
+    if any(node.macs_are_least for node in nodes):
+        print_paragraph(out, LEAST_MACS)
 
 
 def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
@@ -48,11 +57,18 @@ def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) ->
         operator.name,
         ", ".join(inputs),
         ", ".join(map(str, operator.outputs)),
-        *((first[0].type.name, list(first[0].shape_signature)) if first else ("", "")),
-        amount(listed.macs) if listed.macs else "",
+        *((first[0].type.name, _shape(first[0], operator, subgraph)) if first else ("", "")),
+        macs_amount(listed.macs, listed.macs_are_least),
         size(listed.constant_bytes) if listed.constant_bytes else "",
         ", ".join(f"{name}={value}" for name, value in _told_options(operator)),
     )
+
+
+def _shape(tensor: TensorSpec, operator: OperatorSpec, subgraph: SubgraphSpec) -> str:
+    from delegraph.tools.model_summary import lacks_shape  # lazy: the help needs no NumPy
+
+    unknown = lacks_shape(tensor, operator, subgraph)
+    return shape_text(None if unknown else tensor.shape_signature)
 
 
 def _input(subgraph: SubgraphSpec, index: int) -> str:
@@ -87,7 +103,7 @@ def print_tensors(out: Console, model: Model) -> None:
                 each.tensor.index,
                 each.tensor.name or "-",
                 each.tensor.type,
-                list(each.tensor.shape),
+                shape_text(each.tensor.shape),
                 *_quantization(each.tensor),
                 _role(each),
             )

@@ -25,7 +25,10 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
 
 
 def write_text(path: str, text: str, option: str) -> None:
-    """Write *text* as UTF-8 to the file *path* of *option*, completely or not at all."""
+    """Write *text* as UTF-8 to the file *path*, completely or not at all.
+
+    *option* is the option that names the file, for the error.
+    """
     from delegraph.tools.whole_file import write_whole
 
     try:

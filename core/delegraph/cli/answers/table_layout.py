@@ -153,6 +153,24 @@ class Layout:
         return [column.heading for column in self.columns]
 
 
+def kept_columns(
+    columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]]
+) -> list[Column]:
+    """Return the columns for which a line has room, without some of the *optional* ones.
+
+    Args:
+        columns: columns of the table.
+        width: number of characters of a line.
+        optional: groups of headings as for :func:`fitted`.
+    """
+    kept = list(columns)
+    for headings in optional:
+        if _total((max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept), GAP) <= width:
+            break
+        kept = [column for column in kept if column.heading not in headings]
+    return kept
+
+
 def fitted(
     columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]] = ()
 ) -> Layout | None:
@@ -164,11 +182,7 @@ def fitted(
         optional: groups of headings whose columns may be omitted, the first group first. They are
             omitted until each column has room for its words, and for cells of up to 18 characters.
     """
-    kept = list(columns)
-    for headings in optional:
-        if _total((max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept), GAP) <= width:
-            break
-        kept = [column for column in kept if column.heading not in headings]
+    kept = kept_columns(columns, width, optional)
     for gap, breaks_words in ((GAP, False), (SMALL_GAP, False), (SMALL_GAP, True)):
         widths = _widths(kept, width, gap, breaks_words=breaks_words)
         if _total(widths, gap) <= width:
@@ -189,6 +203,8 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
     widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
     if not breaks_words:
         return _tightened(columns, widest, width, gap)
+    shortest = [c.broken if c.is_name else w for c, w in zip(columns, widest, strict=True)]
+    widest = _reduced(widest, shortest, width, gap)
     return _reduced(widest, [column.broken for column in columns], width, gap)
 
 

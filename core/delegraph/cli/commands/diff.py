@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,11 +46,15 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     return path
 
 
+_WORDS = f"{__name__}.words"
+
+
 class _DiffCommand(SectionedCommand):
     """Command for one model; the error about a second model suggests ``--reference``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments."""
+        """Parse the arguments, and keep them as typed."""
+        ctx.meta[_WORDS] = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -168,7 +173,7 @@ def command(
     """
     from delegraph.tools.differing.difference import diff
     from delegraph.tools.differing.html_page import difference_page
-    from delegraph.tools.differing.verdict import verdict_of
+    from delegraph.tools.differing.verdict import verdict_of, worst_run
 
     _require_use(layers=layers, bisects=bisect is not None, plot=plot)
     right = None if reference is None else changed_setup(setup, reference, "--reference")
@@ -180,13 +185,8 @@ def command(
                 setup, right, _tolerances(tolerances), given, progress, as_json=as_json
             )
         return
+    seen = None
     with shown_progress() as progress:
-        seen = None
-        if layers:
-            figures: Figures = "all" if as_json or html is not None else "main"
-            seen = _layers(setup, right, inner, progress, given | {"figures": figures})
-        if seen is not None:
-            given["runs"] = len(seen.runs)
         found = diff(
             setup,
             right,
@@ -195,12 +195,18 @@ def command(
             tolerance=_tolerances(tolerances),
             progress=progress,
         )
+        if layers:
+            figures: Figures = "all" if as_json or html is not None else "main"
+            part = {} if runs is not None else {"runs": 1, "first": worst_run(found)}
+            seen = _layers(setup, right, inner, progress, given | part | {"figures": figures})
         cause = _cause(found, inputs, progress) if found.failures else None
     verdict = verdict_of(found, seen)
     if seen is not None:
         _write_layers(seen, plot, node_data)
     if html is not None:
-        write_text(html, difference_page(found, verdict, seen, cause), "--html")
+        words = click.get_current_context().meta[_WORDS]
+        line = shlex.join(["delegraph", "diff", *map(printable, words)])
+        write_text(html, difference_page(found, verdict, seen, cause, command=line), "--html")
         click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
@@ -215,7 +221,7 @@ def command(
         )
         print_difference(out, found)
         if seen is not None:
-            print_layers(out, seen, worst_first=sort == "worst")
+            print_layers(out, seen, num_runs=len(found.runs), worst_first=sort == "worst")
         if cause is not None:
             print_cause(out, cause)
     if found.failures:
@@ -271,7 +277,10 @@ def _write_layers(found: LayersDifference, plot: str | None, node_data: str | No
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
-    """Tolerance of each named output; key ``""`` is for all others; None if *words* is empty."""
+    """Return the tolerance of each named output; the key ``""`` is for all others.
+
+    The result is None if *words* is empty.
+    """
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.errors import ArgumentError
 

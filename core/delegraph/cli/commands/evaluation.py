@@ -77,7 +77,7 @@ class EvaluationCommand(SectionedCommand):
 
 
 def _wanted(parameter: click.Parameter) -> str:
-    """Text that names a missing *parameter*: an option with value and meaning, or an argument."""
+    """Text for a missing *parameter*: an option with its value and meaning, or an argument."""
     if not isinstance(parameter, click.Option):
         return (parameter.name or "").upper()
     meaning = (parameter.help or "").rstrip(".")
@@ -268,7 +268,11 @@ def print_changes(
 
 
 def _judged(drop: float, interval: Interval | None) -> tuple[str, str]:
-    """Two texts: the *interval* of the change *drop*, and whether it is clearly not 0."""
+    """Return the text of the *interval* of the change *drop*, and the verdict on the change.
+
+    The verdict is ``clear`` if the interval excludes 0, and else ``unclear``. It is empty if the
+    change is 0, or if there is no interval.
+    """
     if interval is None or drop != drop:
         return "-", ""
     verdict = "clear" if interval.excludes(0) else "unclear" if drop else ""

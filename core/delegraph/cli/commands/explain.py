@@ -66,12 +66,17 @@ class ExplainRequest:
     metavar="NAME",
     help="Show only the nodes of this signature.",
 )
-@click.option("--lock", type=OutputFile(), metavar="FILE", help="Write the placement to FILE.")
+@click.option(
+    "--lock",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write the placement to FILE; needs --runtime delegraph.",
+)
 @click.option(
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE",
-    help="Exit with 1 if the placement differs from that of --lock.",
+    help="Exit with 1 if the placement differs from that of --lock; needs --runtime delegraph.",
 )
 @json_option
 @diagnosis_options
@@ -233,7 +238,7 @@ def _check(request: ExplainRequest, file: str) -> int:
             interpreter,
             request.setup.model,
             *_typed(request.setup),
-            counts_default=bool(locked.by_default),
+            counts_default=locked.is_about(placement.default_delegate),
         )
         difference = compare(locked, present, placement)
         if request.as_json:

@@ -23,6 +23,7 @@ from delegraph.cli.answers.printing import (
     shortened,
     size,
 )
+from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount, shape_text
 from delegraph.cli.options.arguments import (
     diagnosis_options,
     json_option,
@@ -150,7 +151,7 @@ def _print_facts(out: Console, model: str, summary: ModelSummary) -> None:
         f"{plural(summary.constants, 'constant')}, {size(summary.constant_bytes)}",
     ]
     out.print("  " + ", ".join(facts))
-    if summary.parameters or summary.macs:
+    if summary.parameters or summary.macs or summary.macs_are_least:
         print_paragraph(out, _weight(summary))
     if summary.quantization:
         print_paragraph(out, summary.quantization)
@@ -178,11 +179,15 @@ def _print(out: Console, summary: ModelSummary) -> None:
         ]
         print_table(out, ("name", "subgraph", "inputs", "outputs"), rows)
     if summary.metadata:
+        told = summary.metadata_facts
         heading(out, "Metadata")
         print_table(
             out,
-            ("name", "size"),
-            [(name, size(count)) for name, count in summary.metadata.items()],
+            ("name", "size", *(("content",) if told else ())),
+            [
+                (name, size(count), *((told.get(name, ""),) if told else ()))
+                for name, count in summary.metadata.items()
+            ],
             right=("size",),
         )
     if summary.kept:
@@ -198,9 +203,11 @@ def _print(out: Console, summary: ModelSummary) -> None:
 
 def _weight(summary: ModelSummary) -> str:
     parameters = f"{amount(summary.parameters)} parameter{'s' * (summary.parameters != 1)}"
-    if not summary.macs:
+    if not summary.macs and not summary.macs_are_least:
         return parameters
-    return f"{parameters}, {amount(summary.macs)} multiply-accumulates (MACs)"
+    least = "at least " if summary.macs_are_least else ""
+    count = f"{least}{amount(summary.macs)}" if summary.macs else "an unknown number of"
+    return f"{parameters}, {count} multiply-accumulates (MACs)"
 
 
 def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
@@ -213,7 +220,7 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
             tensor.index,
             tensor.name or "-",
             tensor.type,
-            list(tensor.shape),
+            shape_text(tensor.shape),
             _scale(tensor),
         )
         for side, tensors in (("input", subgraph.inputs), ("output", subgraph.outputs))
@@ -227,12 +234,15 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
     total = sum(operator.macs for operator in operators)
-    columns = ["operator", "count", "version", *(("MACs", "share") if total else ())]
+    are_least = any(operator.macs_are_least for operator in operators)
+    has_macs = total or are_least
+    columns = ["operator", "count", "version", *(("MACs", "share") if has_macs else ())]
     rows = [
-        (o.op, o.count, o.version, *(_arithmetic(o.macs, total) if total else ()))
-        for o in operators
+        (o.op, o.count, o.version, *(_arithmetic(o, total) if has_macs else ())) for o in operators
     ]
     print_table(out, columns, rows, right=columns[1:])
+    if are_least:
+        print_paragraph(out, LEAST_MACS)
     custom = [(o.op, _provider(o)) for o in operators if o.custom]
     if custom:
         heading(out, "Custom operators")
@@ -245,8 +255,9 @@ def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
         print_paragraph(out, _FLEX_ADVICE.format(command=command))
 
 
-def _arithmetic(macs: int, total: int) -> tuple[str, str]:
-    return (amount(macs), percent(macs / total)) if macs else ("", "")
+def _arithmetic(count: OperatorCount, total: int) -> tuple[str, str]:
+    share = percent(count.macs / total) if count.macs else ""
+    return macs_amount(count.macs, count.macs_are_least), share
 
 
 def _provider(operator: OperatorCount) -> str:
@@ -274,7 +285,12 @@ def _print_weights(out: Console, summary: ModelSummary) -> None:
     if len(summary.precisions) > 1:
         heading(out, "Arithmetic with weights")
         kinds = [
-            (p.activations, f"{p.weights} {p.scales}".rstrip(), p.nodes, amount(p.macs))
+            (
+                p.activations,
+                f"{p.weights} {p.scales}".rstrip(),
+                p.nodes,
+                macs_amount(p.macs, p.macs_are_least),
+            )
             for p in summary.precisions
         ]
         types = ("activations", "weights", "nodes", "MACs")

@@ -39,7 +39,7 @@ class MemoryRequest:
     model: str
     planner: str
     budget: int | None
-    align: int
+    align: int | None
     micro: bool
     draw: str | None
     write_offline: str | None
@@ -59,8 +59,8 @@ _TFLM_ALIGNMENT = 16
 _OFFLINE = f"TFLM aligns to {_TFLM_ALIGNMENT}"
 
 
-def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int) -> int:
-    if number & (number - 1):
+def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int | None:
+    if number is not None and number & (number - 1):
         raise click.BadParameter(f"{number} is no power of two, expected 1, 2, 4, 8, 16, 32 or 64")
     return number
 
@@ -74,14 +74,16 @@ def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int) -
     metavar="NAME",
     help="One planner, or all but the exact one.",
 )
-@click.option("--budget", type=ByteCount(), help="Exit with 1 when more is needed: 256K, 1.5M.")
+@click.option(
+    "--budget",
+    type=ByteCount(),
+    help="Exit with 1 when more is needed: 256K, 1.5M; K is 1,024 bytes, M is 1,024 K.",
+)
 @click.option(
     "--align",
     type=click.IntRange(1, 64),
-    default=64,
-    show_default=True,
     callback=_power_of_two,
-    help="Bytes that tensors are aligned to.",
+    help="Bytes that tensors are aligned to: 64 unless said, 16 with --micro as in TFLM.",
 )
 @click.option("--micro", is_flag=True, help="Estimate TensorFlow Lite Micro's arena as well.")
 @click.option(
@@ -121,7 +123,7 @@ def command(**options: Any) -> None:
         from delegraph.tools.memory_plot import draw_plan
 
         with progress(f"drawing {request.draw}"):
-            draw_plan(answer.subject, answer.chosen, request.draw, Path(request.model).name)
+            draw_plan(answer.shown, answer.chosen, request.draw, _title(request, answer))
         click.echo(f"arena drawn to {request.draw}", err=True)
     if request.write_offline is not None:
         _write_offline(request, answer)
@@ -139,27 +141,29 @@ def _within_budget(answer: MemoryAnswer, budget: int) -> str:
     """Return a sentence which says that the budget holds.
 
     Raises:
-        CheckFailed: more is needed; or this cannot be known, because a shape is unknown.
+        CheckFailed: more is needed; or this cannot be known, because a shape or a kernel's memory
+            is unknown, or because TFLM cannot run the model.
     """
     if answer.needed > budget:
         text = f"over budget: {answer.needed_text} needed, {budget:,} allowed"
         raise CheckFailed(f"{text} ({answer.planned_by})")
-    if answer.subject.open_shape is not None:
+    if answer.unknown:
         text = f"the budget cannot be checked: {answer.needed_text} needed, {budget:,} allowed"
-        raise CheckFailed(f"{text} ({answer.planned_by}); {answer.subject.open_shape}")
+        raise CheckFailed(f"{text} ({answer.planned_by}); {answer.unknown}")
     return f"within the budget: {answer.needed:,} of {budget:,} bytes needed ({answer.planned_by})"
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.delegation.dry_run import dry_run
     from delegraph.micro.estimate import estimate_arena
+    from delegraph.micro.offline_plans import plan_in_words
     from delegraph.tools.offline_plan import offline_saving
     from delegraph.tools.setup import Setup
 
     if request.write_offline is not None:
         if set(request.delegates) - {"none"} or request.delegate_files:
             raise click.UsageError("--write-offline plans the model as it is, without --delegate")
-        if request.align != _TFLM_ALIGNMENT:
+        if request.align not in (None, _TFLM_ALIGNMENT):
             require_effect(("align",), f"has no effect with --write-offline: {_OFFLINE}")
     delegates = Setup(
         request.model,
@@ -168,14 +172,23 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     ).requested_delegates()
     with progress(f"planning {request.model}"), dry_run():
         runs, core = _reports(request, delegates)
-        model = _model(request) if request.micro else None
-        estimate = None if model is None else estimate_arena(model)
+        model = _model(request)
+        estimate = estimate_arena(model) if request.micro else None
         saves = 0
-        if model is not None and estimate is not None and core is not None:
+        if estimate is not None and core is not None:
             saves = offline_saving(model, core, estimate)
-    answer = MemoryAnswer(runs, core, bool(delegates), request.planner, estimate, saves)
-    _note_left_out(request, answer.subject)
+    answer = MemoryAnswer(
+        runs, core, bool(delegates), request.planner, estimate, saves, plan_in_words(model)
+    )
+    if answer.is_planned:
+        _note_left_out(request, answer.subject)
     return answer
+
+
+def _title(request: MemoryRequest, answer: MemoryAnswer) -> str:
+    """Title of the picture: the file, and the subgraph if several run."""
+    name = Path(request.model).name
+    return f"{name}, subgraph {answer.shown.subgraph}" if answer.subject.others else name
 
 
 def _reports(
@@ -184,6 +197,7 @@ def _reports(
     """Return the memory report with delegates, and the report of Delegraph's kernels alone.
 
     The first is None if delegates claim no node, the second if only delegates can run the model.
+    Both are None if neither runs it, and only TFLM's arena is asked for.
 
     Args:
         request: parsed options of the command.
@@ -192,14 +206,15 @@ def _reports(
     from delegraph.errors import UnresolvedOpError
 
     runs = None
-    if delegates is None or delegates:
-        report, placement = _report(request, delegates)
-        if placement.partitions or delegates:
-            runs = Applied(report, placement)
+    is_for_tflm = request.micro and request.draw is None and request.write_offline is None
     try:
+        if delegates is None or delegates:
+            report, placement = _report(request, delegates)
+            if placement.partitions or delegates:
+                runs = Applied(report, placement)
         return runs, _report(request, [])[0]
     except UnresolvedOpError:
-        if runs is None:
+        if runs is None and not is_for_tflm:
             raise
         return runs, None
 
@@ -227,18 +242,28 @@ def _report(
     ) as interpreter:
         interpreter.allocate_tensors()
         planners = None if request.planner == "all" else (request.planner,)
-        align = _TFLM_ALIGNMENT if request.write_offline is not None else request.align
-        return memory_report(interpreter, planners, align), interpreter.placement
+        return memory_report(interpreter, planners, _alignment(request)), interpreter.placement
+
+
+def _alignment(request: MemoryRequest) -> int:
+    """Return the number of bytes to which tensors are aligned: as TFLM does, if it is for TFLM."""
+    from delegraph.tools.memory_report import DEFAULT_ALIGNMENT
+
+    if request.write_offline is not None:
+        return _TFLM_ALIGNMENT
+    if request.align is not None:
+        return request.align
+    return _TFLM_ALIGNMENT if request.micro else DEFAULT_ALIGNMENT
 
 
 def _note_left_out(request: MemoryRequest, report: MemoryReport) -> None:
     """Print a note on stderr about planners that would take too long for the model."""
-    from delegraph.tools.memory_report import COMPARED
+    from delegraph.tools.memory_planners import COMPARED
 
-    found = {result.planner for result in report.results}
+    found = report.bytes_by_planner
     for name in COMPARED if request.planner == "all" else ():
         if name not in found:
-            count = plural(len(report.tensors), "tensor")
+            count = plural(max(len(arena.tensors) for arena in report.arenas), "tensor")
             click.echo(f"{name} is left out: slow with {count}; ask by --planner {name}", err=True)
 
 
@@ -249,7 +274,7 @@ def _model(request: MemoryRequest) -> Model:
 
 
 def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
-    from delegraph.tools.memory_report import IN_PLACE
+    from delegraph.tools.memory_planners import IN_PLACE
     from delegraph.tools.offline_plan import with_offline_plan
 
     assert request.write_offline is not None
@@ -275,17 +300,24 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
 
 
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
+    return {
+        "model": request.model,
+        **(_plans_json(answer) if answer.is_planned else {"subject": None}),
+        "micro": to_json(answer.estimate),
+        "offline_plan": answer.offline_plan,
+        "budget": request.budget,
+        "needed": answer.needed,
+        "needed_of": answer.planned_by,
+    }
+
+
+def _plans_json(answer: MemoryAnswer) -> dict[str, Any]:
     is_core = answer.subject is answer.core
     runs = None if answer.runs is None else answer.runs.report
     return {
-        "model": request.model,
         "subject": answer.subject_name,
         **answer.subject.to_json(),
         "with_delegates": to_json(runs if is_core else None),
         "without_delegates": to_json(None if is_core else answer.core),
         "suggestions": to_json(answer.suggestions),
-        "micro": to_json(answer.estimate),
-        "budget": request.budget,
-        "needed": answer.needed,
-        "needed_of": answer.planned_by,
     }

@@ -6,9 +6,11 @@ and :mod:`delegraph.cli.options.setup`.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from delegraph.cli.options.pictures import picture_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
-from delegraph.errors import printable
+from delegraph.errors import UnresolvedOpError, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,6 +153,16 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
         click.echo(text, err=True)
 
 
+@contextlib.contextmanager
+def _naming(model: str) -> Iterator[None]:
+    """Put the file's name before an error about operators that the model lacks."""
+    try:
+        yield
+    except UnresolvedOpError as error:
+        error.args = (f"{os.path.basename(model)}: {error}",)
+        raise
+
+
 def _run(request: RunRequest) -> RunAnswer:
     from delegraph.tools.array_files import write_npz
     from delegraph.tools.model_call import model_call
@@ -166,7 +178,7 @@ def _run(request: RunRequest) -> RunAnswer:
         inputs = _inputs(request, model, metadata, details)
         picture = _picture(request, inputs)
         values = [given.values for given in inputs]
-        with progress("allocating"):
+        with progress("allocating"), _naming(request.setup.model):
             allocate = _milliseconds(lambda: call.prepare(values))
         with progress("running"):
             invokes = tuple(_milliseconds(call.invoke) for _ in range(request.repeat))
@@ -248,7 +260,7 @@ def _inputs(
 
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> Image | None:
-    """Return the part of the first picture input that the model gets; None without pictures."""
+    """Return the part of the first picture that the model gets; None if no input is a picture."""
     from delegraph.tools.decoded_pictures import open_picture
     from delegraph.tools.pictures import is_picture
 

@@ -1,7 +1,10 @@
-"""``delegraph test``: runs the conformance kit on installed delegates."""
+"""``delegraph test``: runs the conformance kit on delegates, installed or in files."""
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +15,7 @@ from delegraph.cli.options.arguments import complete_delegate, diagnosis_options
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import ArgumentError
+from delegraph.quantities import plural
 
 if TYPE_CHECKING:
     import pytest
@@ -24,8 +28,8 @@ _LETTERS = (
 )
 """Meanings of pytest's words that users of the command may not know."""
 
-_INTERRUPTED = 2
-_FAILURES = {1: "a check failed", 5: "no check was run"}
+_FAILED, _INTERRUPTED = 1, 2
+_FAILURES = {_FAILED: "a check failed", 5: "no check was run"}
 """Meanings of pytest's exit codes."""
 
 
@@ -60,20 +64,16 @@ def command(
 ) -> None:
     """Test all that delegates claim, with the conformance kit.
 
-    The kit makes models for all claims, compares results with Delegraph's own kernels, and checks
-    the rules that every delegate keeps. It runs in pytest, whose output is shown, and needs pip
-    install "delegraph[testing]". With --json, the scorecard is printed. The exit code is 1 if a
-    check failed. Random models are deselected: 'delegraph test-operators' runs them.
+    A delegate is the name of an installed one, or a Python FILE.py. The kit makes models for all
+    claims, compares results with Delegraph's own kernels, and checks the rules that every delegate
+    keeps. It runs in pytest, whose output is shown, and needs pip install "delegraph[testing]".
+    With --json, the scorecard is printed. The exit code is 1 if a check failed. Random models are
+    deselected: 'delegraph test-operators' runs them.
     """
-    from delegraph.plugins import installed
+    from delegraph.runtime.delegates.requested_delegates import load_delegate
 
     for name in delegates:
-        if name.partition(":")[0].endswith(".py"):
-            raise click.UsageError(
-                f"{name!r} is a file, and the kit tests installed delegates: 'delegraph "
-                f"test-operators {name}' tries generated models on a file's"
-            )
-        installed().create_delegate(name)
+        load_delegate(name)
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
 
@@ -83,13 +83,21 @@ def command(
     arguments += [] if badge is None else [f"--delegate-badge={badge}"]
     code, card = _run(arguments)
     if code in (0, 1):
-        click.echo(_LETTERS)
+        click.echo(fill(_LETTERS, shutil.get_terminal_size().columns))
     if as_json and card is not None:
         print_json(card.to_json())
     if code == _INTERRUPTED:
         raise click.Abort
+    if code == _FAILED and card is not None:
+        raise CheckFailed(_failed(card))
     if code:
         raise CheckFailed(_FAILURES.get(code, f"pytest ended with exit code {code}"))
+
+
+def _failed(card: Scorecard) -> str:
+    """Text that counts the failed checks of each delegate."""
+    failed = Counter(result.delegate for result in card.results if result.outcome == "failed")
+    return ", ".join(f"{name}: {plural(n, 'check')} failed" for name, n in failed.items())
 
 
 class _Cards:
@@ -114,5 +122,6 @@ def _run(arguments: list[str]) -> tuple[int, Scorecard | None]:
             f'the kit needs {error.name}; install it with: pip install "delegraph[testing]"'
         ) from error
     # Modules of the kit that this process has imported already are no fault of the delegates.
-    cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    # The scorecard names the failed checks again.
+    cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-rN"]
     return int(pytest.main([*arguments, *quiet], plugins=[cards])), cards.card

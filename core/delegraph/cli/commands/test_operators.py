@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +24,14 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.sections import SectionedCommand
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.testing.badge import Badge
     from delegraph.testing.sweep.findings import Finding
-    from delegraph.testing.sweep.sweep import SweepResult
+    from delegraph.testing.sweep.sweep import Plan, SweepResult
 
 _SWEEP = "Delegraph sweep"
 """Label of the badge."""
@@ -44,8 +45,11 @@ _MEANINGS = {
 }
 """Mapping from an outcome of models to its meaning."""
 
+MOST_SHOWN = 10
+"""Largest number of groups of findings that are printed."""
+
 _FAULTS = {
-    "bare text": "an error with only Python's or NumPy's text",
+    "bare text": "an error of Python or NumPy",
     "computes alone": "the reference gives an error",
     "exception": "an error of none of Delegraph's classes",
     "other words": "both sides give errors, with different texts",
@@ -103,6 +107,14 @@ _FAULTS = {
     multiple=True,
     metavar="OP",
     help="Try this operator; repeatable.  [default: those claimed]",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="End a case that takes longer, which is a finding.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a core]")
 @click.option(
@@ -211,6 +223,7 @@ def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
         seconds=None if minutes is None else minutes * 60,
         operators=tuple(dict.fromkeys(given["operators"])),
         jobs=given["jobs"] or os.cpu_count() or 1,
+        case_seconds=given["timeout"],
         folder=given["output"],
     )
     with shown_progress() as progress:
@@ -218,20 +231,18 @@ def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
 
 
 def print_sweep(out: Console, result: SweepResult) -> None:
-    """Print the outcomes, also by operator, then the findings with commands that repeat them."""
-    rate = result.cases / max(result.seconds, 1e-9)
-    title = f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
-    out.print(title, style="bold")
+    """Print the verdict, the outcomes, also by operator, and findings with their commands."""
+    out.print(_verdict(result), style="bold")
+    for sentence in _tried(result):
+        print_paragraph(out, sentence)
     rows = dict(sorted(result.counts.items()))
     total = Counter[str]()
     for row in rows.values():
         total += row
     outcomes = [name for name in _MEANINGS if total[name]]
     meanings = [(total[name], name, _MEANINGS[name]) for name in outcomes]
+    out.print()
     print_table(out, ("models", "outcome", "meaning"), meanings, right=("models",))
-    if result.is_of_all_operators:
-        text = "the delegate declares no claims, so all operators are tried"
-        print_paragraph(out, f"{text}; --operator OP tries one alone")
     for caution in result.cautions:
         print_paragraph(out, f"caution: {caution}")
     if len(tested := _tested(rows)) > 1:
@@ -240,6 +251,41 @@ def print_sweep(out: Console, result: SweepResult) -> None:
         print_table(out, ("operator", *outcomes), cells, right=outcomes)
     if result.findings:
         _print_findings(out, result)
+
+
+def _verdict(result: SweepResult) -> str:
+    delegate, computed = result.plan.comparison.delegate, plural(result.computed, "model")
+    if result.differences:
+        wrong = sum(row["different"] for row in result.counts.values())
+        findings = plural(len(result.differences), "finding")
+        return f"{delegate} fails in {wrong} of {computed}: {findings}"
+    if result.is_idle:
+        return f"{delegate} is not tested: it takes no node of {plural(result.cases, 'model')}"
+    once = plural(len(result.findings), "finding")
+    more = f"; {once} not repeated in a new process" if result.findings else ""
+    return f"{delegate} computed {computed}, all as expected{more}"
+
+
+def _tried(result: SweepResult) -> Iterator[str]:
+    """Yield sentences about the models, and about the nodes that the delegate took."""
+    rate = result.cases / max(result.seconds, 1e-9)
+    yield f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
+    if result.taken:
+        nodes = plural(sum(result.taken.values()), "node")
+        ordered = sorted(result.taken.items(), key=lambda row: -row[1])
+        yield f"it took {nodes}: {few_of([f'{op} {count}' for op, count in ordered])}"
+    if result.plan.is_asked:
+        yield _asked(result.plan)
+
+
+def _asked(plan: Plan) -> str:
+    """Sentence about a delegate without claims, which was asked what it takes."""
+    begin = "it declares no claims"
+    if not plan.claims:
+        return f"{begin}, and took none of the models it was asked about: all kinds are tried"
+    taken = sorted({op for claim in plan.claims for op in claim.operators})
+    where = " of these operators" if plan.operators else ""
+    return f"{begin}; asked about models{where}, it takes {few_of(taken)}: only these are tried"
 
 
 def _tested(rows: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
@@ -255,22 +301,40 @@ def _print_findings(out: Console, result: SweepResult) -> None:
     heading(out, "Findings")
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in result.findings:
-        fault = finding.fault
-        where = fault.where or f"{fault.detail} {finding.model}"
-        groups.setdefault((fault.kind, where), []).append(finding)
-    for found in groups.values():
-        finding, *more = sorted(found, key=lambda each: len(each.model))
-        _print_finding(out, finding, result.command)
-        if more:
-            cases = plural(sum(each.count for each in more), "case")
-            models = plural(len(more), "more finding")
-            print_paragraph(out, f"{models} at this place, {cases}; --json lists them", indent=4)
+        groups.setdefault((finding.fault.kind, _place(finding)), []).append(finding)
+    ordered = sorted(groups.values(), key=lambda found: -sum(each.count for each in found))
+    for found in ordered[:MOST_SHOWN]:
+        _print_group(out, sorted(found, key=lambda each: len(each.model)), result.plan)
+    hidden = [finding for found in ordered[MOST_SHOWN:] for finding in found]
+    if hidden:
+        print_paragraph(out, f"and {plural(len(hidden), 'more finding')}; --json lists them")
     folder = result.plan.folder
     out.print()
     if folder is None:
         out.print("-o FOLDER writes the models of the findings, with their inputs")
     else:
         out.print(f"written to {folder}")
+
+
+def _place(finding: Finding) -> str:
+    """Text that is equal for findings with one cause: a place in the code, an error, operators."""
+    fault = finding.fault
+    if fault.kind == "differs":
+        return " ".join(sorted({*re.sub(r"\([^)]*\)", "", finding.model).split()}))
+    return fault.where or re.sub(r"\d+", "", fault.detail)
+
+
+def _print_group(out: Console, found: Sequence[Finding], plan: Plan) -> None:
+    """Print the first finding of a group, and the number of the others."""
+    finding, *more = found
+    _print_finding(out, finding, plan.command)
+    if plan.folder is not None:
+        out.print(f"    saved: {plan.folder / finding.name}.tflite", soft_wrap=True)
+    if more:
+        cases = plural(sum(each.count for each in more), "case")
+        same = "of these operators" if finding.fault.kind == "differs" else "of this cause"
+        text = f"{plural(len(more), 'more finding')} {same}, {cases}; --json lists them"
+        print_paragraph(out, text, indent=4)
 
 
 def _print_finding(out: Console, finding: Finding, command: str) -> None:

@@ -126,7 +126,7 @@ def _levels(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _planners(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    from delegraph.tools.memory_report import PLANNERS
+    from delegraph.tools.memory_planners import PLANNERS
 
     yield from map(CompletionItem, ("all", *PLANNERS))
 
@@ -138,10 +138,28 @@ def _cached(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     yield from map(CompletionItem, sorted({entry.namespace for entry in cache_entries()}))
 
 
+def _tested(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield what can be tested: Python files, installed delegates, and ``core``."""
+    if ":" not in incomplete:
+        yield CompletionItem(incomplete, type="file")  # first: Bash forgets what came before
+        if ctx.command.name == "test-operators":
+            yield CompletionItem("core", help="Delegraph's own kernels")
+    yield from _delegates(ctx, incomplete)
+
+
 def _tested_operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the operators with cases that the named delegate claims; all for the core."""
+    from delegraph.runtime.delegates.requested_delegates import load_delegate
     from delegraph.testing.sweep.generator import sweep_operators
 
-    yield from map(CompletionItem, sweep_operators())
+    # Before an option without its value, click leaves the arguments unread.
+    given = [ctx.params.get(name) for name in ("delegate", "named", "file")] + ctx.args
+    name = next((word for word in given if word is not None), "core")
+    operators = set(sweep_operators())
+    if name != "core":
+        claims = load_delegate(name).capabilities().claims
+        operators &= {operator for claim in claims for operator in claim.operators}
+    yield from map(CompletionItem, sorted(operators))
 
 
 def _signatures(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
@@ -162,6 +180,9 @@ def _input_names(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem
 
 
 def _outputs(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield ``NAME=`` for each output."""
+    if "=" in incomplete:
+        return
     graph = _model(ctx).subgraphs[0]
     yield from (CompletionItem(f"{graph.tensors[index].name}=") for index in graph.outputs)
 
@@ -207,8 +228,8 @@ _OFFERS: dict[str, Offer] = {
     "--intermediate-tensors": _computed_tensors,
     "--operator": _tested_operators,
     "--planner": _planners,
-    "delegate": _delegates,
-    "delegates": _delegates,
+    "delegate": _tested,
+    "delegates": _tested,
     "caches": _cached,
     "--cpu": _levels,
 }

@@ -72,7 +72,7 @@ def _print_each(out: Console, offers: Sequence[Offer]) -> None:
 
 
 def isolation_text(spec: DelegateSpec) -> str:
-    """Text about an isolated delegate: that it has its own process, and how long it may run."""
+    """Text that says that a delegate has a process of its own, and how long an invoke may take."""
     limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
     return f"runs in a process of its own{limit} (--isolate none: in this one)"
 

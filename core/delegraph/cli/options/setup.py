@@ -21,6 +21,7 @@ from delegraph.cli.options.arguments import (
     runtime_option,
 )
 from delegraph.cli.options.output_files import require_other_model
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
@@ -100,13 +101,16 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
         for name, value in context.params.items()
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    if "delegates" in given or "delegate_files" in given:
+    names_delegates = "delegates" in given or "delegate_files" in given
+    if names_delegates:
         files = given.get("delegate_files", ())
         given |= {"delegates": given.get("delegates") or None, "delegate_files": files}
     changed = replace(setup, **given)
     require_other_model(changed.model)
     _require_known_to_runtime(changed)
     changed.require_installed_delegates()
+    if changed.runtime != setup.runtime and not names_delegates:
+        _note_inherited(changed, option)
     return changed
 
 
@@ -129,6 +133,17 @@ def _require_of_setup(error: click.UsageError, words: str, option: str) -> None:
         raise click.UsageError(
             f"{option} {words!r}: {name} is for all set-ups, give it outside of {option}"
         ) from error
+
+
+def _note_inherited(changed: Setup, option: str) -> None:
+    """Print which delegates a set-up of another runtime has from the command, if it has some."""
+    words = [f"-d {name}" for name in changed.delegates or ()]
+    words += [f"--delegate-file {file}" for file in changed.delegate_files]
+    if words not in ([], ["-d default"]):
+        host = "Delegraph" if changed.runtime == "delegraph" else "LiteRT"
+        advice = f"add -d default for {host}'s own delegates"
+        text = f"note: {option} inherits {' '.join(words)}; {advice}"
+        click.echo(printable(text), err=True)
 
 
 def _advice(words: str, option: str) -> str:

@@ -60,10 +60,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
     """Complete the first and last column of *frequencies*, so that the inverse transform is real.
 
-    The array is changed in place.
-
-    In these columns, row i and row -i are conjugate. The first column is read from its upper half,
-    the last column from its lower half.
+    The array is changed in place. In these columns, row i and row -i are conjugate. The first
+    column is read from its upper half, the last column from its lower half.
 
     Source:
         rdft2dsort of Ooura's fft2d, which irfft2d.cc calls.

@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return a function from two inputs and an output to the evaluation of *operation* on them."""
+    """Return a function of two inputs and an output that returns the evaluation of *operation*."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)

@@ -41,7 +41,7 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL")
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare NOT_EQUAL: ``y = a != b``, broadcast, of bool, strings, floats and integers."""
+    """Prepare NOT_EQUAL: ``y = a != b``, broadcast, for bool, strings, floats and integers."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
@@ -59,19 +59,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS_EQUAL")
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast, of floats and integers."""
+    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast, for floats and integers."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER")
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER: ``y = a > b``, broadcast, of floats and integers."""
+    """Prepare GREATER: ``y = a > b``, broadcast, for floats and integers."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL")
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast, of floats and integers."""
+    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast, for floats and integers."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 

@@ -31,7 +31,8 @@ _CUBIC = np.array(0.044715, np.float32)
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
     """Prepare GELU: x times the normal distribution function; exact or by tanh.
 
-    Types are float32, float16, uint8, int8 and int16. Steps on float16 are rounded to float16.
+    Types are float32, float16, uint8, int8 and int16. With float16, the result of each step is
+    rounded to float16.
 
     Source:
         GeluEval, tflite/kernels/activations.cc; GeluTransform, internal/reference/gelu.h.

@@ -114,7 +114,7 @@ def _check_table(lookup: Tensor, table: Tensor) -> None:
 
 
 def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
-    """Return a function from row numbers to these rows of *table*, with the type of *y*.
+    """Return a function that takes row numbers, and returns those rows of *table* in *y*'s type.
 
     Raises:
         OperatorError: the table's type or quantization does not fit *y*.

@@ -95,7 +95,7 @@ class RnnTensors:
         return self.weights.shape[0]
 
     def check(self, batch: int, n_input: int, n_aux: int = 0) -> None:
-        """Check shapes and types of the layer's tensors, for a batch and numbers of inputs.
+        """Check that the layer's tensors fit the size *batch* and the numbers of inputs.
 
         Raises:
             OperatorError: a tensor does not fit.
@@ -233,7 +233,7 @@ class Steps:
 
     @classmethod
     def of(cls, tensor: Tensor, shape: tuple[int, ...], strides: tuple[int, int]) -> Steps:
-        """Return a view of *tensor* with *shape* and *strides*, which must stay inside it.
+        """Return a view of *tensor* with *shape* and *strides*, which must lie inside the tensor.
 
         Raises:
             OperatorError: the view would reach beyond the tensor.

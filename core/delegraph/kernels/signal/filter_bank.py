@@ -59,10 +59,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
     """Return the function that sums the spectrum *x* in each of *channels* channels.
 
-    *tables* are the node's inputs 1 to 5: the frequencies of each channel, and their weights.
+    *tables* are the node's inputs 1 to 5: weights, and each channel's run of frequencies.
 
     Raises:
-        OperatorError: the frequencies go beyond the spectrum or the weights, or are too few.
+        OperatorError: a run goes beyond the spectrum or the weights, or there are too few runs.
     """
     weights, unweights, frequencies, first_weights, lengths = (table.data for table in tables)
     for table in tables[2:]:

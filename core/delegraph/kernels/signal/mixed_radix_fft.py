@@ -64,7 +64,7 @@ class _Fixed:
 
 
 class _Float:
-    """Complex arithmetic in float32; the divisions that fixed point needs have no effect."""
+    """Complex arithmetic in float32; ``divided``, which fixed point needs, returns its argument."""
 
     dtype: np.dtype[Any] = np.dtype(np.float32)
 

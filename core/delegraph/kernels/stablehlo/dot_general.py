@@ -77,7 +77,7 @@ def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 class _Side:
-    """Lengths of an operand's batching, contracting and other axes, and orders of these axes."""
+    """Lengths of an operand's batching, contracting and other axes, and two orders of all axes."""
 
     def __init__(
         self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]

@@ -103,7 +103,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Record that the tensor at *place* gets *object_id*; update other tensors' distances."""
+        """Record that the tensor at *place* gets *object_id*; update the others' distances."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)

@@ -129,7 +129,7 @@ class NativeContext:
         return addressof(memory)
 
     def lend_ints(self, values: Sequence[int]) -> int:
-        """Return the address of a ``TfLiteIntArray`` of *values*; :meth:`lend` keeps it."""
+        """Return the address of a ``TfLiteIntArray`` of *values*, which :meth:`lend` keeps."""
         return self.lend(int_array(values))
 
     # -- nodes ---------------------------------------------------------------------------------

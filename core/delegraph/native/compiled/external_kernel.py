@@ -108,7 +108,7 @@ class ExternalKernel:
         native.delegate.retain()
 
     def _init_data(self, code: BuiltinOperator) -> tuple[Any, int]:
-        """Arguments of ``init``: custom options and their length; a partition's struct and 0."""
+        """Arguments of ``init``: custom options and their length, or a partition's struct and 0."""
         if code == BuiltinOperator.CUSTOM:
             return self._struct.custom_initial_data, self._struct.custom_initial_data_size
         return self._struct.builtin_data, 0

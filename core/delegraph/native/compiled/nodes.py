@@ -111,7 +111,10 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Struct of a partition of the delegate at address *delegate*; its memory goes into *kept*."""
+    """Return the ``TfLiteDelegateParams`` of a partition; append the arrays it uses to *kept*.
+
+    *delegate* is the address of the delegate's struct.
+    """
     lists = [
         int_array(values)
         for values in (params.nodes_to_replace, params.input_tensors, params.output_tensors)

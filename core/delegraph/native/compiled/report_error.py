@@ -151,7 +151,7 @@ class _ArmList(ctypes.Structure):
 
 
 def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return memory with the registers' values, and the x86-64 ``va_list`` with it and *stack*."""
+    """Return the saved registers, and an x86-64 ``va_list`` that points to them and to *stack*."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 4).from_address(start + 16)[:] = [*integers]

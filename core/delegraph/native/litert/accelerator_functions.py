@@ -63,7 +63,7 @@ class CalledAccelerator(Protocol):
         """Name of the accelerator, which LiteRT writes to its log."""
 
     def delegate_address(self) -> int | None:
-        """Return the address of the delegate for the model being compiled; None for no delegate."""
+        """Return the address of the delegate for the model being compiled; None if it has none."""
 
 
 _accelerators: dict[int, CalledAccelerator] = {}

@@ -31,6 +31,7 @@ from delegraph.native.litert.unloaded import require_resolved, unloaded_error
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
+from delegraph.runtime.arguments import folder_of
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
@@ -83,6 +84,7 @@ class AppliedDelegates:
     ) -> None:
         self.model = model
         self._require = placement.require
+        kept_in = folder_of(cache_dir)
         found = placement_rules(placement.rules)
         self._rules = MatchedRules(found, model) if found else None
         isolation = failures.isolation
@@ -103,7 +105,7 @@ class AppliedDelegates:
                 model,
                 numerics,
                 self._rules,
-                cache_dir,
+                kept_in,
                 FailurePolicy("raise") if delegate is last else failures,
                 is_default=any(delegate is known for known in self.by_default),
                 custom_ops=custom_ops,
@@ -256,7 +258,7 @@ class AppliedDelegates:
         self._raise(failure, raised, unsaid)
 
     def call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Return the result of *method*; raise a delegate's exception, not the runtime's report."""
+        """Return the result of *method*; raise a delegate's exception as :meth:`raising` does."""
         failure: RuntimeError | ValueError | None = None
         result = None
         self._begin()
@@ -290,7 +292,8 @@ class AppliedDelegates:
         Args:
             failure: error of the official runtime.
             raised: exception of a delegate.
-            unsaid: function that returns the text for a failure without text, if there is one.
+            unsaid: function that returns the error text if the runtime reports a failure without
+                text; None to raise the runtime's error.
         """
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):

@@ -249,7 +249,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
-        """Write to the runtime the inputs of nodes, which a delegate may have changed."""
+        """Write all nodes' inputs to the runtime, because a delegate may have changed them."""
         for index in self._plan:
             self._native.write_inputs(index, self._nodes[index][0].inputs)
 

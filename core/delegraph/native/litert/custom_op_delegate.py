@@ -23,7 +23,7 @@ NAME = "custom_ops"
 def custom_op_delegate(
     model: Model, resolver: OpResolver, given: Collection[str]
 ) -> CustomOpDelegate | None:
-    """Return a delegate for the model's custom operators in Python; None if it has none.
+    """Return a delegate for the model's custom operators written in Python; None if it has none.
 
     Args:
         model: the model.

@@ -79,8 +79,9 @@ def litert_delegate(
         model: the model that the interpreter will run; options of operators are read from it.
         numerics: kernels of the interpreter; ``"reference"`` means ``BUILTIN_REF``.
         cache_dir: folder for data that the delegate compiles; by default the user's cache folder.
-        isolate: ``"process"`` runs the delegate in a child process. None follows its spec.
-        timeout: seconds that a kernel there may take for an invoke; None means its spec's limit.
+        isolate: ``"process"`` runs the delegate in a child process; None means as its spec says.
+        timeout: seconds that a kernel in a child process may take for an invoke; None means the
+            limit of the delegate's spec.
         on_failure: ``"raise"`` makes the call fail. ``"fallback"``, the default of a delegate in a
             child process, lets Delegraph's kernels compute partitions on which the delegate fails;
             ``incidents`` has the failures. ``"shadow"`` also compares results; see

@@ -84,7 +84,10 @@ class RegisteredAccelerator:
         self._is_open = True
 
     def delegate_address(self) -> int | None:
-        """Return the delegate's address; None if closed, or if the model has delegates chosen."""
+        """Return the delegate's address.
+
+        The result is None if this is closed, or while a model with chosen delegates is compiled.
+        """
         is_wanted = self._is_open and _compiling.now is None
         return self.delegate.address if is_wanted else None
 

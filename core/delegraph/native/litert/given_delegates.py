@@ -54,11 +54,14 @@ def split_delegates(
     Raises:
         ArgumentAttributeError: *delegates* is a single delegate instead of a list, or an item is no
             delegate.
+        ArgumentTypeError: *delegates* cannot be iterated.
     """
-    if isinstance(delegates, str | Delegate | SimpleDelegateInterface | Mapping | Set):
+    delegates = () if delegates is None else delegates
+    is_one = isinstance(delegates, str | Delegate | SimpleDelegateInterface)
+    if is_one or isinstance(delegates, Mapping | Set) or not isinstance(delegates, Iterable):
         return list(as_delegates(delegates, isolation))
     found: list[Any] = []
-    for delegate in delegates or ():
+    for delegate in delegates:
         is_official = hasattr(delegate, "_get_native_delegate_pointer")
         found += [delegate] if is_official else as_delegates([delegate], isolation)
     return found

@@ -132,7 +132,7 @@ def kept_verdict(runtime: OfficialRuntime) -> str | None:
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Check a runtime's C structs in a child process; return the fault, None if there is none."""
+    """Check a runtime's C structs in a child process; return the fault, or None if it has none."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     program = "self_check" if runtime.api == "Interpreter" else "compiled_model_check"

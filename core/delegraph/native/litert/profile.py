@@ -40,7 +40,7 @@ class ProfiledContext:
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add a run of operator *name* to the profile, if there is one; see ``DelegateContext``."""
+        """Add a run of operator *name* to the profile being taken; see ``DelegateContext``."""
         profile = self._host.profile
         if profile is not None:
             first, *others = (self.operators[node].index for node in (node_index, *fused))

@@ -62,7 +62,9 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
-    """Return, by tensor index, values of *inputs* that DEQUANTIZE or DENSIFY makes of constants.
+    """Return the values of those *inputs* that DEQUANTIZE or DENSIFY computes from constants.
+
+    The keys are tensor indices.
 
     Delegraph computes these values before nodes are prepared; LiteRT computes them during the first
     invoke.

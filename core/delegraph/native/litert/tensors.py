@@ -145,7 +145,10 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Array on the memory of *tensor*'s C struct *native*; None if no memory or array holds it."""
+    """Return *tensor*'s value as an array on the memory of its C struct *native*.
+
+    Texts are copied. The result is None if there is no memory, or if the value is a resource.
+    """
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address

@@ -106,7 +106,7 @@ def await_raised() -> None:
 
 
 def take_raised() -> BaseException | None:
-    """Stop storing; return the exception since :func:`await_raised`, None if none was raised."""
+    """Stop storing; return the exception stored since :func:`await_raised`, or None."""
     return _raised.waiting.pop()
 
 

@@ -111,7 +111,7 @@ def allocate(
 def _error_of_allocating(
     stack: Stack, subgraph: Subgraph, delegates: Sequence[AppliedDelegate]
 ) -> Exception | None:
-    """Let *stack* apply *delegates*, then allocate *subgraph*; return the error, None if it can."""
+    """Let *stack* apply *delegates*, and allocate *subgraph*; return the error, or None."""
     try:
         if delegates != stack.wanted:
             stack.start_again(delegates)

@@ -138,7 +138,7 @@ class DefaultGuard(Guard):
             raise left from left.__cause__
 
     def _rescued(self, error: Exception) -> Exception | None:
-        """Compute the outputs by Delegraph's kernels; return the error to raise, None if it can."""
+        """Compute the outputs by Delegraph's kernels; return the error if this fails, else None."""
         from delegraph.runtime.execution.node_errors import RefusedByKernel  # lazy import, too
 
         try:

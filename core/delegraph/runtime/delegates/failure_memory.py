@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from importlib_metadata import version
 
@@ -83,7 +83,12 @@ class FailureMemory:
         cache_dir: the folder of the cache; None for the user's own.
         addresses: mapping from the ``id`` of a delegate to its name in the configuration. Failures
             of other delegates are kept for ``delegraph doctor`` only.
+
+    Attributes:
+        is_kept: whether this process keeps failures; not where it tries generated models.
     """
+
+    is_kept: ClassVar[bool] = True
 
     def __init__(
         self, model: Model, cache_dir: Path | None, addresses: Mapping[int, str] | None = None
@@ -130,6 +135,8 @@ class FailureMemory:
 
         *incident* and *error* describe the failure; it is kept for the shapes of *inputs*.
         """
+        if not self.is_kept:
+            return
         address = self._addresses.get(id(delegate))
         is_slow = time.monotonic() - self._start >= SLOW
         is_compiling = incident.phase in _COMPILING and not any(_is_passing(error))

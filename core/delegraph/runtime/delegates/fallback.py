@@ -259,7 +259,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run in place of the quarantined delegate: all have kernels."""
+        """Whether the delegate is quarantined, and the original nodes can run in its place."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about an output's NaN or infinity; None without, or if inputs or kernels have it."""
+        """Text about NaN or infinity in an output, if inputs and kernels have none; else None."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
@@ -344,7 +344,7 @@ class Guard:
     ) -> str | None:
         """Compute the nodes by Delegraph's kernels as well; return what *find* says about both.
 
-        The result is None if they cannot. Afterwards, variables have the delegate's values again.
+        The result is None if they fail. Afterwards, variables have the delegate's values again.
         """
         if not self._has_kernels():
             return None

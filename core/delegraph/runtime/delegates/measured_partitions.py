@@ -96,7 +96,10 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context at whose end *session* has its old incidents, quarantines, and these *resources*."""
+    """Context in which *session* has no incidents or quarantines; its end restores the old ones.
+
+    At the end, the resources of the session are *resources*.
+    """
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()

@@ -155,10 +155,13 @@ def as_delegates(
 
     Raises:
         ArgumentAttributeError: *delegates* is a single delegate, or an item is no delegate.
+        ArgumentTypeError: *delegates* cannot be iterated.
         PluginError: no installed delegate of a name can be used, or its options do not fit.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
         raise ArgumentAttributeError(f"delegates is a list; write delegates=[{delegates!r}]")
+    if delegates is not None and not isinstance(delegates, Iterable):
+        raise ArgumentTypeError(f"delegates is a list of names or objects, not {delegates!r}")
     isolate, timeout = isolation.isolate, isolation.timeout
     if isolation.is_wanted and isinstance(delegates, Mapping | Set):
         options = delegates if isinstance(delegates, Mapping) else dict.fromkeys(delegates)

@@ -67,7 +67,10 @@ def has_special_values(data: NDArray[Any]) -> bool:
 
 
 def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
-    """Text about NaN or infinity in *tensor* where *expected* is finite; None if there is none."""
+    """Text about NaN or infinity in *tensor* where *expected* is finite, or about its shape.
+
+    The result is None if the shape is right, and every number that should be finite is.
+    """
     if tensor.data.shape != expected.shape:
         return wrong_shape(tensor, expected.shape)
     wrong = ~np.isfinite(tensor.data) & np.isfinite(expected)
@@ -149,7 +152,7 @@ def difference(
 ) -> Difference | None:
     """Return the greatest difference of *found* from *expected*; None if *tolerance* allows it.
 
-    Both arrays, with values of *tensor*, have the same shape.
+    Both arrays hold values of *tensor*, and have the same shape.
     """
     if tensor.is_packed:
         found = unpack(found, tensor.type, tensor.shape)

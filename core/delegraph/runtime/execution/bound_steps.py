@@ -132,7 +132,7 @@ def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
 def _run_of_one(
     step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
 ) -> BoundRun:
-    """Return functions that run the only node by *step*; *failure* makes the error if it fails."""
+    """Return functions that run *step*, the only node; *failure* makes the error if it fails."""
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run

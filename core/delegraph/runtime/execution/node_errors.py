@@ -81,7 +81,7 @@ def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Except
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return the exception from which to raise :func:`node_error` of *error*; None for none."""
+    """Return the cause with which to raise :func:`node_error` of *error*; None if it has none."""
     if isinstance(error, RefusedByKernel):
         return error.error.__cause__
     return error.__cause__ if isinstance(error, _ALREADY_CLEAR) else error

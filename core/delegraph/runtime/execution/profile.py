@@ -48,7 +48,8 @@ class ProfileEvent:
 class Profile:
     """Profile events in the order in which they ended; ``Interpreter.profile`` records them.
 
-    Asynchronous nodes are in the order in which they were waited for.
+    ``print`` shows the time of each node, slowest first. Asynchronous nodes are in the order in
+    which they were waited for.
 
     Attributes:
         events: one for each run of a node.
@@ -60,22 +61,46 @@ class Profile:
     whole_partitions: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the events as dictionaries, suitable for a data frame."""
+        """Return the events as dictionaries, suitable for a data frame; times in nanoseconds."""
         return [asdict(event) for event in self.events]
+
+    def __str__(self) -> str:
+        """Return a table of the time of each node, slowest first."""
+        rows = [
+            (
+                name,
+                f"{subgraph}:{node}",
+                delegate or "-",
+                f"{times}",
+                f"{mean:.3f} ms",
+                f"{share:.1f} %",
+            )
+            for name, subgraph, node, delegate, times, mean, share in self._by_node()
+        ]
+        table = [("operator", "node", "delegate", "times", "mean", "share"), *rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [f"Profile of {len(self.events)} events"]
+        for row in table:
+            cells = map(str.ljust, row[:3], widths), map(str.rjust, row[3:], widths[3:])
+            lines.append("  ".join(cell for some in cells for cell in some))
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return a table of the time of each node, slowest first, which notebooks display."""
+        columns = ("operator", "subgraph", "node", "delegate", "times", "mean ms", "%")
+        return html_table(f"Profile of {len(self.events)} events", columns, self._by_node())
+
+    def _by_node(self) -> list[tuple[str, int, int, str | None, int, float, float]]:
+        """Return the rows of the tables: facts of a node, its runs, mean ms and share in %."""
         times: dict[tuple[str, int, int, str | None], list[int]] = {}
         for event in self.events:
             key = (event.name, event.subgraph, event.node_index, event.delegate)
             times.setdefault(key, []).append(event.duration)
         total = sum(event.duration for event in self.events) or 1
-        rows = [
+        return [
             (*key, len(found), sum(found) / len(found) / 1e6, 100 * sum(found) / total)
             for key, found in sorted(times.items(), key=lambda item: -sum(item[1]))
         ]
-        columns = ("operator", "subgraph", "node", "delegate", "times", "mean ms", "%")
-        return html_table(f"Profile of {len(self.events)} events", columns, rows)
 
     def add(
         self,

@@ -368,7 +368,10 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> BoundRun | None:
-        """Faster forms of :meth:`run`, until nodes are prepared; None if a step has more to do."""
+        """Return faster equivalents of :meth:`run`, valid until nodes are prepared again.
+
+        The result is None if nodes overlap, or if there is work between nodes.
+        """
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure

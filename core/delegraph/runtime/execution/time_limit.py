@@ -43,7 +43,7 @@ class TimeLimit:
             self._thread.start()
 
     def end(self) -> None:
-        """Remove the deadline of the call; afterwards nothing is called for it."""
+        """Remove the call's deadline; afterwards, the method is not called for this call."""
         self._deadline = inf
         while any(thread.is_alive() for thread in tuple(self._looking)):
             sleep(0)

@@ -218,7 +218,9 @@ class IsolatedProcess:
             shapes of all outputs were known: their values are in the shared memory.
 
         Raises:
-            DelegateProcessError, DelegateError, CallCancelledError: it ended, failed, was stopped.
+            DelegateProcessError: the child process ended, or took too long and was ended.
+            DelegateError: the delegate failed.
+            CallCancelledError: the call was asked to stop.
         """
         self._refuse_fork()
         with self._lock:

@@ -274,7 +274,10 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the partition; return its outputs of unknown shape; None if it has none."""
+        """Compute the partition; return outputs whose shapes were unknown, as JSON and a file.
+
+        The result is None if all shapes were known.
+        """
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)

@@ -238,7 +238,7 @@ def _outputs(entries: list[Any]) -> dict[str, bool | None]:
 def write_response(response: InferResponse, request: InferRequest) -> tuple[bytes, int | None]:
     """Return the body of a response, and the length of its JSON if binary tensors follow it.
 
-    The length is None without them. *request* determines which outputs are binary.
+    The length is None if no tensor is binary. *request* determines which outputs are binary.
     """
     outputs, parts = [], []
     for output in response.outputs:

@@ -149,7 +149,7 @@ def _flipped(blob: bytes, place: int) -> bytes:
 
 
 def _offer(subject: Subject) -> Offer:
-    if not subject.address:
+    if subject.spec is None:
         raise SkipTest("it is no installed delegate, which `delegraph compile` could compile for")
     offer = installed().find(DelegateAddress.parse(subject.address))
     if offer.compiler is None:

@@ -41,9 +41,10 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return attempts for the cases of *op* that are not run on the delegate.
+    """Return attempts at cases of *op*, without running them on the delegate.
 
-    The delegate is assumed to accept every case that its claims cover; :func:`drawn` chooses them.
+    :func:`drawn` chooses the cases. The delegate is assumed to accept every case that its claims
+    cover.
 
     Args:
         subject: the delegate under test, with its claims.

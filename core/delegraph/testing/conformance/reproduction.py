@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from delegraph.schema.writer import write_model
-from delegraph.testing.conformance.subject import Identity, Subject
+from delegraph.testing.conformance.subject import Identity, Subject, is_file
 from delegraph.testing.operator_case import OperatorCase
 
 
@@ -42,7 +42,7 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
             file = path.replace(".tflite", f".input{position}.npy")
             np.save(file, array)
             fed += ["--input", f"{position}={file}"]
-    hint = "\n  without --delegate it prints the right result" if subject.address else ""
+    hint = "\n  without the delegate it prints the right result" if subject.address else ""
     if case.reference is not None:
         right = path.replace(".tflite", ".reference.tflite")
         Path(right).write_bytes(write_model(case.reference))
@@ -74,7 +74,8 @@ def _saved(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
 
 def _lines(subject: Subject | Identity, case: OperatorCase, path: str, command: list[str]) -> str:
     if subject.address:
-        again = shlex.join([*command, "--delegate", subject.address])
+        option = "--delegate-file" if is_file(subject.address) else "--delegate"
+        again = shlex.join([*command, option, subject.address])
     else:
         again = f"Interpreter({path!r}, delegates=[...]) with the delegate under test"
     return f"\n  model: {case}\n  saved: {path}\n  again: {again}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+from delegraph.quantities import few_of, plural
 from delegraph.testing.badge import Badge
 
 SECTIONS = ("contract", "soundness", "numbers")
@@ -75,9 +78,9 @@ class Scorecard:
         """Return the description of a delegate's reduced effort; empty for the full effort."""
         return next((r.sample for r in self.results if r.delegate == delegate and r.sample), "")
 
-    def text(self) -> str:
-        """Return the scorecard for a terminal."""
-        return "\n\n".join(self._text_of(delegate) for delegate in self.delegates)
+    def text(self, width: int = 80) -> str:
+        """Return the scorecard for a terminal of *width* columns, without whole messages."""
+        return "\n\n".join(self._text_of(delegate, width) for delegate in self.delegates)
 
     def markdown(self) -> str:
         """Return the scorecard as Markdown, with messages of failures at the end."""
@@ -103,7 +106,7 @@ class Scorecard:
                     "sample": self.sample(delegate) or None,
                     "sections": {s: dict(c) for s, c in self.counts(delegate).items()},
                     "operators": {o: dict(t) for o, t in self.operators(delegate).items()},
-                    "checks": [asdict(r) for r in self.results if r.delegate == delegate],
+                    "checks": [_check_json(r) for r in self.results if r.delegate == delegate],
                 }
                 for delegate in self.delegates
             ]
@@ -145,18 +148,45 @@ class Scorecard:
             rows.append((operator, *(row.get(type, "-") for type in types)))
         return rows
 
-    def _text_of(self, delegate: str) -> str:
+    def _text_of(self, delegate: str, width: int) -> str:
         failures = self._failures(delegate)
-        lines = [f"{delegate}: {'FAILED' if failures else 'passed'}"]
+        lines = [f"{delegate}: {self._verdict(delegate)}"]
         if self.sample(delegate):
-            lines.append(f"  a sample (--quick): {self.sample(delegate)}")
+            sample = f"a sample (--quick): {self.sample(delegate)}"
+            lines += wrap(sample, width, initial_indent="  ", subsequent_indent="    ")
         for rows in (self._section_rows(delegate), self._operator_rows(delegate)):
             if len(rows) > 1:
                 lines += ["", *_aligned(rows)]
         if failures:
             lines.append("")
-            lines += [f"  {r.section}: {r.check}: {_first_line(r.message)}" for r in failures]
+            equal = _folded(failures)
+            lines += [shortened(line, width) for each in equal for line in _failure_lines(each)]
         return "\n".join(lines)
+
+    def _verdict(self, delegate: str) -> str:
+        if self._failures(delegate):
+            return "FAILED"
+        numbers = self.counts(delegate)["numbers"]
+        is_empty = numbers and not numbers["passed"]
+        return "passed, but no number was checked" if is_empty else "passed"
+
+
+def _folded(failures: Iterable[Result]) -> Iterable[list[Result]]:
+    """Return lists of failures whose messages differ only in the check's name and in numbers."""
+    found: dict[str, list[Result]] = {}
+    for result in failures:
+        words = result.message.partition("\n")[0].replace(result.check, "")
+        found.setdefault(re.sub(r"[\d\[\], ]+", " ", words), []).append(result)
+    return found.values()
+
+
+def _failure_lines(equal: Sequence[Result]) -> Iterator[str]:
+    """Yield the line of the first of *equal* failures, and one with the names of the others."""
+    first, *others = equal
+    yield f"  {first.section}: {first.check}: {first.message}"
+    if others:
+        names = few_of([result.check for result in others])
+        yield f"    the same in {plural(len(others), 'more check')}: {names}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -178,5 +208,16 @@ def _markdown_failure(result: Result) -> str:
     return f"**{result.section}: {result.check}**\n\n```text\n{result.message}\n```\n"
 
 
-def _first_line(message: str) -> str:
-    return message.partition("\n")[0]
+def _check_json(result: Result) -> dict[str, Any]:
+    """Return a check as a dictionary; the sample is a fact about the delegate."""
+    return {name: value for name, value in asdict(result).items() if name != "sample"}
+
+
+def shortened(text: str, width: int) -> str:
+    """Return the first line of *text*, cut after at most *width* characters.
+
+    >>> shortened("numbers: CONV_2D: it comes out wrong", 24)
+    'numbers: CONV_2D: it ...'
+    """
+    line = text.partition("\n")[0]
+    return line if len(line) <= width else line[: width - 3] + "..."

@@ -44,7 +44,7 @@ class Identity:
     Attributes:
         name: the delegate's name, as tests show it.
         operators: names of the operators in its claims, sorted.
-        address: name of the delegate on the command line; empty if it is not installed.
+        address: name or file of the delegate on the command line; empty if it has none.
         folder: folder in which models that show a failure are saved.
     """
 
@@ -83,7 +83,7 @@ class Subject:
         name: the delegate's name, as tests show it.
         make: function that returns a new delegate object.
         capabilities: the delegate's claims.
-        address: name of the delegate on the command line; empty if it is not installed.
+        address: name or file of the delegate on the command line; empty if it has none.
         spec: the plugin's spec of the delegate; None if it is not installed.
         create: function that returns a delegate with given options; None if no options are tried.
         cases: the author's own cases, beside the cases of the kit; iterated once for each operator.
@@ -150,16 +150,23 @@ def subject_of(
     return Subject(name, lambda: as_delegate(make()), claimed, address)
 
 
+def is_file(address: str) -> bool:
+    """Whether *address* is that of a delegate in a Python file: ``mine.py``, ``mine.py:key=1``."""
+    return address.partition(":")[0].endswith(".py")
+
+
 def installed_subject(address: str, capabilities: Capabilities | None = None) -> Subject:
-    """Return the description of an installed delegate under test.
+    """Return the description of a delegate under test that is installed, or in a Python file.
 
     Args:
-        address: ``name`` or ``dist:name``, also with options, as on the command line.
+        address: ``name``, ``dist:name`` or ``FILE.py``, also with options, as on the command line.
         capabilities: the delegate's claims; None means those of its ``capabilities()``.
 
     Raises:
         PluginError: the delegate is not installed, or cannot be used.
     """
+    if is_file(address):
+        return subject_of(lambda: address, capabilities, address)
     parsed = DelegateAddress.parse(address)
     offer = installed().find(parsed)
     given = split_text(parsed.name, parsed.options)

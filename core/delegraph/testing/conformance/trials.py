@@ -155,7 +155,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 
 @lru_cache(KEPT)
 def kept_trial(case: OperatorCase) -> Trial | None:
-    """Return :func:`trial_of` of *case*, which is computed once and kept for all delegates."""
+    """Return the trial of *case*, as :func:`trial_of` does; it is computed once and then kept."""
     return trial_of(case)
 
 

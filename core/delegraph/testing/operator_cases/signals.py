@@ -89,7 +89,7 @@ def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def _flexbuffer(options: dict[str, Any]) -> bytes:
-    """Return *options*, by name, as a FlexBuffer map; converters write its floats in 32 bits."""
+    """Return the bytes of a FlexBuffer map with the values of *options* by name."""
     builder = flexbuffers.Builder()
     with builder.Map():
         for name, value in options.items():

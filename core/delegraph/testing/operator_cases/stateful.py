@@ -45,7 +45,7 @@ def binary(op: str, options: Any, shape: tuple[int, ...]) -> Graph:
 
 
 def padded(shape: tuple[int, ...], more: int) -> Graph:
-    """Return a subgraph with two inputs of *shape* that adds *more* rows of zeros to the first."""
+    """Return a subgraph with two inputs of *shape*; it adds *more* rows of zeros to the first."""
     a, b = tensor(shape), tensor(shape)
     y = tensor((shape[0] + more, *shape[1:]))
     pads = np.zeros((len(shape), 2), np.int32)
@@ -161,7 +161,10 @@ def kind(array: Any) -> str:
 
 
 def table_graph(keys: Any, values: Any, default: Any, wanted: Any) -> Graph:
-    """Return a graph that fills a table with *keys* and *values*, and looks up *wanted* keys."""
+    """Return a graph that fills a table with *keys* and *values*, and looks up its input's keys.
+
+    The input has the shape of *wanted*. Keys that are not in the table give *default*.
+    """
     handle: TensorDef = tensor((1,), "RESOURCE")
     x, y, size = (
         tensor(wanted.shape, kind(keys)),

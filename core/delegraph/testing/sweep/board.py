@@ -12,7 +12,7 @@ import numpy as np
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Ending
 
 PHASES = ("", OURS, OFFICIAL)
-COUNTED = (*OUTCOMES, "delegated")
+COUNTED = (*OUTCOMES, "delegated", "taken")
 NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
@@ -49,6 +49,9 @@ class Board:
         self.count(ending.outcome, ending.group)
         row = self._table[self._rows[ending.group]]
         row[COUNTED.index("delegated")] += ending.delegated
+        for op in ending.taken:
+            if op in self._rows:
+                self._table[self._rows[op], COUNTED.index("taken")] += 1
 
     def count(self, outcome: str, group: str = "") -> None:
         """Add one to the number of cases with *outcome* in *group*."""

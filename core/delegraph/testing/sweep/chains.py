@@ -143,7 +143,8 @@ def _fitting(
 ) -> int | None:
     """Return the index of a tensor of *first* that can replace the input *wanted*.
 
-    It must have the same type and quantization, and shape *shape*; None if no tensor has.
+    The tensor must have the same type and quantization, and the shape *shape*. The result is None
+    if no tensor has them.
 
     Args:
         chance: source of random choices.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -38,6 +38,7 @@ from delegraph.testing.sweep.judging import (
     error_fault,
     innermost,
 )
+from delegraph.testing.sweep.observed_claims import observed_claims
 from delegraph.testing.sweep.promised_values import meets_unpromised_values
 from delegraph.testing.sweep.sweep_case import SweepCase, feed
 from delegraph.tools.setup import file_and_options
@@ -108,7 +109,8 @@ class Comparison:
             Its claims as JSON data; empty if it declares none.
 
         Raises:
-            ArgumentError: it should be the default delegate and is not, or is ``core`` in LiteRT.
+            ArgumentError: the delegate should be the default one and is not, or it is ``core``
+                and the runtime is LiteRT.
             PluginError: the delegate is not installed, or cannot be used.
         """
         if self.by_default:
@@ -119,6 +121,16 @@ class Comparison:
         if self.is_official_right:
             interpreter_module()
         return claims
+
+    def observed(self, operators: Sequence[str], seed: int) -> list[dict[str, Any]]:
+        """Claims, as JSON data, of the forms of *operators* that the delegate takes when asked.
+
+        Args:
+            operators: names of the operators.
+            seed: seed of the cases that it is asked about.
+        """
+        delegate = as_delegate(self._made())
+        return [claim.to_json() for claim in observed_claims(delegate, operators, seed)]
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
         """Run a case in both interpreters, and return how it ended.
@@ -150,12 +162,16 @@ class Comparison:
                 return Ending("not judged")
             if self.is_core and _is_documented(fault, mine, case):
                 return Ending("not judged")
-            if fault.kind == "differs" and meets_unpromised_values(case, self.capabilities):
+            if fault.kind == "differs" and self._is_unpromised(case):
                 return Ending("not judged")
-            return Ending("fault", fault)
+            return Ending("fault", fault, mine.delegated, taken=mine.taken)
         if (right.error is None) != (mine.error is None):
             return Ending("not judged")
-        return Ending("equal" if mine.error is None else "refused", None, mine.delegated)
+        outcome = "equal" if mine.error is None else "refused"
+        return Ending(outcome, None, mine.delegated, taken=mine.taken)
+
+    def _is_unpromised(self, case: SweepCase) -> bool:
+        return not self.is_core and meets_unpromised_values(case, self.capabilities)
 
     def _fault(self, right: Run, mine: Run, case: SweepCase, announce: Announce) -> Fault | None:
         if mine.error is not None:

@@ -49,6 +49,9 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in REFUSALS.items()}
 
 
 def documented_refusal(error: BaseException | None) -> str | None:
-    """Id in ``docs/differences.md`` that explains *error*, a rejection by Delegraph; else None."""
+    """Return the id of the entry of ``docs/differences.md`` that explains *error*; else None.
+
+    *error* is a rejection by Delegraph.
+    """
     text = str(error or "")
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)

@@ -246,7 +246,10 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Id in ``docs/differences.md`` that explains other values of *case*; None if none does."""
+    """Return the id of the entry of ``docs/differences.md`` that explains other values of *case*.
+
+    The result is None if no entry does.
+    """
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 

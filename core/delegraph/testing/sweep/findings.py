@@ -39,8 +39,13 @@ class Finding:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """Operators with types, and kind and cause of the fault; equal for a finding's cases."""
-        return (*nodes_of(self.case.content), self.fault.kind, _cause(self.fault))
+        """Operators with types, and kind and cause of the fault; equal for a finding's cases.
+
+        Hangs at one place are equal for all operators, because each repetition takes long.
+        """
+        is_placed_hang = self.fault.kind == "hang" and bool(self.fault.where)
+        nodes = () if is_placed_hang else nodes_of(self.case.content)
+        return (*nodes, self.fault.kind, _cause(self.fault))
 
     @property
     def name(self) -> str:

@@ -90,7 +90,7 @@ def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
         seed: start of the random numbers.
     """
     _palette(op)
-    return _cases(op, seed)
+    return seeded_cases(op, seed)
 
 
 def _is_stateful(op: str) -> bool:
@@ -140,20 +140,21 @@ def _chain(
                 reading = [added for added in others if added is not None]
             draft = chained(chance, draft, chance.choice(reading or [a for _, a in fitting]))
     if first is None or draft is None:
-        case = chance.choice(_cases(names[0], 0))
+        case = chance.choice(seeded_cases(names[0], 0))
         return case, Draft(case.records, case.steps)
     return first, draft
 
 
 @lru_cache(512)
-def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
+def seeded_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
+    """Return the cases of *op* for a seed, made once in each process."""
     return tuple(cases(op, seed=seed, count=20))
 
 
 @lru_cache(512)
 def _claimed_cases(op: str, seed: int, claims: tuple[Claim, ...]) -> tuple[OperatorCase, ...]:
     """Return the cases of *op* whose form one of *claims* covers, or all if there is none."""
-    found = _cases(op, seed)
+    found = seeded_cases(op, seed)
     return tuple(case for case in found if _is_claimed(case, claims)) or found
 
 

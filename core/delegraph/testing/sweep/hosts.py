@@ -105,24 +105,24 @@ def run(
     """
     outputs = []
     types: list[TensorType] = []
-    delegated = False
+    taken: Sequence[str] = ()
     incidents: tuple[str, ...] = ()
     with ProcessorLimit(seconds, WALL_LIMIT) as limit:
         try:
             interpreter = limit.interpreter = open_it(content)
             for step in range(invokes):
                 feed(interpreter, step)
+                taken = taken or _taken(interpreter)
                 interpreter.invoke()
                 details = interpreter.get_output_details()
                 outputs.append([np.array(_output(interpreter, detail)) for detail in details])
             types = [_type_of(detail["dtype"]) for detail in details]
-            delegated = _is_delegated(interpreter)
             incidents = tuple(map(str, getattr(interpreter, "incidents", ())))
             if hasattr(interpreter, "close"):
                 interpreter.close()
         except Exception as error:  # noqa: BLE001 - whatever it raises is judged
-            return Run(outputs, types, limit.error_of(error))
-    return Run(outputs, types, None, delegated, incidents)
+            return Run(outputs, types, limit.error_of(error), taken=taken)
+    return Run(outputs, types, None, bool(taken), incidents, taken)
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
@@ -144,12 +144,14 @@ def _type_of(dtype: Any) -> TensorType:
     return _TYPES.get(np.dtype(dtype), TensorType.STRING)
 
 
-def _is_delegated(interpreter: Any) -> bool:
-    if isinstance(interpreter, Interpreter):
-        plan = interpreter.session.subgraphs[0].plan
-        return any(node.delegate is not None for node, _ in plan.nodes)
-    placement = getattr(interpreter, "placement", None)  # only a LiteRtInterpreter has one
-    return placement is not None and bool(placement.requested_partitions)
+def _taken(interpreter: Any) -> list[str]:
+    """Return the operator of each node that the tested delegate took."""
+    placement = getattr(interpreter, "placement", None)  # the official interpreter has none
+    if placement is None:
+        return []
+    is_ours = isinstance(interpreter, Interpreter)  # LiteRT's own delegates are applied by default
+    nodes = (node for node in placement.nodes if is_ours or not node.is_by_default)
+    return [node.op for node in nodes if node.delegate is not None]
 
 
 def operator_names(content: bytes) -> Sequence[str]:

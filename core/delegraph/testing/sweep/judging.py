@@ -52,12 +52,14 @@ class Ending(NamedTuple):
         fault: the fault; None if there is none.
         delegated: whether a delegate computed a node of the model.
         group: group in which the case is counted; ``""`` if there is only one.
+        taken: operator of each node that the delegate took.
     """
 
     outcome: str
     fault: Fault | None = None
     delegated: bool = False
     group: str = ""
+    taken: Sequence[str] = ()
 
 
 OUTCOMES = ("refused", "computed", "equal", "not judged", "fault")
@@ -79,6 +81,7 @@ class Run(NamedTuple):
         error: the error that ended the run; None if there was none.
         delegated: whether a delegate computed a node of the model.
         incidents: descriptions of delegate failures after which the runtime went on.
+        taken: operator of each node that the delegate took, up to the error.
     """
 
     outputs: list[list[NDArray[Any]]]
@@ -86,6 +89,7 @@ class Run(NamedTuple):
     error: BaseException | None
     delegated: bool = False
     incidents: tuple[str, ...] = ()
+    taken: Sequence[str] = ()
 
 
 _BUILTIN = (

@@ -6,6 +6,8 @@ import re
 import traceback
 from pathlib import Path
 
+from delegraph.tools.user_code import Place, is_authors
+
 
 def of_error(error: BaseException) -> bytes:
     """Text of an error that ends a process, with its traceback in the form of faulthandler."""
@@ -16,14 +18,19 @@ def of_error(error: BaseException) -> bytes:
 
 
 def innermost(words: str) -> str:
-    """Return the innermost place in Delegraph's code in *words*, a traceback of faulthandler.
+    """Return the innermost place of a delegate's author or of Delegraph in *words*.
 
     All functions that run nodes count as one place, because the number of nodes decides which of
     them runs.
+
+    Args:
+        words: traceback of faulthandler.
     """
-    frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
-    ours = [(path, name) for path, name in frames if "/delegraph" in path]
-    for path, name in ours or frames:
+    frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', words)
+    known = [frame for frame in frames if "/delegraph" in frame[0] or is_authors(frame[0])]
+    for path, line, name in known or frames:
+        if is_authors(path):
+            return str(Place(path, int(line), name))
         folder = Path(path).parent.name
         return "a kernel" if folder == "execution" else f"{folder}/{Path(path).stem}.{name}"
     return ""

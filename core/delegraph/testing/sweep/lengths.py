@@ -23,7 +23,9 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """The draft with another length of an axis, in file and inputs; None if it would be too large.
+    """Return the draft with another length of one axis, in the file and in one input or all.
+
+    The result is None if the inputs have no axis, or would be too large.
 
     Args:
         chance: generator of the random choices.
@@ -38,7 +40,9 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """The draft with other input shapes at its second invoke alone; None if they were too large.
+    """Return the draft with other input shapes at its second invoke, and the old ones afterwards.
+
+    The result is None if the inputs have no axis, or would be too large.
 
     Args:
         chance: generator of the random choices.
@@ -75,8 +79,9 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with another length for a weight axis, and all axes of equal length.
 
-    Scales along these axes change, too. In one-dimensional integer constants, values equal to the
-    old length sometimes become the new one. None without weights, or if they would be too large.
+    Scales along these axes change as well. In one-dimensional integer constants, values equal to
+    the old length sometimes become the new length. The result is None if there are no weights, or
+    if an array would be too large.
 
     Args:
         chance: generator of the random choices.

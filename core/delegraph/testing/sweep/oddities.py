@@ -30,7 +30,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft without quantization of all tensors, or of one; None if none has any."""
+    """Return the draft without quantization of all tensors or of one; None if none is quantized."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -40,7 +40,9 @@ def no_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with odd scales or zero points, such as 0; None if no tensor has scales.
+    """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel.
+
+    The result is None if no tensor has scales.
 
     Args:
         chance: generator of the random choices.
@@ -101,7 +103,10 @@ def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with constants for all inputs or one; None without numeric inputs."""
+    """Return the draft with constants in place of all inputs, or of one.
+
+    The result is None if there are no inputs, or if a value cannot be stored as a constant.
+    """
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -122,12 +127,14 @@ def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
 
 
 def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a drawn constant as a graph input, too; None if it has no constant."""
+    """Return the draft with one constant that is also a graph input; None if it has no constant."""
     return _fed_constant(chance, draft, keeps_data=True)
 
 
 def computed_constant(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an input in place of an equal constant; None if it has no constant.
+    """Return the draft with one constant replaced by an input with the same values.
+
+    The result is None if there is no constant.
 
     Args:
         chance: generator of the random choices.
@@ -149,7 +156,10 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an input of a node absent, not the first; None if it has one only."""
+    """Return the draft with an input of a node absent, but not the node's first input.
+
+    The result is None if the node has fewer than two inputs.
+    """
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -180,7 +190,10 @@ def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
 
 
 def other_option(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another value for an option of a drawn node; None if it has none."""
+    """Return the draft with another value for an option of one node.
+
+    The result is None if the node has no options.
+    """
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     options = node.builtin_options or node.builtin_options_2
@@ -205,7 +218,7 @@ def _option_value(chance: Random, kind: Scalar, now: Any) -> Any:
 
 
 def other_version(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft, never None, with random versions of operators that have several."""
+    """Return the draft with random versions of the operators that have several; never None."""
     codes = []
     for code in draft.records.operator_codes or ():
         low, high = BUILTIN_VERSIONS.get(code.builtin_code.name, (1, 1))
@@ -214,7 +227,9 @@ def other_version(chance: Random, draft: Draft) -> Draft | None:
 
 
 def late_shape(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with an input of dynamic shape; None without inputs of one shape each.
+    """Return the draft with an input whose shape is known only while invoking.
+
+    The result is None if there are no inputs, or if their shapes change between invokes.
 
     Args:
         chance: generator of the random choices.
@@ -246,7 +261,9 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
 
 
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft, never None, with extreme inputs and constants, such as NaN and infinity.
+    """Return the draft with extreme inputs and maybe constants, including NaN and infinities.
+
+    The result is never None.
 
     Args:
         chance: generator of the random choices.

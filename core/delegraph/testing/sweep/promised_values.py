@@ -18,7 +18,8 @@ def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool
 
     Args:
         case: the model and its inputs.
-        capabilities: claims of the delegate; operators outside of the claims do not count.
+        capabilities: claims of the delegate; operators outside of the claims do not count. Without
+            any claim, no operator is promised.
     """
     claimed = {op for claim in capabilities.claims for op in claim.operators}
     promised = {
@@ -32,6 +33,7 @@ def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool
     except DelegraphError:
         return False
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
+    claimed = claimed or {*names}
     unpromised = [
         {*(node.inputs or ()), *(node.outputs or ())}
         for node in graph.operators or ()

@@ -35,18 +35,17 @@ class _Records:
 
 
 def smallest(
-    case: SweepCase, fault: Fault, judge: Callable[[SweepCase], Ending], seconds: float
+    case: SweepCase, fault: Fault, judge: Callable[[SweepCase], Ending], end: float
 ) -> SweepCase:
-    """Return the simplest case found in *seconds* that shows the same kind of fault.
+    """Return the simplest case found until *end* that shows the same kind of fault.
 
     Args:
         case: a case with *fault*.
         fault: the fault, whose kind must stay, and its place if it has one.
         judge: function that tries a case and returns how it ended, even if the case kills a
             process.
-        seconds: number of seconds after which the simplest case so far is returned.
+        end: time by :func:`time.monotonic` at which the simplest case so far is returned.
     """
-    end = time.monotonic() + seconds
 
     def fails(simpler: SweepCase) -> bool:
         if time.monotonic() > end:

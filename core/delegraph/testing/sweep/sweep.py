@@ -7,15 +7,16 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
+from delegraph.testing.sweep.forked import run_forked
 from delegraph.testing.sweep.generator import base_cases, sweep_case, sweep_operators
 from delegraph.testing.sweep.judging import OUTCOMES
 from delegraph.testing.sweep.shrinking import smallest
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 NO_END = 1 << 40
 """Number of cases of a sweep that ends only by its time limit."""
+
+
+CASE_SECONDS = 30.0
+"""Seconds that a case may take, unless a plan says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,11 @@ class Plan:
         operators: requested operators; empty means those that the delegate claims.
         drawn: operators that cases are drawn from; empty means all.
         claims: claims of the delegate, which most cases are within; empty for none.
+        is_asked: whether the claims are observed, because the delegate declares none.
         jobs: number of processes.
         folder: folder for findings; None means that they are not written.
-        case_seconds: seconds of processor time that a case may take.
+        case_seconds: seconds that a case may take.
+        processor_seconds: seconds of processor time that a case may take.
         shrink_seconds: seconds that the shrinking of a finding may take.
     """
 
@@ -56,10 +63,19 @@ class Plan:
     operators: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
+    is_asked: bool = False
     jobs: int = 1
     folder: Path | None = None
-    case_seconds: int = 15
+    case_seconds: float = CASE_SECONDS
+    processor_seconds: float = 15.0
     shrink_seconds: float = 10.0
+
+    @property
+    def command(self) -> str:
+        """Command that repeats the sweep, without a case number."""
+        command = command_of(self.comparison, self.seed, self.operators)
+        is_usual = self.case_seconds == CASE_SECONDS
+        return command if is_usual else f"{command} --timeout {self.case_seconds:g}"
 
     def case(self, number: int) -> SweepCase:
         """Return the case with a number, equal in any process."""
@@ -77,12 +93,14 @@ class SweepResult:
             ``equal``, ``not taken`` by the delegate, ``refused`` by both sides, ``not judged``.
         findings: the findings, with all their faults.
         seconds: duration of all cases, in seconds.
+        taken: mapping from an operator to the number of its nodes that the delegate took.
     """
 
     plan: Plan
     counts: dict[str, Counter[str]]
     findings: tuple[Finding, ...]
     seconds: float
+    taken: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cases(self) -> int:
@@ -115,26 +133,17 @@ class SweepResult:
     def cautions(self) -> tuple[str, ...]:
         """Sentences about how little was tried; empty for Delegraph's own kernels."""
         found = []
-        if not self.plan.comparison.is_core and self.computed * FEW_COMPUTED < self.cases:
+        if not self.plan.comparison.is_core and 0 < self.computed * FEW_COMPUTED < self.cases:
             models = plural(self.cases, "model")
             found.append(f"the delegate computed only {self.computed} of {models}")
         if untested := self.untested:
-            more = len(untested) - MOST_NAMED
-            names = ", ".join(untested[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            found.append(f"the delegate computed no model of {names}")
+            found.append(f"the delegate computed no model of {few_of(untested)}")
         return tuple(found)
-
-    @property
-    def is_of_all_operators(self) -> bool:
-        """Whether cases of all operators are made, because the delegate declares no claims."""
-        plan = self.plan
-        is_all = not plan.operators and plan.drawn == sweep_operators()
-        return is_all and not plan.comparison.is_core
 
     @property
     def command(self) -> str:
         """Command that repeats the sweep, without a case number."""
-        return command_of(self.plan.comparison, self.plan.seed, self.plan.operators)
+        return self.plan.command
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON."""
@@ -147,6 +156,7 @@ class SweepResult:
             "first": plan.first,
             "cases": self.cases,
             "computed": self.computed,
+            "taken": dict(self.taken),
             "cautions": list(self.cautions),
             "seconds": self.seconds,
             "operators": {op: dict(row) for op, row in self.counts.items()},
@@ -157,13 +167,16 @@ class SweepResult:
 FEW_COMPUTED = 10
 """Largest ratio of all models to computed models for which there is no caution."""
 
-MOST_NAMED = 8
-"""Largest number of operators that a caution names."""
-
 
 def _computed(row: Counter[str]) -> int:
     return row["different"] + row["equal"]
 
+
+SHRINKING = 12
+"""Number of findings for which there is time to shrink them; others stay as found."""
+
+ASKING = 60.0
+"""Seconds that questions to a delegate without claims may take."""
 
 FEW = 1000
 """Largest number of cases for which each worker makes its own base cases."""
@@ -182,20 +195,24 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         ChildProcessError: loading the delegate killed a process.
     """
     require_runnable(plan.operators)
-    from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
+    from delegraph.testing.sweep.workers import Campaign, Limits
 
     # Engines start threads, which a fork does not survive.
     told = run_forked(plan.comparison.warm_up)
-    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]})
+    is_asked = not (told or plan.comparison.is_core)
+    if is_asked:
+        told = _observed(plan, progress)
+    drawn = _drawn(plan, {op for claim in told for op in claim["operators"]}, is_asked)
     claims = [_claim(claim) for claim in told if not {*drawn}.isdisjoint(claim["operators"])]
-    plan = replace(plan, drawn=drawn, claims=tuple(claims))
+    plan = replace(plan, drawn=drawn, claims=tuple(claims), is_asked=is_asked)
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
     gc.collect()
     was_frozen = gc.get_freeze_count() > 0
     gc.freeze()  # workers share present objects; their garbage collector can skip them
-    limits = Limits(plan.case_seconds)
+    processor = min(plan.processor_seconds, plan.case_seconds)
+    limits = Limits(processor, elapsed=plan.case_seconds)
     operators = plan.drawn
     end = plan.first + (NO_END if plan.cases is None else plan.cases)
     campaign = Campaign(
@@ -204,15 +221,14 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         numbers=range(plan.first, end),
         jobs=plan.jobs,
         limits=limits,
-        groups=operators,
+        groups=sweep_operators(),
     )
     findings, begin = Findings(), time.monotonic()
-    command = command_of(plan.comparison, plan.seed, plan.operators)
     for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
         if found is not None:
             new = findings.add(found.number, found.case, found.fault)
             if new is not None and plan.folder is not None:
-                save(new, plan.folder, command)
+                save(new, plan.folder, plan.command)
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
     seconds = time.monotonic() - begin
     counts = {op: _row(campaign.counts_of(op), plan.comparison.is_core) for op in operators}
@@ -225,9 +241,23 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
             if not any(finding is each for each in kept):
                 remove(finding, plan.folder)
         for finding in kept:
-            save(finding, plan.folder, command)
+            save(finding, plan.folder, plan.command)
     tried = {op: row for op, row in counts.items() if row["cases"]}
-    return SweepResult(plan, tried, tuple(kept), seconds)
+    taken = {op: n for op in sweep_operators() if (n := campaign.counts_of(op)["taken"])}
+    return SweepResult(plan, tried, tuple(kept), seconds, taken)
+
+
+def _observed(plan: Plan, progress: Progress) -> list[dict[str, Any]]:
+    """Return claims of what a delegate takes when asked, as JSON data.
+
+    They are empty if a question ends or hangs its process: then cases show the fault.
+    """
+    progress("asking what the delegate takes", 0, None)
+    operators = plan.operators or sweep_operators()
+    try:
+        return run_forked(lambda: plan.comparison.observed(operators, plan.seed), ASKING)
+    except ChildProcessError:
+        return []
 
 
 def _claim(told: Mapping[str, Any]) -> Claim:
@@ -239,18 +269,19 @@ def _claim(told: Mapping[str, Any]) -> Claim:
     )
 
 
-def _drawn(plan: Plan, claimed: Collection[str]) -> tuple[str, ...]:
+def _drawn(plan: Plan, claimed: Collection[str], is_asked: bool) -> tuple[str, ...]:
     """Return the operators that the cases of a plan are drawn from.
 
     Args:
         plan: settings of the sweep.
-        claimed: operators that the delegate claims; empty if it declares nothing.
+        claimed: operators that the delegate claims or takes; empty if none is known.
+        is_asked: whether the delegate takes these operators, and declares nothing.
 
     Raises:
         ArgumentError: the delegate claims none of the requested operators, or none that has cases.
     """
     if plan.operators:
-        if claimed and not {*claimed} & {*plan.operators}:
+        if claimed and not is_asked and not {*claimed} & {*plan.operators}:
             raise ArgumentError(
                 f"{plan.comparison.delegate!r} claims none of {', '.join(plan.operators)}; "
                 f"'delegraph plugins info {plan.comparison.delegate} --claims' shows its claims"
@@ -294,9 +325,6 @@ def require_runnable(operators: Sequence[str]) -> None:
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
     """Make the cases of findings smaller; mark findings that a new process does not repeat.
 
-    *limits* are the limits of a case; *progress* is called with the operator, the count so far and
-    the total.
-
     Args:
         findings: the findings, which are changed.
         plan: settings of the sweep.
@@ -305,16 +333,21 @@ def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -
     """
     from delegraph.testing.sweep.workers import Judge
 
+    last = time.monotonic() + SHRINKING * plan.shrink_seconds
     for done, finding in enumerate(findings):
+        if time.monotonic() > last:
+            return
         progress(f"shrinking {finding.case.op}", done, len(findings))
+        end = time.monotonic() + plan.shrink_seconds  # a repeated hang leaves no time
         with Judge(plan.comparison.judge, limits) as judge:
             again = judge(finding.case).fault
             if again is None or again.kind != finding.fault.kind:
                 finding.state = "not repeated"
                 continue
-            finding.case = smallest(finding.case, again, judge, plan.shrink_seconds)
-            finding.fault = judge(finding.case).fault or again
-            finding.state = "shrunk"
+            if time.monotonic() < end:
+                finding.case = smallest(finding.case, again, judge, end)
+                again = judge(finding.case).fault or again
+            finding.fault, finding.state = again, "shrunk"
 
 
 def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: int) -> None:

@@ -16,7 +16,7 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with INT8 weights changed to INT4 or INT2; None if it has none.
+    """Return the draft with INT8 weights changed to INT4 or INT2; None if it has no INT8 weights.
 
     Args:
         chance: generator of the random choices.
@@ -34,7 +34,9 @@ def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def float16_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with FLOAT32 weights as FLOAT16, mostly before DEQUANTIZE; None without.
+    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE.
+
+    The result is None if there are no FLOAT32 weights, or if DEQUANTIZE would write a graph input.
 
     Args:
         chance: generator of the random choices.
@@ -55,7 +57,9 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a sparse weight matrix, half the time before DENSIFY; None without.
+    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY.
+
+    The result is None if there is no weight matrix, or if DENSIFY would write a graph input.
 
     Args:
         chance: generator of the random choices.
@@ -95,7 +99,8 @@ def _computed(
 ) -> Draft | None:
     """Return the draft with a node of *op* that computes constant *index* from another constant.
 
-    *stored* and *data* are the other one. The result is None if *index* is a graph input, too.
+    The other constant is the tensor *stored* with the bytes *data*. The result is None if the
+    tensor *index* is also a graph input, which no node may write.
     """
     if index in (draft.main.inputs or ()):
         return None

@@ -23,19 +23,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from delegraph.processes import messages
 from delegraph.processes.child import Child, fork, ready
 from delegraph.processes.ending import how_it_ended
+from delegraph.runtime.delegates.failure_memory import FailureMemory
 from delegraph.testing.sweep import last_words
 from delegraph.testing.sweep.board import Board
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Announce, Ending, Fault
-
-Result = TypeVar("Result")
-
-PATIENCE = 30
-"""Seconds of waiting that are allowed for a second of processor time, on a busy machine."""
 
 RENEWED = 20_000
 """Number of cases after which a worker process is replaced by a new one."""
@@ -43,43 +39,17 @@ RENEWED = 20_000
 
 @dataclass(frozen=True)
 class Limits:
-    """Processor time and memory that a case may take before its process is killed.
+    """Time and memory that a case may take before its process is killed.
 
     Attributes:
         seconds: processor time in seconds.
         bytes: bytes of address space, in addition to those that the process has at its start.
+        elapsed: elapsed time in seconds, which ends a case that waits for ever.
     """
 
-    seconds: int = 10
+    seconds: float = 10
     bytes: int = 2 << 30
-
-
-def run_forked(work: Callable[[], Result]) -> Result:
-    """Return the result of *work*, run in a forked process, so that this process starts no threads.
-
-    Raises:
-        DelegraphError: the error that *work* raises.
-    """
-    child = fork(lambda requests, answers: messages.write(answers, _ended(work)))
-    try:
-        result, error = messages.read(child.answers)
-    except (EOFError, OSError):
-        error = ChildProcessError("a process ended before it had loaded the delegate")
-    finally:
-        child.close()
-        child.answers.close()
-    if error is not None:
-        raise error
-    found: Result = result
-    return found
-
-
-def _ended(work: Callable[[], object]) -> tuple[object, Exception | None]:
-    """Return the result of *work* and None, or None and the error that it raised."""
-    try:
-        return work(), None
-    except Exception as error:  # noqa: BLE001 - the parent raises it
-        return None, error
+    elapsed: float = 300
 
 
 class Worker:
@@ -122,6 +92,7 @@ class Worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         faulthandler.enable(self._last_words, all_threads=False)
         faulthandler.register(signal.SIGPROF, self._last_words, all_threads=False, chain=True)
+        FailureMemory.is_kept = False
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (_address_space() + self.limits.bytes,) * 2)
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -147,11 +118,11 @@ class Worker:
         return self.child.status is None
 
     def end_if_late(self) -> bool:
-        """Kill the process if a case takes far too long; return whether it was killed.
+        """Kill the process if its case takes too long; return whether it was killed.
 
         Before it ends, the process writes its stack to a file.
         """
-        is_late = self.board.seconds() > self.limits.seconds * PATIENCE
+        is_late = self.board.seconds() > self.limits.elapsed
         if is_late:
             self.child.send_signal(signal.SIGABRT)
             self.child.wait(2)
@@ -186,8 +157,10 @@ class Worker:
         words = self._last_words.read().decode(errors="replace")
         where = last_words.innermost(words)
         if late or -code == signal.SIGPROF:
-            return Fault("hang", f"not done after {self.limits.seconds} s", where)
-        how = f"{how_it_ended(code)} in {where or 'unknown code'}"
+            took = f"{self.limits.seconds:g} s of processor time"
+            limit = f"{self.limits.elapsed:g} s" if late else took
+            return Fault("hang", f"not done after {limit}", where)
+        how = f"the process ended with {how_it_ended(code)}"
         error = last_words.error(words)
         return Fault("crash", f"{how}: {error}" if error else how, where)
 
@@ -257,7 +230,7 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or *seconds* are over; yield faults, and None between.
+        """Try cases until all are tried or *seconds* are over; yield faults, and None in between.
 
         None gives the caller a turn, at least every *pause* seconds. When time is up, each worker
         finishes its case first.
@@ -325,7 +298,10 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases of worker *i* until a request comes; answer faults, then the next number."""
+        """Try cases of worker *i* until a request comes.
+
+        It sends the faults, and at the end the number of the first case that was not tried.
+        """
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):

@@ -96,7 +96,10 @@ def interleave_timed(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Return the times of functions that run in turn; each function returns its run time itself."""
+    """Return blocks of the run times of functions that take turns and return their own run time.
+
+    The arguments are those of :func:`interleave`.
+    """
     rng = np.random.default_rng(seed)
     turns = Turns(runs)
     turns.warm_up()

@@ -64,7 +64,7 @@ def different_threads(one: int | None, others: Iterable[int | None]) -> str:
 
     Args:
         one: number of threads of the tested set-up; None if its delegate does not report it.
-        others: number of threads, or None, of each other set-up.
+        others: number of threads of each other set-up; None if its delegate does not report it.
     """
     unlike = [threads_text(count) for count in dict.fromkeys(others) if count != one]
     if not unlike:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import has_nan
-from delegraph.tools.differing.figures import ArrayMetrics, ByteSums, Metrics, cosine_and_snr
+from delegraph.tools.differing.byte_metrics import byte_metrics
+from delegraph.tools.differing.figures import QUANTILE, ArrayMetrics, Metrics, cosine_and_snr
 
 _Pair = tuple[NDArray[Any], NDArray[Any]]
 
@@ -41,13 +42,15 @@ def array_metrics(
         reference: the right values.
         counts_units: whether differences are counted in ULP or steps, too.
     """
+    unit = _unit(test.dtype) if counts_units else ""
     if _are_finite_and_same(test, reference):
-        unit = _unit(test.dtype) if counts_units else ""
         units = (0.0, 0.0) if unit else ()
         return ArrayMetrics(
             metrics_of_equal(_number(test.flat[0]), test.ndim), 0, True, unit, *units
         )
-    sums = _Sums(test, reference, counts_units)
+    if test.size and test.dtype.kind in "iu" and test.dtype.itemsize == 1:
+        return byte_metrics(test, reference, unit)
+    sums = _Sums(test, reference, unit)
     for start in range(0, test.size, PIECE):
         sums.add(start)
     return sums.result(test.shape)
@@ -87,38 +90,35 @@ def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
     if not (a[whole:] == b[whole:]).all():
         return False
     words = (array[:whole].view(np.uint64) for array in (a, b))
-    pieces = zip(*(_pieces(array) for array in words), strict=True)
+    pieces = zip(*(pieces_of(array) for array in words), strict=True)
     return all((one == other).all() for one, other in pieces)
 
 
-def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def pieces_of(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield *array*, of one dimension, in pieces of :data:`AT_ONCE` elements."""
     return (array[start : start + AT_ONCE] for start in range(0, len(array), AT_ONCE))
 
 
 class _Sums:
     """Sums, over the pieces of two arrays seen so far, from which metrics are computed."""
 
-    def __init__(self, test: NDArray[Any], reference: NDArray[Any], counts_units: bool) -> None:
+    def __init__(self, test: NDArray[Any], reference: NDArray[Any], unit: str) -> None:
         self._a, self._b = test.reshape(-1), reference.reshape(-1)
         self._sizes = np.zeros(test.size)
         self._is_text = test.dtype.kind in "OSU"
-        self._unit = _unit(test.dtype) if counts_units else ""
+        self._unit = unit
         self._is_finite = True
         self._unequal, self._where = 0, 0
         self._total, self._most = 0.0, 0.0
         self._units, self._most_units = 0.0, 0.0
         self._exponents = np.zeros(_EXPONENTS, np.int64)
         self._energies = np.zeros(4)  # of test, reference and differences; and the dot product
-        self._has_bytes = test.dtype.kind in "iu" and test.dtype.itemsize == 1
-        self._totals = np.zeros(2)  # of bytes: of test and reference
 
     def add(self, start: int) -> None:
         """Add the piece that begins at the element *start*."""
         piece = slice(start, start + PIECE)
         a, b, size = self._a[piece], self._b[piece], self._sizes[piece]
         x, y = (size, size) if self._is_text else (wide(a), wide(b))
-        if self._has_bytes:
-            self._totals += np.array((x.sum(), y.sum()))
         energy = np.vdot(y, y).real
         if math.isfinite(energy) and (a == b).all():
             self._energies += np.array((energy, energy, 0.0, energy))
@@ -158,12 +158,7 @@ class _Sums:
         histogram = {
             int(e) - _EXPONENT_OF_ONE: int(self._exponents[e]) for e in self._exponents.nonzero()[0]
         }
-        sums = None
-        if self._has_bytes:
-            a, b = self._totals.tolist()
-            test, reference, noise, dot = self._energies.tolist()
-            sums = ByteSums(count, a, b, (test, reference, noise, dot))
-        found = (metrics, self._unequal, self._is_finite, self._unit, *units, histogram, sums)
+        found = (metrics, self._unequal, self._is_finite, self._unit, *units, histogram)
         return ArrayMetrics(*found)
 
     def _metrics(self, shape: tuple[int, ...], mean: float) -> Metrics:
@@ -175,7 +170,7 @@ class _Sums:
         if not self._is_text:
             found, expected = (_number(v[self._where]) for v in (self._a, self._b))
             cosine, snr = self._cosine_and_snr()
-        p999 = _quantile(self._sizes, 0.999) if self._most else 0.0
+        p999 = _quantile(self._sizes, QUANTILE) if self._most else 0.0
         return Metrics(mean, self._most, index, found, expected, p999, cosine, snr)
 
     def _cosine_and_snr(self) -> tuple[float, float]:
@@ -201,9 +196,9 @@ def _number(value: Any) -> float:
 def _store_differences(
     pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]
 ) -> tuple[float, bool]:
-    """Store ``|a - b|`` in *size*; return their sum, and whether all values are finite.
+    """Store ``|a - b|`` in *size*; return the sum of *size*, and whether all values are finite.
 
-    The differences are those of :func:`absolute_differences`.
+    The differences are those that :func:`absolute_differences` returns.
 
     Args:
         pair: the two arrays.

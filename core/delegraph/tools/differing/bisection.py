@@ -107,8 +107,8 @@ class Search:
         faults: the faults in the order in which they were found; empty if the result is right.
         baseline: failure when delegates have no nodes at all, in which case the search ends; None
             if that result is right.
-        is_complete: whether the result is right without the faulty nodes; False if the probes ran
-            out.
+        is_complete: whether the result is right without the faulty nodes; False if the search
+            stopped before.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -116,7 +116,7 @@ class Search:
     is_complete: bool = True
 
 
-def search(nodes: Sequence[Node], prober: Prober) -> Search:
+def search(nodes: Sequence[Node], prober: Prober, *, most_faults: int | None = None) -> Search:
     """Return the smallest failing sets of nodes, searched one after another.
 
     A single faulty node of n is found after at most ``floor(log2(n)) + 3`` probes: one with all
@@ -125,6 +125,7 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
     Args:
         nodes: candidates, in execution order.
         prober: object that tests sets of nodes.
+        most_faults: number of faults after which the search stops; None for no limit.
     """
     faults: list[Fault] = []
     rest = tuple(nodes)
@@ -132,6 +133,8 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
         while (outcome := prober.check(rest)).fails:
             if not rest:
                 return Search(baseline=outcome)
+            if len(faults) == most_faults:
+                return Search(tuple(faults), is_complete=False)
             fault = _smallest_fault(rest, outcome, prober)
             faults.append(fault)
             if not fault.is_smallest:

@@ -74,7 +74,7 @@ class Cause:
                 f"roundings before it {node} makes more: {_extent(self.layer.drift, named)}"
             )
         if self.kind == "roundings":
-            return "roundings alone: the outputs are within the numerics profile"
+            return "roundings alone: each node and the outputs are within the numerics profile"
         if self.kind == "nodes together":
             return (
                 "each node alone is right, so the difference comes of nodes that are computed "
@@ -110,7 +110,7 @@ def _extent(found: OutputDifference | None, named: Callable[[str], str]) -> str:
 
 
 def cause_of(
-    difference: Difference, *, inputs: InputRequest, progress: Progress = untold
+    difference: Difference, *, inputs: InputRequest, first: int = 0, progress: Progress = untold
 ) -> Cause | None:
     """Return the reason why the outputs of two set-ups differ by more than the tolerance.
 
@@ -119,6 +119,7 @@ def cause_of(
     Args:
         difference: a difference with a tolerance.
         inputs: the input values from which *difference* was computed.
+        first: number of the first run of *difference*.
         progress: function that is called with the state of the work.
     """
     test, reference = difference.test, difference.reference
@@ -133,7 +134,7 @@ def cause_of(
             inner="alone",
             inputs=inputs,
             runs=1,
-            first=worst,
+            first=first + worst,
             signature=difference.signature,
             tolerance=rounding,
             figures="main",

@@ -43,7 +43,8 @@ SHOWN = {"mean": "avg", "max": "max", "p999": "max", "snr_db": "min", "cosine": 
 For the mean difference, this is the mean over the runs; for other metrics, the worst run.
 """
 
-_LABELS = {"int32", "int64", "uint32", "uint64"}
+_STRING = "string"
+_LABELS = {"int32", "int64", "uint32", "uint64", _STRING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,16 @@ class OutputDifference(JsonRecord):
 
     @property
     def are_labels(self) -> bool:
-        """Whether the values are integers of 32 or 64 bits without a scale, such as class numbers.
+        """Whether the values are strings, or integers of 32 or 64 bits without a scale.
 
-        Their distance says nothing: a class is right or wrong.
+        Their distance says nothing: a class number is right or wrong.
         """
         return {self.dtype, self.reference_dtype} <= _LABELS and not self.real()
+
+    @property
+    def are_strings(self) -> bool:
+        """Whether the values are strings, which have no distance at all."""
+        return self.dtype == self.reference_dtype == _STRING
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -112,8 +118,8 @@ class OutputDifference(JsonRecord):
         return _spreads([d.compared for d in self.runs])
 
     def shown(self, metric: str) -> float | None:
-        """Return the value of *metric* over all runs by :data:`SHOWN`; None if not compared."""
-        spreads = self.compared()
+        """Value of *metric* by :data:`SHOWN`; None of strings, and if not compared."""
+        spreads = {} if self.are_strings else self.compared()
         return getattr(spreads[metric], SHOWN[metric]) if spreads else None
 
     def signal(self) -> dict[str, Spread]:
@@ -236,6 +242,7 @@ def diff(
     *,
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
+    first: int = 0,
     signature: str | None = None,
     warmup: int = 1,
     tolerance: Tolerances | None = None,
@@ -255,9 +262,10 @@ def diff(
         runs: number of runs. None means one run per file of a folder, one run if no value is
             random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
             the next seed.
+        first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
         warmup: number of computations of each set-up before the counted ones.
-        tolerance: largest allowed difference of outputs, beyond which ``failures`` lists them.
+        tolerance: largest allowed difference of outputs; ``failures`` lists outputs beyond it.
         progress: function that is called with the number of finished runs.
 
     Raises:
@@ -276,7 +284,7 @@ def diff(
         counts = np.zeros((len(test.inputs), 2), np.int64)  # clipped and all values
         for number in range(len(fed)):
             progress("comparing", number, len(fed))
-            run = fed.run(number)
+            run = fed.run(first + number)
             test.values = list(run.values)
             right.values = [
                 converted(run.values[i], test.inputs[i], right.inputs[j])
@@ -381,4 +389,4 @@ class _Found:
 def type_name(details: Details) -> str:
     """Return the name of the element type of the tensor *details*, for tables."""
     dtype = np.dtype(details["dtype"])
-    return "string" if dtype.kind == "S" else dtype.name
+    return _STRING if dtype.kind == "S" else dtype.name

@@ -58,17 +58,23 @@ def output_facts(output: OutputDifference, runs: Sequence[str]) -> Iterator[str]
         runs: description of the input values of each run.
     """
     compared = output.worst.compared
-    if compared is not None and compared.max > 0:
+    if output.are_strings and compared is not None and compared.max > 0:
+        yield f"first difference at {list(compared.index)} ({_worst_run(output, runs)})"
+    elif compared is not None and compared.max > 0:
         found, expected = different_numbers(compared.found, compared.expected)
         yield (
             f"greatest difference at {list(compared.index)}: {found}, expected {expected} "
-            f"(run {output.worst_run + 1}: {runs[output.worst_run]})"
+            f"({_worst_run(output, runs)})"
         )
     for what, name in (("nan", "NaN"), ("infinite", "infinite")):
         test, reference = (sum(getattr(d, what)[side] for d in output.runs) for side in (0, 1))
         if test or reference:
             yield f"{plural(test, f'{name} value')}, {reference} in the reference"
     yield from output.remarks
+
+
+def _worst_run(output: OutputDifference, runs: Sequence[str]) -> str:
+    return f"run {output.worst_run + 1}: {runs[output.worst_run]}"
 
 
 def alone_texts(found: Difference) -> Iterator[str]:
@@ -87,6 +93,13 @@ def latency_columns(found: Difference) -> tuple[tuple[str, ...], list[tuple[str,
 
 def _statistics(time: Latency) -> tuple[str, ...]:
     return str(time.count), *(duration(getattr(time, name)) for name in _STATISTICS)
+
+
+def layers_run(found: LayersDifference, num_runs: int) -> str:
+    """Text that names the one run of the layers; empty if they have all *num_runs* runs."""
+    if len(found.runs) == num_runs:
+        return ""
+    return f"layers of {found.runs[0]}, the worst of {plural(num_runs, 'run')}"
 
 
 def layer_figures(found: LayersDifference) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,9 @@ from delegraph.processes.worker import Worker
 from delegraph.tools.differing.bisection import (
     Fault,
     Node,
+    Nodes,
     Outcome,
+    OutOfProbesError,
     Probe,
     Search,
     contradictions,
@@ -39,6 +41,9 @@ TIME_LIMIT = 60.0
 """Seconds after which applying the delegates, or a run, counts as hanging."""
 
 MOST_PROBES = 500
+
+_FAULTS_OF_ROUNDINGS = {"roundings": 0, "magnified roundings": 3}
+"""Number of faults after which the search stops, by the kind of a cause with right nodes only."""
 
 
 def _nodes(nodes: Sequence[NodePlacement]) -> list[dict[str, Any]]:
@@ -81,7 +86,10 @@ class Bisection(JsonRecord):
         probes: all probes, in order.
         run: description of the input values on which the last check failed.
         baseline: the failure when no delegate has a node; None if that result is right.
-        is_complete: whether the result is right without the culprits; False if the probes ran out.
+        is_complete: whether the result is right without the culprits; False if the search stopped
+            before.
+        cause: why the outputs are beyond the tolerance, as in JSON of ``diff``: mapping with kind,
+            node, operator, tensor and text. It is None without a tolerance, and if it is unknown.
         remarks: unusual facts about the search, in words.
         rules_file: path of rules that exclude the culprits from delegates; empty without a folder
             or culprits.
@@ -97,11 +105,17 @@ class Bisection(JsonRecord):
     is_complete: bool = True
     remarks: tuple[str, ...] = ()
     rules_file: str = ""
+    cause: Mapping[str, Any] | None = None
 
     @property
     def is_right(self) -> bool:
         """Whether the result is within the tolerance when delegates have all their nodes."""
         return not self.culprits and self.baseline is None and self.is_complete
+
+    @property
+    def has_right_nodes(self) -> bool:
+        """Whether each node is right alone, so that roundings cause the difference."""
+        return self.cause is not None and self.cause["kind"] in _FAULTS_OF_ROUNDINGS
 
     def _repr_html_(self) -> str:
         """Return a table of the faulty nodes, which notebooks display."""
@@ -142,7 +156,8 @@ def bisect(
             delegates.
         tolerance: largest allowed difference of outputs; None means the numerics profile.
         inputs: input values for both set-ups; the search continues with the first values that fail.
-        runs: number of runs; None means one per file of a folder, else 50 if values are random.
+        runs: number of runs. None means one run per file of a folder, one run if no value is
+            random, and otherwise 50 runs.
         signature: name of the signature to call in both models; None means the whole models.
         time_limit: seconds that applying the delegates, or a run, may take.
         most_probes: largest number of probes; after them the search returns its results so far.
@@ -172,7 +187,8 @@ def bisect(
             most_probes,
             lambda done: progress("probes", done, None),
         )
-        result = search(sorted(by_key), probes)
+        cause = None if tolerance is None else _cause(process, probes, tuple(sorted(by_key)))
+        result = search(sorted(by_key), probes, most_faults=_most_faults(cause))
         bisection = Bisection(
             setup,
             reference,
@@ -182,7 +198,8 @@ def bisect(
             _fed(process, probes),
             result.baseline,
             result.is_complete,
-            tuple(_remarks(result, probes, by_key)),
+            tuple(_remarks(result, probes, by_key, cause)),
+            cause=cause,
         )
         if folder is None or not bisection.culprits:
             return bisection
@@ -192,7 +209,9 @@ def bisect(
         return replace(
             bisection,
             culprits=tuple(replace(culprit, reproduction=file) for culprit, file in culprits),
-            rules_file=reproducer.write_rules(result.faults),
+            rules_file=reproducer.write_rules(
+                result.faults, {key: node.delegate for key, node in by_key.items()}
+            ),
         )
 
 
@@ -245,7 +264,34 @@ def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
     return Culprit(chosen, fault.outcome, fault.named_after, fault.is_smallest)
 
 
-def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -> Iterator[str]:
+def _cause(process: Worker, probes: Probes, nodes: Nodes) -> Mapping[str, Any] | None:
+    """Return why the outputs are beyond the tolerance, as in :class:`Bisection`.
+
+    Args:
+        process: the process of the probes.
+        probes: the probes.
+        nodes: all candidates.
+    """
+    try:
+        if probes.check(nodes).kind != "differs":
+            return None
+        answer = process.ask("cause", probes.run)
+    except (OutOfProbesError, DelegraphError):
+        return None
+    return None if isinstance(answer, Death) else answer
+
+
+def _most_faults(cause: Mapping[str, Any] | None) -> int | None:
+    """Number of faults to search: few if each node is right alone; None for no limit."""
+    return None if cause is None else _FAULTS_OF_ROUNDINGS.get(cause["kind"])
+
+
+def _remarks(
+    result: Search,
+    probes: Probes,
+    nodes: dict[Node, NodePlacement],
+    cause: Mapping[str, Any] | None,
+) -> Iterator[str]:
     """Yield remarks for the user about unusual facts of the search *result*."""
     if result.baseline is not None:
         yield (
@@ -253,7 +299,10 @@ def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -
             "to blame: compare with a reference of the same runtime without those delegates"
         )
         return
-    if not result.is_complete:
+    most = _most_faults(cause)
+    if not result.is_complete and most == len(result.faults):
+        yield "--layers --sort worst shows how much each node adds"
+    elif not result.is_complete:
         yield (
             f"{len(probes.probes)} probes were not enough: more nodes may be faulty, or fewer of "
             "the last ones be needed"

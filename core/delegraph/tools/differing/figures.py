@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+QUANTILE = 0.999
+"""Share of the elements whose differences are at most ``Metrics.p999``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:

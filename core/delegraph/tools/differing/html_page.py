@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from html import escape
 
 from delegraph.delegation.tolerance import Tolerance
@@ -14,6 +15,8 @@ from delegraph.tools.differing.difference_texts import (
     alone_texts,
     latency_columns,
     layer_figures,
+    layers_run,
+    number,
     output_facts,
     uncompared_layers,
     unequal_elements,
@@ -21,6 +24,7 @@ from delegraph.tools.differing.difference_texts import (
 from delegraph.tools.differing.layer_difference import LayerDifference, LayersDifference
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.differing.verdict import Verdict
+from delegraph.tools.page_origin import origin_text
 
 _LONGEST_NAME = 60
 
@@ -46,14 +50,15 @@ figure svg { max-width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--dim); font-size: 11px; }
 .bar { fill: var(--bar); } .alone { fill: var(--alone); } .axis { stroke: var(--line); }
 .off { color: var(--alone); font-weight: 600; }
-.name { max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }
-td svg { display: inline-block; vertical-align: bottom; margin-left: .6rem; height: 18px;
-  width: 160px; }
+.name { max-width: 12.5rem; overflow: hidden; text-overflow: ellipsis; }
+td svg { height: 18px; width: 110px; } wbr { display: none; }
+:target { outline: 2px solid var(--alone); }
+a { color: inherit; } footer { margin-top: 2rem; font-size: .85rem; }
 @media (max-width: 40rem) {
   body { padding: 0 .6rem; } th, td { padding-right: .5rem; vertical-align: top; }
   figure svg text { font-size: 18px; } table { font-size: .85rem; }
-  .operator { min-width: 5.8rem; white-space: normal; }
-  td svg { display: block; margin: 0 0 0 auto; width: 5.5rem; }
+  .operator { min-width: 5.8rem; white-space: normal; } wbr { display: inline; }
+  td svg { width: 5.5rem; }
 }
 """
 
@@ -65,6 +70,8 @@ def difference_page(
     verdict: Verdict,
     layers: LayersDifference | None = None,
     cause: Cause | None = None,
+    *,
+    command: str = "",
 ) -> str:
     """HTML page: verdict, cause, set-ups, a histogram for each output, and the layers.
 
@@ -73,10 +80,12 @@ def difference_page(
         verdict: the verdict on them.
         layers: differences of all tensors; None leaves them out.
         cause: reason why outputs are beyond the tolerance; None if it was not searched.
+        command: the command line that makes the page, for its footer.
     """
+    nodes = set() if layers is None else {layer.node for layer in layers.shown()}
     parts = [
-        f"<h1>{escape(verdict.text)}</h1>",
-        *([] if cause is None else [f"<p>Cause: {escape(cause.in_words(_shortened))}</p>"]),
+        f"<h1>{_linked_verdict(verdict, nodes)}</h1>",
+        *([] if cause is None else [f"<p>Cause: {_linked(cause.in_words(_shortened), nodes)}</p>"]),
         _setup("test", str(found.test), str(found.test_placement)),
         _setup("reference", str(found.reference), str(found.reference_placement)),
         f"<p class=dim>{_runs(found.runs)}</p>",
@@ -88,7 +97,9 @@ def difference_page(
         _latency(found),
     ]
     if layers is not None:
-        parts.append(_layers(layers))
+        parts.append(_layers(layers, len(found.runs)))
+    made = f"<code>{escape(command)}</code>" if command else ""
+    parts.append(f"<footer class=dim>{escape(origin_text())} {made}</footer>")
     title = escape(f"{found.test} against {found.reference}")
     return (
         '<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content="width='
@@ -96,6 +107,24 @@ def difference_page(
         + "\n".join(parts)
         + "\n</html>\n"
     )
+
+
+def _linked_verdict(verdict: Verdict, nodes: Set[int]) -> str:
+    """Return the verdict as HTML; one that names a partition is as a whole a link to its node."""
+    text = _linked(verdict.text, nodes)
+    if "<a " in text or verdict.node not in nodes:
+        return text
+    return f'<a href="#node-{verdict.node}">{text}</a>'
+
+
+def _linked(text: str, nodes: Set[int]) -> str:
+    """Return *text* as HTML in which each name of a node links to its row, if *nodes* has it."""
+
+    def link(match: re.Match[str]) -> str:
+        is_shown = int(match[1]) in nodes
+        return f'<a href="#node-{match[1]}">{match[0]}</a>' if is_shown else match[0]
+
+    return re.sub(r"node (\d+) \(\w+\)", link, escape(text))
 
 
 def _shortened(name: str) -> str:
@@ -129,12 +158,14 @@ def _output(output: OutputDifference, runs: tuple[str, ...]) -> str:
     text = f"<h3>{escape(output.name)}</h3>"
     text += f"<p>{escape(kind)}; {unequal_elements(output)} elements differ</p>"
     compared = output.compared()
-    if compared:
+    if compared and not output.are_strings:
         names = ["mean", "max", "p999"] if output.are_labels else list(_FIGURES)
-        figures = [f"{output.shown(name):.4g}" for name in names]
-        text += _table([_FIGURES[name] for name in names], [figures], left=0)
+        figures = {_FIGURES[name]: f"{output.shown(name):.4g}" for name in names}
+        ulp = [d.max_units for d in output.runs if d.unit == "ulp" and d.max_units is not None]
+        figures |= {"ULP": number(max(ulp))} if ulp else {}
+        text += _table(list(figures), [list(figures.values())], left=0)
     text += "".join(f"<p>{escape(fact)}</p>" for fact in output_facts(output, runs))
-    counts = histogram_of(output)
+    counts = {} if output.are_strings else histogram_of(output)
     return text + (_histogram(counts) if counts and compared else "")
 
 
@@ -248,13 +279,14 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
     return max(min(finite), high - _MOST_BARS), high + (_INFINITE in found)
 
 
-def _layers(layers: LayersDifference) -> str:
+def _layers(layers: LayersDifference, num_runs: int) -> str:
     shown = layers.shown()
-    ways = ["drift", "same inputs"] if layers.same_inputs_say_more else ["drift"]
+    ways = [("drift", "drift dB"), ("same inputs", "same dB")][: 1 + layers.same_inputs_say_more]
     rows = [(layer, [layer.drift, layer.same_inputs][: len(ways)]) for layer in shown]
     counts = [histogram_of(each) for _, found in rows for each in found if each is not None]
     ends = _ends(counts)
-    notes = "".join(f"<p>{escape(note)}</p>" for note in layers.notes)
+    texts = [layers_run(layers, num_runs), *layers.notes]
+    notes = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
     more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
     if any(counts):
@@ -265,8 +297,14 @@ def _layers(layers: LayersDifference) -> str:
             "histograms of the absolute differences, all on one scale: "
             f"{_edge(ends[0])} at the left end, {right} at the right."
         )
-    heads = "".join(f"<th class=number>{way}</th>" for way in ways)
-    body = "".join(_row(layer, layers.host, found, ends) for layer, found in rows)
+    heads = "".join(
+        f"<th class=number>{far}</th><th class=number>{db}</th><th></th>" for far, db in ways
+    )
+    first = {layer.node: layer for layer in reversed(shown)}
+    body = "".join(
+        _row(layer, layers.host, found, ends, is_target=layer is first[layer.node])
+        for layer, found in rows
+    )
     return (
         f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(layer_figures(layers))}</p>"
         "<div class=wide><table><tr><th class=number>node</th><th>operator</th>"
@@ -279,26 +317,32 @@ def _row(
     host: str,
     found: Sequence[OutputDifference | None],
     ends: tuple[int, int],
+    *,
+    is_target: bool,
 ) -> str:
-    """Return the table row of a layer, with a figure and a histogram for each way in *found*.
+    """Return the table row of a layer, with figures and a histogram for each way in *found*.
 
     Args:
         layer: the layer.
         host: name of the runtime that runs it if no delegate does.
         found: its differences.
         ends: the smallest and the greatest exponent of the histograms.
+        is_target: whether links to the node lead to this row.
     """
     cells = [f"<td class=number>{layer.node}</td><td class=operator>{_breakable(layer.op)}</td>"]
     for difference in found:
         metrics = {} if difference is None else difference.compared()
         most = f"{metrics['max'].max:.4g}" if metrics else ""
         kind = '"number off"' if difference is not None and difference.outside else "number"
+        has_snr = difference is not None and metrics and not difference.are_labels
+        snr = number(difference.signal()["snr_db"].min) if difference and has_snr else ""
         strip = _strip({} if difference is None else histogram_of(difference), ends)
-        cells.append(f"<td class={kind}>{most}{strip}</td>")
+        cells.append(f"<td class={kind}>{most}</td><td class=number>{snr}</td><td>{strip}</td>")
     name = escape(layer.name)
     cells.append(f'<td class=name title="{name}">{name}</td>')
     cells.append(f"<td>{escape(layer.delegate or host)}</td>")
-    return f"<tr>{''.join(cells)}</tr>"
+    anchor = f' id="node-{layer.node}"' if is_target else ""
+    return f"<tr{anchor}>{''.join(cells)}</tr>"
 
 
 def _breakable(op: str) -> str:

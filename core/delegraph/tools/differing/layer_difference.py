@@ -49,7 +49,7 @@ class LayerDifference(JsonRecord):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the tensor was compared: with drift, with the same inputs, or with both."""
+        """Whether the tensor was compared with drift, with the same inputs, or in both ways."""
         return self.drift is not None or self.same_inputs is not None
 
     @property

@@ -28,15 +28,15 @@ def compute_in_place(
     results of another.
 
     Args:
-        subgraph: an allocated subgraph; it keeps the inputs and outputs of every node.
+        subgraph: an allocated subgraph that keeps the inputs and outputs of every node.
         units: groups of nodes, each computed by one step of the subgraph.
-        known: the reference's details and values of tensors, by index.
+        known: details and values of the reference's tensors, by index.
         take: function that is called with views of each unit's outputs, right after it ran.
         progress: function that is called with the number of units so far.
 
     Returns:
-        The units that were not computed, because an input is not known or not of the same shape,
-        say; all units if a step fails, or if shapes are unknown or steps overlap.
+        The units that were not computed, for example because an input is not known. These are all
+        units if a step fails, if shapes are unknown, or if steps overlap.
     """
     if subgraph.steps.has_open_shapes or subgraph.steps.overlap is not None:
         return list(units)

@@ -15,7 +15,9 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError, PluginError, in_words
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.differing.bisection import RIGHT, Nodes, Outcome
+from delegraph.tools.differing.cause import cause_of
 from delegraph.tools.differing.cut_model import cut_model
+from delegraph.tools.differing.difference import diff
 from delegraph.tools.differing.input_runs import InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import tensor_difference
@@ -100,7 +102,7 @@ class ProbeWork:
         self._reference: Side | None = None
         self._inputs: InputRuns | None = None
         self._expected: dict[int, Outputs] = {}
-        self._found: list[tuple[str, Array]] = []
+        self._compared: tuple[Outputs, Outputs] = [], []  # of the test and of the reference
 
     def candidates(self) -> Candidates:
         """Return the nodes that delegates claim without extra rules."""
@@ -148,7 +150,35 @@ class ProbeWork:
 
     def found(self) -> list[tuple[str, Array]]:
         """Return names and values of the outputs of the last run of the tested set-up."""
-        return self._found
+        return [(entry["name"], array) for entry, array in self._compared[0]]
+
+    def profile(self) -> dict[str, float]:
+        """Return the numerics profile of each output of the last run, as absolute tolerances."""
+        test, reference = self._compared
+        pairs, _, _ = matched([entry for entry, _ in test], [entry for entry, _ in reference])
+        found = {}
+        for i, j in pairs:
+            (entry, a), (other, b) = test[i], reference[j]
+            difference = tensor_difference(a, b, entry, other, "main")
+            allowed = in_compared_numbers(rounding(b, other, entry), difference, other)
+            found[entry["name"]] = allowed.absolute
+        return found
+
+    def cause(self, number: int) -> dict[str, Any] | None:
+        """Return the cause of a difference in run *number*, as JSON of ``Cause``; None if unknown.
+
+        The number of the run is counted from 0.
+        """
+        job = self._job
+        setup = replace(job.setup, require=None)
+        given: Any = {"inputs": job.inputs, "first": number}
+        words: Any = {"signature": job.signature, "tolerance": job.tolerance}
+        try:
+            found = diff(setup, job.reference, **given, **words, runs=1, warmup=0)
+        except (DelegraphError, RuntimeError, ValueError):  # LiteRT has the built-in ones
+            return None
+        cause = cause_of(found, **given)
+        return None if cause is None else cause.to_json()
 
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:
         """Run *model* once in the reference set-up; return the name and value of each output.
@@ -181,7 +211,7 @@ class ProbeWork:
             outputs = _computed(self._test, values)
         except Exception as error:  # noqa: BLE001 - whatever a delegate raises
             return Outcome("raised", in_words(error))
-        self._found = [(entry["name"], array) for entry, array in outputs]
+        self._compared = outputs, right
         return outcome_of(outputs, right, self._job.tolerance)
 
     def cut(self, nodes: Nodes, number: int) -> tuple[bytes, tuple[Array, ...]]:
@@ -207,7 +237,7 @@ class ProbeWork:
                 found = _computed(Side(stack, setup, None), values)
         except Exception as error:  # noqa: BLE001 - whatever a delegate raises
             return Outcome("raised", in_words(error))
-        self._found = [(entry["name"], array) for entry, array in found]
+        self._compared = found, right
         return outcome_of(found, right, inner_tolerance(self._job.tolerance))
 
     def _reference_outputs(self, model: str, values: Sequence[Array]) -> Outputs:
@@ -258,7 +288,10 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances | None) -> Tolerance | None:
-    """Tolerance of intermediate tensors: that of all outputs, or the strictest; None for None."""
+    """Tolerance of intermediate tensors: that of all outputs, or the strictest of several.
+
+    The result is None if *tolerance* is None.
+    """
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

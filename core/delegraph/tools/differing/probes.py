@@ -73,7 +73,7 @@ class Probes:
         if len(self.probes) >= self._most:
             raise OutOfProbesError
         start = time.perf_counter()
-        outcome, done = self._made(nodes, new)
+        outcome, done = self._made(self.rules_for(nodes), new)
         self.probes.append(Probe(nodes, outcome, tuple(done), time.perf_counter() - start))
         for run in done:
             self._known[run, nodes] = outcome if run == done[-1] else RIGHT
@@ -85,16 +85,20 @@ class Probes:
         logger.info(text, len(self.probes), len(nodes), len(self._nodes), outcome, seconds)
         return outcome
 
-    def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Test *nodes* on the inputs of *runs*; return the outcome and the runs that were computed.
+    def is_right(self, rules: PlacementRules) -> bool:
+        """Whether the result is right on all inputs under *rules*; this is no probe."""
+        return not self._made(rules, range(self._num_runs))[0].fails
+
+    def _made(self, rules: PlacementRules, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
+        """Test *rules* on the inputs of *runs*; return the outcome and the runs that were computed.
 
         The first failing run is the last one.
 
         Args:
-            nodes: the only candidates that delegates may have.
+            rules: rules that say which nodes delegates may have.
             runs: numbers of the runs.
         """
-        outcome = self._outcome("open", self.rules_for(nodes))
+        outcome = self._outcome("open", rules)
         if outcome.fails:
             return outcome, list(runs[:1])
         done: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.delegation.rules_file import rules_text
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
@@ -21,10 +22,11 @@ from delegraph.processes.worker import Worker
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
-from delegraph.tools.differing.bisection import Fault, Nodes, Outcome
+from delegraph.tools.differing.bisection import Fault, Node, Nodes, Outcome
 from delegraph.tools.differing.command_line import diff_command
 from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_tolerance
 from delegraph.tools.differing.probes import Probes, excluding
+from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.progress import Progress
 from delegraph.tools.shrinking import shrunk
 
@@ -107,11 +109,23 @@ class Reproducer:
         )
         return self._alone(fault, stem, run) or self._whole(fault, stem, run)
 
-    def write_rules(self, faults: Sequence[Fault]) -> str:
-        """Write rules that exclude the nodes of all faults from delegates; return the path."""
+    def write_rules(self, faults: Sequence[Fault], owners: Mapping[Node, str | None]) -> str:
+        """Write rules that exclude the nodes of all faults from their delegates; return the path.
+
+        They exclude the nodes from all delegates if the result is wrong with another delegate.
+
+        Args:
+            faults: the faults.
+            owners: name of the delegate of each candidate; None if it is unknown.
+        """
+        own = self._probes.own_rules
         nodes = sorted({node for fault in faults for node in fault.nodes})
-        delegates = self._probes.delegates
-        rules = PlacementRules((*self._probes.own_rules, *excluding(nodes, delegates)))
+        names = sorted({name for node in nodes if (name := owners[node]) is not None})
+        by_owner = (excluding([n for n in nodes if owners[n] == name], [name]) for name in names)
+        rules = PlacementRules((*own, *(rule for found in by_owner for rule in found)))
+        everywhere = PlacementRules((*own, *excluding(nodes, self._probes.delegates)))
+        if [*rules] != [*everywhere] and not (names and self._probes.is_right(rules)):
+            rules = everywhere
         return self._write("rules.toml", rules_text(rules))
 
     # -- a model of the nodes alone ----------------------------------------------------------------
@@ -173,12 +187,13 @@ class Reproducer:
     def _written(self, fault: Fault, nodes: Nodes, stem: str, case: FailingCase) -> Reproduction:
         rules, values = self._rules(fault, nodes), case.steps[0]
         outcome = self._judged(case, stem, rules)
-        found = self._process.ask("found") if outcome.kind == "differs" else []
+        found, profile = self._found(outcome)
         model = os.path.join(self._folder, f"{stem}.tflite")
         expected = self._process.ask("right_of", model, values, patiently=True)
         names = _input_names(case.records)
         run = ComparedRun("", names, values, tuple(expected))
-        tolerance = inner_tolerance(self._job.tolerance)
+        given = self._job.tolerance
+        tolerance = profile if given is None else inner_tolerance(given)
         return self._files(stem, model, run, found, rules, tolerance, is_whole=False)
 
     # -- the whole model ---------------------------------------------------------------------------
@@ -192,13 +207,23 @@ class Reproducer:
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)
-        found: Any = []
         if fault.outcome.kind == "differs":
             self._process.ask("open", rules)
             self._process.ask("run", number)
-            found = self._process.ask("found")
-        model, tolerance = self._job.setup.model, self._job.tolerance
+        found, profile = self._found(fault.outcome)
+        model, given = self._job.setup.model, self._job.tolerance
+        tolerance = profile if given is None else given
         return self._files(stem, model, run, found, rules, tolerance, is_whole=True)
+
+    def _found(self, outcome: Outcome) -> tuple[Named, Tolerances | None]:
+        """Return the outputs of the last run, and their numerics profile; none if it failed."""
+        if outcome.kind != "differs":
+            return [], None
+        profile: dict[str, float] = self._process.ask("profile")
+        names = profile if len({*profile.values()}) > 1 else [""]
+        absolute = dict(zip(names, profile.values(), strict=False))
+        tolerances = {name: Tolerance(absolute=value) for name, value in absolute.items()}
+        return self._process.ask("found"), tolerances or None
 
     # -- files -------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.graph.model import Model
 from delegraph.tools.model_call import Details, ModelCall, model_call
 from delegraph.tools.setup import Setup
 from delegraph.tools.tensor_names import tensor_names, with_names
@@ -33,6 +34,7 @@ class Side:
         setup: the set-up to run.
         signature: name of the signature to call; None means the whole model.
         is_reference: whether this side is the reference, so that error messages say so.
+        model: the model, for the names of inputs and outputs; None loads it.
         arguments: further arguments of the interpreter.
 
     Attributes:
@@ -49,6 +51,7 @@ class Side:
         signature: str | None,
         *,
         is_reference: bool = False,
+        model: Model | None = None,
         **arguments: Any,
     ) -> None:
         self.is_reference = is_reference
@@ -56,7 +59,7 @@ class Side:
             made: Any = setup.interpreter(**arguments)
             self.interpreter: Any = stack.enter_context(made)
             self._call: ModelCall = model_call(self.interpreter, signature)
-        self._names = tensor_names(setup, signature, self._call)
+        self._names = tensor_names(setup, signature, self._call, model)
         self.inputs = with_names(self._call.input_details(), self._names.inputs)
         self.values: list[NDArray[Any]] = []
         self.seconds: list[float] = []

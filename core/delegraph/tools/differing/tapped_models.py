@@ -112,7 +112,11 @@ def unit_model(
 
 
 def separated_model(
-    records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Iterable[int]
+    records: tables.Model,
+    subgraph: int,
+    nodes: Sequence[int],
+    inputs: Mapping[int, Sequence[int]],
+    folded: Sequence[int] = (),
 ) -> tuple[bytes, tuple[int, ...]]:
     """Return a model of some nodes that read only the model's inputs, not each other's results.
 
@@ -123,7 +127,10 @@ def separated_model(
         records: records of the whole model.
         subgraph: index of the subgraph.
         nodes: operator indices, in execution order.
-        inputs: indices of the tensors that become inputs.
+        inputs: mapping from the index of each tensor that becomes an input to its shape. Delegates
+            may leave nodes whose inputs have no known shape in the file.
+        folded: operator indices of the nodes that convert constants for *nodes*, in execution
+            order. They come first, and their results are no outputs.
 
     Returns:
         The file, and for each of its tensors the index in the whole model of the tensor whose
@@ -132,9 +139,11 @@ def separated_model(
     graphs = list(records.subgraphs or ())
     graph = graphs[subgraph]
     tensors = list(graph.tensors or ())
+    for tensor, shape in inputs.items():
+        tensors[tensor] = tensors[tensor].replace(shape=tuple(shape), shape_signature=None)
     meant = list(range(len(tensors)))
-    operators = [(graph.operators or ())[node] for node in nodes]
-    for number, operator in enumerate(operators):
+    operators = [(graph.operators or ())[node] for node in (*folded, *nodes)]
+    for number, operator in enumerate(operators[len(folded) :], len(folded)):
         results = []
         for tensor in operator.outputs or ():
             results.append(len(tensors) if tensor >= 0 else -1)

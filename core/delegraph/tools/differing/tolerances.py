@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.tools.differing.array_metrics import absolute_differences, pieces_of
 from delegraph.tools.differing.metrics import TensorDifference, real_values
 from delegraph.tools.model_call import Details
 from delegraph.tools.tensor_names import called_name
@@ -29,20 +31,29 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return the number of elements of *test* and *reference* that differ by over *tolerance*.
+    """Return the number of elements in which *test* differs from *reference* beyond *tolerance*.
 
-    All elements count if *difference* has no comparison. Stored values are compared, or real
-    numbers if types or quantization differ.
+    All elements count if *difference* says that the arrays could not be compared. Stored values are
+    compared, or real numbers if types or quantization differ.
     """
     a, b = test, reference
     if difference.compared is None:
         return max(1, test.size)
     if test.dtype.kind not in "ObSU" and difference.compared.max <= tolerance.absolute:
         return 0
+    if difference.raw is not None and test.dtype.kind in "iu" and not tolerance.relative:
+        least = math.floor(tolerance.absolute) + 1  # smallest distance of integers beyond it
+        exponent = least.bit_length() - 1
+        if least == 1 << exponent:
+            return sum(n for e, n in difference.histogram.items() if e >= exponent)
     if difference.raw is None:
         a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
         b = real_values(reference, reference_details)  # type: ignore[assignment]
-    return int(np.count_nonzero(tolerance.compare(a, b) > 0))
+    if tolerance.relative or test.dtype.kind in "ObSU":
+        return int(np.count_nonzero(tolerance.compare(a, b) > 0))
+    pieces = zip(*(pieces_of(values.reshape(-1)) for values in (a, b)), strict=True)
+    far = (absolute_differences(x, y) > tolerance.absolute for x, y in pieces)
+    return sum(int(np.count_nonzero(piece)) for piece in far)
 
 
 def tolerance_of(tolerance: Tolerances | None, output: Details) -> Tolerance | None:

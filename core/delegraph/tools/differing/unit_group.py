@@ -19,7 +19,8 @@ from delegraph.tools.differing.tapped_models import UNIT, copy_setup, separated_
 class UnitGroup:
     """Parts (units) of one node each that run together in one model, each on given values.
 
-    All are computed by the host's kernels, or all by delegates.
+    All are computed by the host's kernels, or all by delegates. Nodes that convert constants for
+    them are in the model, too.
 
     Args:
         whole: the model that contains the nodes.
@@ -51,7 +52,7 @@ class UnitGroup:
     def _is_able(self, unit: Unit, known: Values) -> bool:
         tensors = self._whole.spec.tensors
         return (
-            len(unit.cut) == 1
+            len(unit.nodes) == 1
             and not unit.has_state
             and all(i in known for i in unit.inputs)
             and all(tensors[i].type not in HANDLES for i in unit.outputs)
@@ -59,25 +60,31 @@ class UnitGroup:
 
     def _results(self, units: Sequence[Unit], known: Values) -> Values:
         if self._side is None or not set(units) <= set(self._units):
-            self._side = self._opened({*self._units, *units})
+            self._side = self._opened({*self._units, *units}, known)
         side = self._side
         wanted = [(self._tensors[int(entry["index"])], entry) for entry in side.inputs]
         side.compute_on([converted(known[i][1], known[i][0], entry) for i, entry in wanted])
         found = {self._tensors[int(e["index"])]: (e, values) for e, values in side.outputs()}
         subgraph = self._whole.spec.index
         placed = {n.index: n for n in side.interpreter.placement.nodes if n.subgraph == subgraph}
-        for number, unit in enumerate(self._units):
+        for number, unit in enumerate(self._units, len(self._folded())):
             if placed[number].delegate != unit.delegate:
                 found = {i: values for i, values in found.items() if i not in unit.outputs}
         return found
 
-    def _opened(self, units: Iterable[Unit]) -> Side:
+    def _folded(self) -> list[int]:
+        """Nodes that convert constants for the units."""
+        cut = {node for unit in self._units for node in unit.cut}
+        return sorted(cut - {node for unit in self._units for node in unit.nodes})
+
+    def _opened(self, units: Iterable[Unit], known: Values) -> Side:
         self._units = tuple(sorted(units, key=lambda unit: unit.nodes))
         content, self._tensors = separated_model(
             self._whole.records,
             self._whole.spec.index,
             [unit.nodes[0] for unit in self._units],
-            dict.fromkeys(i for unit in self._units for i in unit.inputs),
+            {i: known[i][1].shape for unit in self._units for i in unit.inputs},
+            self._folded(),
         )
         self._path.write_bytes(content)
         alone: dict[str, Any] = {}

@@ -51,7 +51,7 @@ def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Ver
     alone = [*found.only_in_test, *found.only_in_reference]
     if wrong or alone:
         return _differs(wrong, alone, layers)
-    furthest = max(found.outputs, key=_distance, default=None)
+    furthest = _furthest(found)
     if furthest is None or not any(d.unequal for o in found.outputs for d in o.runs):
         count = len(found.runs)
         if found.outputs and not any(d.count for o in found.outputs for d in o.runs):
@@ -63,6 +63,18 @@ def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Ver
     bound = "the tolerance" if has_tolerance else "the numerics profile"
     text = f"same within {bound}: {furthest.name} is off by up to {_extent(furthest)}"
     return Verdict("within tolerance" if has_tolerance else "within profile", None, text)
+
+
+def worst_run(found: Difference) -> int:
+    """Index of the run in which the output that the verdict names is furthest off."""
+    output = _furthest(found)
+    return 0 if output is None else output.worst_run
+
+
+def _furthest(found: Difference) -> OutputDifference | None:
+    """Output with the greatest difference, of those that are off if there are some."""
+    wrong = [output for output in found.outputs if _is_off(output)]
+    return max(wrong or found.outputs, key=_distance, default=None)
 
 
 def _differs(
@@ -138,7 +150,10 @@ def _blame(layers: LayersDifference, *, is_beyond_rounding: bool) -> str:
 
 
 def _why_none(layers: LayersDifference) -> str:
-    """Return ``:`` and the option that helps, or the most frequent reason for no computed layer."""
+    """Return ``:`` and what explains that no layer was computed.
+
+    That is the option that helps, or the most frequent reason. Without both, the text is empty.
+    """
     if layers.inner == "boundaries":
         return ": --inner alone does that"
     reasons = Counter(x.same_inputs_note for x in layers.layers if x.same_inputs_note)

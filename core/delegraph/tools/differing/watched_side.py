@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,16 +83,15 @@ class Watched:
     def __init__(self, stack: ExitStack, label: str, setup: Setup, signature: str | None) -> None:
         self.setup, self.signature = setup, signature
         self._label, self._stack = label, stack
-        model = setup.loaded_model()
-        self.records = records_of(model, setup.table_limit)
-        called = {s.key: s.subgraph_index for s in model.signatures}
-        self.spec: SubgraphSpec = model.subgraphs[called.get(signature or "", 0)]
-        self._keeps_all = (
-            setup.has_no_delegates
-            and self.spec.index == 0
-            and setup.runtime != "litert2"
-            and (setup.runtime == "delegraph" or copied_bytes(self.spec) <= MOST_COPIED)
+        self._model = setup.loaded_model()
+        self.records = records_of(self._model, setup.table_limit)
+        called = {s.key: s.subgraph_index for s in self._model.signatures}
+        self.spec: SubgraphSpec = self._model.subgraphs[called.get(signature or "", 0)]
+        self._can_keep_all = self.spec.index == 0 and (
+            setup.runtime == "delegraph"
+            or (setup.runtime == "litert" and copied_bytes(self.spec) <= MOST_COPIED)
         )
+        self._keeps_all = setup.has_no_delegates and self._can_keep_all
         self._first_stack = stack.enter_context(ExitStack())
         if self._keeps_all:
             kept = with_room_for_all(setup)
@@ -140,15 +140,30 @@ class Watched:
             plain.compute()
             outputs = plain.outputs()
         self._first_stack.close()
-        path = folder / f"{self._label}.tflite"
-        path.write_bytes(tapped_model(self.records, self.spec.index, watched))
-        arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
-        tapped = copy_setup(self.setup, path)
-        self._side = self._side_of(self._stack, tapped, **arguments)
+        self._side = self._opened(folder, inner, watched)
         self._first = now = self._computed()
         self.placement = self._side.interpreter.placement
         self.inside = _kept_inside(self.partitions(self.placement), self.spec)
         self._note_changes(asked, outputs, now)
+
+    def _opened(self, folder: Path, inner: Inner, watched: Sequence[int]) -> Side:
+        """Return the side with delegates that makes the tensors *watched* readable.
+
+        LiteRT makes a partition of every node when it keeps all tensors, so it needs no copy of the
+        model then. Its delegates compute no tensor that is neither read nor an output.
+        """
+        read = {*self.spec.outputs, *(i for o in self.spec.operators for i in o.inputs)}
+        can_keep_all = self._can_keep_all and self.setup.runtime == "litert"
+        if inner == "alone" and can_keep_all and read.issuperset(watched):
+            self._kept = watched
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Warning: Enabling `experimental_preserve_all")
+                keeps_all = {"experimental_preserve_all_tensors": True}
+                return self._side_of(self._stack, self.setup, **keeps_all)
+        path = folder / f"{self._label}.tflite"
+        path.write_bytes(tapped_model(self.records, self.spec.index, watched))
+        arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
+        return self._side_of(self._stack, copy_setup(self.setup, path), **arguments)
 
     def _keep_all(self, watched: Sequence[int]) -> bool:
         """Run with every tensor kept in memory; return False if that fails or is unnecessary.
@@ -184,7 +199,9 @@ class Watched:
 
     def _side_of(self, stack: ExitStack, setup: Setup, **arguments: Any) -> Side:
         is_reference = self._label == "reference"
-        return Side(stack, setup, self.signature, is_reference=is_reference, **arguments)
+        return Side(
+            stack, setup, self.signature, is_reference=is_reference, model=self._model, **arguments
+        )
 
     def partitions(self, placement: Placement) -> list[PartitionPlacement]:
         """Return the partitions in *placement* of the called subgraph."""

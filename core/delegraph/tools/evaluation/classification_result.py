@@ -50,7 +50,7 @@ class Answer:
 
     Attributes:
         word: label of the best class; None if all scores are NaN.
-        score: score of the best class, as a real number; None if there is none.
+        score: score of the best class, as a real number; None if all scores are NaN.
         rank: rank of the true class by score, from 1; None beyond 10.
     """
 

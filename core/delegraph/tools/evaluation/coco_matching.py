@@ -63,7 +63,10 @@ class CocoDefinition:
         return Matches(right, ignored, truth.classes[~pixels.crowds])
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> Floats:
-        """Return how many recall levels 0, 0.01, ..., 1 *right* of *objects* reach, in float64."""
+        """Return how many of the recall levels 0, 0.01, ..., 1 are reached.
+
+        The recall is *right* divided by *objects*, computed in float64.
+        """
         return np.searchsorted(_RECALLS, right / objects, side="right").astype(np.float64)
 
 

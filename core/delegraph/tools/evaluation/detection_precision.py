@@ -174,7 +174,11 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """COCO's figures for each set-up in *found* and for data that *draw* resamples; or why not."""
+    """Return COCO's figures of each set-up in *found*, and those of the data that *draw* resamples.
+
+    The third result is None. If *truth* does not suffice for COCO's definition, the first two
+    results are None, and the third is the reason.
+    """
     try:
         require_coco(truth)
     except ArgumentError as error:

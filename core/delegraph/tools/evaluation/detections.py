@@ -177,7 +177,13 @@ def _require_shapes(outputs: Sequence[Details], named: Sequence[str]) -> None:
 
 
 def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
-    """Return the position of each of :data:`PARTS`: the only or official ones *outputs* allow."""
+    """Return the position in *outputs* of each of :data:`PARTS`.
+
+    Names and shapes must allow a single order, or the official order.
+
+    Raises:
+        ArgumentError: they allow several other orders, or none.
+    """
     able = [
         {part for part in PARTS if _may_be(part, entry)} & (_said(entry["name"]) or set(PARTS))
         for entry in outputs

@@ -51,7 +51,10 @@ class TfliteDefinition:
         return Matches(right, np.zeros_like(right), truth.classes)
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many recall levels 0, 0.01, ..., 1 *right* of *objects* reach, in float32."""
+        """Return how many of the recall levels 0, 0.01, ..., 1 are reached, as float64.
+
+        The recall is *right* divided by *objects*, computed in float32.
+        """
         recall = right.astype(np.float32) / objects.astype(np.float32)
         return (np.floor(recall * np.float32(100)) + 1).astype(np.float64)
 

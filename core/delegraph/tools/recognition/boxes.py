@@ -72,7 +72,7 @@ def _postprocessed(seen: Seen) -> _Raw | None:
 
 
 def _by_metadata(seen: Seen) -> _Raw | None:
-    """Return the boxes, classes and scores that the metadata name; None if one is missing."""
+    """Return the boxes, classes and scores that the metadata names; None if one is missing."""
     if all(said.boxes is None for said in seen.metadata.outputs):
         return None
     found: dict[str, TensorValues] = {}

@@ -82,7 +82,9 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return poses from Coral's PoseNet decoder, which counts in pixels; None without one.
+    """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels.
+
+    The result is None if the outputs are not those of this decoder.
 
     Args:
         seen: the outputs of the model, with their details.
@@ -103,7 +105,9 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose; None if the output is not (y, x, score) per point.
+    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) for each point.
+
+    The result is None if the output has another shape.
 
     Args:
         seen: the outputs of the model, with their details.
@@ -117,7 +121,9 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return poses of MoveNet.MultiPose: 17 times (y, x, score), box, score; None if not so.
+    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score.
+
+    The result is None if the output has another shape.
 
     Args:
         seen: the outputs of the model, with their details.

@@ -7,7 +7,8 @@ from typing import Any
 from delegraph.delegation.placement import Placement
 from delegraph.json_records import to_json
 from delegraph.memory import live_bytes
-from delegraph.tools.memory_report import IN_PLACE, MemoryReport, PlannerResult
+from delegraph.tools.memory_planners import IN_PLACE, PlannerResult
+from delegraph.tools.memory_report import MemoryReport
 from delegraph.tools.memory_suggestions import suggestions
 
 
@@ -39,6 +40,7 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
         "in_use": [[int(task), int(count)] for task, count in zip(tasks, used, strict=True)],
         "in_place": list(IN_PLACE),
         "planners": [_planner_json(report, result) for result in report.results],
+        "subgraphs": [_plans_json(other) for other in report.others],
         "suggestions": to_json(suggestions(report)),
     }
 

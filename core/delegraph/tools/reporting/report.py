@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from importlib_metadata import version
 
 from delegraph.delegation.placement import Placement
 from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
@@ -29,6 +26,7 @@ from delegraph.tools.explanation import (
 from delegraph.tools.memory_report import MemoryReport, memory_report
 from delegraph.tools.model_call import allocate, require_signature
 from delegraph.tools.model_summary import ModelSummary, summarize_model
+from delegraph.tools.page_origin import made_at, made_by
 from delegraph.tools.reporting.differences import differences_json
 from delegraph.tools.reporting.graph import Shapes, graph_json, placed_json
 from delegraph.tools.reporting.memory import memory_json
@@ -245,13 +243,14 @@ def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:
         "format": FORMAT,
         "model": Path(setup.model).name,
         "setup": str(setup),
-        "made_by": f"Delegraph {version('delegraph')}",
-        "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "made_by": made_by(),
+        "made_at": made_at(),
         "description": model.description,
         "bytes": summary.bytes,
         "constant_bytes": summary.constant_bytes,
         "parameters": summary.parameters,
         "macs": summary.macs,
+        "macs_are_least": summary.macs_are_least,
         "quantization": summary.quantization,
     }
 

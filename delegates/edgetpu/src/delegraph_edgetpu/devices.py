@@ -164,7 +164,7 @@ def device_named(name: str) -> Device:
 
 
 def statistics() -> tuple[DeviceStatistics, ...]:
-    """Return each device's counts of runs, loads and cached bytes; device ``:0`` is first."""
+    """Return the counters of each device since the process began; device ``:0`` is first."""
     return tuple(device.statistics for device in devices())
 
 

@@ -199,7 +199,8 @@ class _Roots:
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
     """Return keypoints with a logit of at least *least* that is not below any grid neighbour's.
 
-    *heatmaps* are logits, ``[H, W, 17]``; *short_offsets* y and x in grid steps, ``[H, W, 34]``.
+    *heatmaps* are logits, ``[H, W, 17]``. *short_offsets*, ``[H, W, 34]``, are the offsets in y of
+    all keypoints and then those in x, in grid steps.
     """
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]

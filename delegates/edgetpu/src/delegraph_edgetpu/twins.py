@@ -149,7 +149,7 @@ def _described(tensor: Tensor | TensorSpec) -> str:
 
 
 def _needed(subgraph: SubgraphSpec, starts: set[int], ends: Sequence[int]) -> list[int]:
-    """Return the operators of *subgraph* that compute tensors *ends* from *starts*, in order."""
+    """Return, in order, the operators that compute the tensors *ends* from the tensors *starts*."""
     wanted = set(ends)
     needed = []
     for operator in reversed(subgraph.operators):

@@ -114,7 +114,8 @@ def _converted(
 ) -> bytes:
     """Return the model converted from *source*; errors of the converter become a ModelError.
 
-    *operators* names ``tf.lite.OpsSet`` members; *signatures* are keys, empty for all.
+    *operators* are names of members of ``tf.lite.OpsSet``. *signatures* are the keys of the
+    signatures to convert; without any, all are converted. *allow_all* is as in :func:`convert`.
     """
     try:
         is_code = ".py:" in source and not Path(source).exists()

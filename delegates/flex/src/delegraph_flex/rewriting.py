@@ -62,7 +62,7 @@ class Flexified:
 def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
-    """Return a model with builtin operators rewritten as Flex operators, and the record of it.
+    """Return a model with builtin operators rewritten as Flex operators, and a record of that.
 
     For *model* and *nodes* see :func:`flexify`.
     """

@@ -74,7 +74,7 @@ def reject_by_side_effect(node: FlexNode, allowed_too: Collection[str]) -> Rejec
         allowed_too: names of the operators that the user allows, whatever their effects.
 
     Raises:
-        Unsupported: the attribute that the side effect depends on has not the expected type.
+        Unsupported: the attribute that the side effect depends on does not have the right type.
     """
     op, effect = node.op, side_effects().get(node.op)
     if op in allowed_too:

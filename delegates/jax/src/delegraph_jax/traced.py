@@ -30,7 +30,7 @@ class TracedGraphs:
         self._graphs, self._numerics = graphs, numerics
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        """Return the outputs of the first subgraph for its inputs *arguments*."""
+        """Return the outputs of the first subgraph for the inputs *arguments*."""
         return self._run(0, arguments)[0]
 
     def checked(self, doubts: list[str], *arguments: Any) -> list[Any]:

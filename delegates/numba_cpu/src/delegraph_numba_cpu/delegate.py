@@ -359,7 +359,10 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         raise DelegateError("the run was stopped, for an unknown reason", phase="eval")
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:
-        """Run the program and record the time of each node; False if it was cancelled or failed."""
+        """Run the program, and record the time of each node in the profile.
+
+        The result is False if the run was cancelled or failed.
+        """
         from delegraph_numba_cpu.program.node_times import TimedProgram
 
         if program.is_guarded:  # the times of a guarded program mean nothing

@@ -133,7 +133,7 @@ def _config(
 
 
 def _options(limits: Limits) -> list[tuple[str, int]]:
-    """Return gRPC's options, by name, with which its server keeps to *limits*."""
+    """Return names and values of the gRPC options that make a server keep to *limits*."""
     return [
         ("grpc.so_reuseport", 0),  # a used port is an error
         ("grpc.max_receive_message_length", limits.body + _MESSAGE_ROOM),

@@ -41,8 +41,8 @@ function besideSection(report, view, go) {
   const columns = [
     { title: "node", isNumber: true, value: (m) => m.index, cell: (m) => nodeLink(m.subgraph, m.index, view, go) },
     { title: "operator", value: (m) => m.op }, side(report, "node"), side(other, "there"),
-    { title: "why not here", class: "wide", value: why(report, "node", "there") },
-    { title: "why not there", class: "wide", value: why(other, "there", "node") },
+    { title: "why not here", class: "wide", isReason: true, value: why(report, "node", "there") },
+    { title: "why not there", class: "wide", isReason: true, value: why(other, "there", "node") },
   ];
   return h("section", { id: "beside" }, h("h2", {}, "Beside"),
     h("p", {}, moved.length ? `${count(moved.length, "node")} of ${computedNodes(report).length} run on something else; they are marked.` : "Every node runs on the same in both."),

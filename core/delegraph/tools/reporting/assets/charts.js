@@ -57,14 +57,40 @@ function memorySection() {
   const parts = memory.not_counted.length ? [["As it runs, without the memory inside partitions", memory], core ? ["Core alone", core] : null].filter(Boolean) : [["", memory]];
   const arenas = [
     { title: "", value: ([name]) => name },
-    { title: "tensors", value: ([, m]) => m.tensors.length, isNumber: true },
-    { title: "arena", value: ([, m]) => m.planners[0].bytes, cell: ([, m]) => m.planners[0].bytes.toLocaleString("en"), isNumber: true },
-    { title: "variables", value: ([, m]) => m.persistent_bytes, cell: ([, m]) => m.persistent_bytes.toLocaleString("en"), isNumber: true },
+    { title: "tensors", value: ([, m]) => add(subgraphs(m), (s) => s.tensors.length), isNumber: true },
+    { title: "arena", value: ([, m]) => total(m), cell: ([, m]) => total(m).toLocaleString("en"), isNumber: true },
+    { title: "variables", value: ([, m]) => add(subgraphs(m), (s) => s.persistent_bytes), isNumber: true },
   ];
   const told = memory.not_counted.length ? [h("p", {}, `As it runs: + memory of ${memory.not_counted.join(" and ")} inside the partitions, not counted. `,
     core ? "Core alone: without delegates." : "Without delegates the model cannot run."), table("Bytes, with delegates and without", arenas, parts)] : null;
   return h("section", { id: "memory" }, h("h2", {}, "Memory"), told,
-    parts.map(([name, each]) => memoryPart(name, each)));
+    parts.map(([name, each]) => [subgraphTable(name, each), memoryPart(partName(name, each), largest(each))]));
+}
+
+// The subgraphs that run: each has an arena of its own.
+const subgraphs = (memory) => [memory, ...memory.subgraphs];
+
+const add = (items, of) => items.reduce((sum, item) => sum + of(item), 0);
+
+// Bytes of all arenas as the interpreter plans them.
+const total = (memory) => memory.bytes_by_planner[memory.planners[0].planner];
+
+// The subgraph with the largest arena, whose plan is drawn.
+const largest = (memory) => subgraphs(memory).reduce((most, m) => m.planners[0].bytes > most.planners[0].bytes ? m : most);
+
+const partName = (name, memory) => memory.subgraphs.length
+  ? `${name ? `${name}, s` : "S"}ubgraph ${largest(memory).subgraph}, which has the largest arena` : name;
+
+function subgraphTable(name, memory) {
+  const told = memory.unknown ? h("p", {}, `At least ${total(memory).toLocaleString("en")} bytes: ${memory.unknown}.`) : null;
+  if (!memory.subgraphs.length) return told;
+  const planner = memory.planners[0].planner;
+  return [told, table(`${name ? `${name}: ` : ""}${total(memory).toLocaleString("en")} bytes in the arenas of all subgraphs that run, by planner ${planner}`, [
+    { title: "subgraph", value: (m) => m.subgraph, isNumber: true },
+    { title: "name", value: (m) => m.name },
+    { title: "run by", value: (m) => m.run_by.join(", "), class: "wide" },
+    { title: "bytes", value: (m) => m.planners[0].bytes, cell: (m) => m.planners[0].bytes.toLocaleString("en"), isNumber: true },
+  ], subgraphs(memory))];
 }
 
 // The plans of the model as it runs, or of the core alone.
@@ -75,7 +101,7 @@ function memoryPart(name, memory) {
   const figure = drawing("Places of tensors in the arena over the plan, bytes in use, and the lower bound",
     (width) => memoryChart(width, memory, planner()));
   const told = [`${count(memory.tensors.length, "tensor")} in the arena, aligned to ${memory.alignment}; ${size(memory.persistent_bytes)} of variables beside it.`,
-    memory.is_complete ? "" : " Up to the first node whose output shape is known only while invoking."];
+    memory.open_shape === null ? "" : " Up to the first node whose output shape is known only while invoking."];
   return h("div", { class: "plans" }, name ? h("h3", {}, name) : null, h("p", {}, ...told),
     h("label", {}, "Plan of ", choice),
     key([["d0", "a tensor, as wide as its life"], ["line used", "bytes in use"], ["line bound", "lower bound"]]),
@@ -136,14 +162,14 @@ function peakTable(memory) {
   const { peak, tensors } = memory, rows = peak.tensors.map((i) => tensors[i]);
   const short = shortNames(rows.map((t) => t.name));
   const step = memory.is_by_node ? "" : `step ${peak.position} of the execution plan, `;
-  const keepsMore = memory.planners.some((p) => p.in_use?.some(([, bytes]) => bytes > peak.bytes));
-  const caption = `Most is in use at ${step}${peak.where}: ${size(peak.bytes)}${keepsMore ? ", without inputs that no later node reads" : ""}`;
+  const plan = memory.planners[0], lasts = new Map(peak.tensors.map((i) => [tensors[i], plan.last?.[i] ?? tensors[i].last]));
+  const caption = `Most is in use at ${step}${peak.where}: ${peak.bytes.toLocaleString("en")} bytes (planner ${plan.planner})`;
   return table(caption, [
     { title: "tensor", value: (t) => t.index, isNumber: true },
     { title: "name", value: (t) => t.name, cell: (t) => named(t.name, short), class: "wide" },
     { title: "made by", value: (t) => t.made_by },
     { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
-    { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
+    { title: `${unit(memory)}s`, value: (t) => t.first, cell: (t) => `${t.first}-${lasts.get(t)}`, isNumber: true },
   ], rows);
 }
 

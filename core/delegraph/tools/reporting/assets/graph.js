@@ -2,7 +2,9 @@
 // reader; one at a time is in the order of the Tab key, arrows go on from there.
 
 const FAR = 0.45; // zoom below which texts, too small to read, are left out
+const FARTHEST = 0.25; // zoom below which nodes have no text at all; up to FAR, a brief one
 const MOST_LETTERS = 24;
+const BRIEF_LETTER = 13; // width of a letter of a brief text
 const DELEGATE_COLOURS = 8;
 const MANY_EDGES = 1000; // they are joined until their arrows can be seen
 const PAUSE = 150; // ms after the first picture, before each vertex gets an element
@@ -114,9 +116,9 @@ class GraphView {
       if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
       const part = isNode ? partitionName(this.report, node) : "-";
       if (part !== "-") texts.push(["part", width - 8, 30, part]);
-      vertex.element.append(...texts.map(([name, x, y, text]) => svg("text", { class: name, x, y }, text)));
-      vertex.lettering = null;
+      return texts;
     };
+    vertex.brief = () => (isNode ? [["brief", 8, 27, shortened(`${index} ${label}`, Math.floor((width - 12) / BRIEF_LETTER))]] : []);
     return vertex.element;
   }
 
@@ -144,11 +146,13 @@ class GraphView {
     if (!this.current) this.focusable(this.first());
   }
 
-  // Letters the vertices of a part of the drawing: texts of thousands would take long to place.
-  letter({ left, top, right, bottom }) {
+  // Letters the vertices of a part of the drawing, for the zoom: texts of thousands would take long to place.
+  letter({ left, top, right, bottom }, kind = "lettering") {
     for (const vertex of this.graph.vertices) {
-      const { x, y, lettering } = vertex;
-      if (lettering && x > left - this.width && x < right + this.width && y > top - NODE_HEIGHT && y < bottom + NODE_HEIGHT) lettering();
+      const { x, y } = vertex;
+      if (!vertex[kind] || x <= left - this.width || x >= right + this.width || y <= top - NODE_HEIGHT || y >= bottom + NODE_HEIGHT) continue;
+      vertex.element.append(...vertex[kind]().map(([name, x, y, text]) => svg("text", { class: name, x, y }, text)));
+      vertex[kind] = null;
     }
   }
 
@@ -194,12 +198,13 @@ class GraphView {
   moved(transform) {
     this.world.setAttribute("transform", transform);
     this.canvas.classList.toggle("far", transform.k < FAR);
-    if (transform.k < FAR || !this.graph) return;
+    if (transform.k < FARTHEST || !this.graph) return;
     const { width, height } = this.seen();
+    const isFar = transform.k < FAR;
     this.furnish();
-    this.separate();
+    if (!isFar) this.separate();
     const [left, top] = transform.invert([0, 0]), [right, bottom] = transform.invert([width, height]);
-    this.letter({ left, top, right, bottom });
+    this.letter({ left, top, right, bottom }, isFar ? "brief" : "lettering");
   }
 
   fit(seen = this.seen()) {

@@ -21,7 +21,8 @@ function nodeCount() {
 
 // Parameters, arithmetic and quantization, as `inspect` has them.
 function figures() {
-  const found = [["parameters", report.parameters], ["MACs", report.macs]].filter(([, n]) => n).map(([word, n]) => [word, amount(n)]);
+  const found = [["parameters", report.parameters], ["MACs", report.macs]].filter(([, n]) => n)
+    .map(([word, n]) => [word, (word === "MACs" && report.macs_are_least ? "at least " : "") + amount(n)]);
   return report.quantization ? [...found, ["quantization", report.quantization]] : found;
 }
 
@@ -81,10 +82,10 @@ function refusalSection() {
     { title: "delegate", value: (r) => r.delegate },
     several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
     { title: "operators", value: (r) => r.ops },
-    { title: "reason", value: (r) => r.reason, class: "wide" },
+    { title: "reason", value: (r) => r.reason, class: "wide", isReason: true },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
-    report.refusals.some((r) => r.macs) ? { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => r.macs.toLocaleString("en") } : null,
+    report.refusals.some((r) => r.macs) ? { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => (r.macs_are_least ? "at least " : "") + r.macs.toLocaleString("en") } : null,
     { title: "runs on", value: (r) => r.runs_on.join(", ") },
   ].filter(Boolean);
   return h("section", { id: "left" }, h("h2", {}, "Why not"), table("What delegates left, and why", columns, report.refusals));

@@ -63,9 +63,10 @@ function numbers(indices) {
 const MOST_ROWS = 200; // shown at first; a button shows the others
 
 // Returns a table whose headings sort it. A column has title, value (what is sorted by), and
-// perhaps cell (what is shown), isNumber, and the class of its cells.
+// perhaps cell (what is shown), isNumber, and the class of its cells. Where a column is a reason, the
+// rows stand as cards in a narrow window: each cell on a line with its title.
 function table(caption, columns, rows) {
-  const body = h("tbody");
+  const body = h("tbody"), areCards = columns.some((column) => column.isReason);
   let most = MOST_ROWS, ordered = rows;
   const fill = () => body.replaceChildren(...ordered.slice(0, most).map((row) => h("tr", {}, columns.map((c) => cell(c, row)))));
   const all = h("button", { type: "button", class: "all", click: () => {
@@ -76,7 +77,7 @@ function table(caption, columns, rows) {
   const cell = (column, row) => {
     const shown = (column.cell ?? column.value)(row);
     const classes = [column.isNumber ? "number" : "", column.class ?? ""].join(" ").trim();
-    return h("td", { class: classes || null }, shown ?? "-");
+    return h("td", { class: classes || null, "data-title": areCards ? column.title : null }, areCards ? h("span", {}, shown ?? "-") : shown ?? "-");
   };
   const headings = columns.map((column) => {
     const button = h("button", { type: "button", click: () => sort(column, heading) }, column.title);
@@ -93,7 +94,7 @@ function table(caption, columns, rows) {
   };
   fill();
   const shown = h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, headings)), body);
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, shown, rows.length > most ? all : null);
+  return h("div", { class: areCards ? "scroll cards" : "scroll", tabindex: "0", role: "region", "aria-label": caption }, shown, rows.length > most ? all : null);
 }
 
 function compare(a, b) {

@@ -62,7 +62,10 @@ def _float64(text: bytes) -> float | None:
 
 
 def _float32(text: bytes) -> np.float32 | None:
-    """Return the float32 nearest to the number in *text*, rounded once; None if it is none."""
+    """Return the float32 nearest to the number in *text*, with a single rounding.
+
+    The result is None if the text is not a number.
+    """
     number = _float64(text)
     if number is None:
         return None

@@ -58,7 +58,7 @@ def operator(
 
     Args:
         names: names of the operators.
-        types: allowed types of the attribute ``T``; None for no check.
+        types: allowed types of the attribute ``T``; None if it is not checked.
         broadcasts: whether inputs are broadcast; the memory of the result is then checked. For
             other arrays larger than the inputs, the step itself must call
             ``delegraph_flex.memory``.
@@ -82,7 +82,7 @@ def functions(
 
     Args:
         steps: mapping from names to functions.
-        types: allowed types of the attribute ``T``; None for no check.
+        types: allowed types of the attribute ``T``; None if it is not checked.
         broadcasts: whether inputs are broadcast; the memory of the result is then checked.
     """
     for name, step in steps.items():

@@ -77,7 +77,10 @@ def _scales(call: Call, channels: int) -> Any:
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that weights have one scale or one per index of *axis*, and of the clamp."""
+    """Return a check that rejects weights without scales, with scales of blocks, or with too few.
+
+    Weights need one scale, or one for each index of *axis*. The clamp is checked, too.
+    """
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]

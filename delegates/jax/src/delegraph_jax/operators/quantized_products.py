@@ -42,7 +42,7 @@ def exact_sums(
         x_zero: zero point of *x*.
         weight: weights, ``[..., O]``, int8 or uint8.
         w_zero: zero point of *weight*.
-        multiply: function of int8 values and weights that returns their sums of products.
+        multiply: function that returns the sums of products of int8 values and weights.
         groups: number of groups into which inputs and outputs are divided.
 
     Returns:

@@ -27,7 +27,7 @@ _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def _check_log_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return a rejection if an input value may have an exponential beyond float32, else None."""
+    """Return a rejection if the exponential of an input value may exceed float32, else None."""
     x = tensors[node.inputs[0]]
     if not np.isfinite(exponentials(x.scale, 1.0)).all():
         return Rejection("scale", actual=x.scale, expected="exponentials that float32 can hold")

@@ -255,7 +255,7 @@ def operator(
         features: names from ``delegraph.delegation.capabilities.FEATURES``, in addition to the
             features that all functions support.
         constants: positions of inputs that must be constants, because shapes depend on them.
-        check: further check of a node, see :data:`Check`; None for none.
+        check: further check of a node; see :data:`Check`. None means that there is none.
         lacks: features that all other functions support, but not this function.
         numerics: official kernels whose rounding the function reproduces.
         roles: types of operands with a special role; see ``Claim``.

@@ -193,9 +193,9 @@ def exponentials(width: int) -> Any:
 
 
 def multiplied(width: int) -> Any:
-    """Return an intrinsic that writes each row of a block, times a vector, to an address *other*.
+    """Return an intrinsic that writes each row of a block, times a vector, to an address.
 
-    For the intrinsic's arguments, see the result of :func:`_row_pass`.
+    The address is *other*; for all arguments of the intrinsic, see the result of :func:`_row_pass`.
     """
 
     def body(x: Lanes, row: Any, other: Any, factors: Lanes, number: Lanes) -> Lanes:

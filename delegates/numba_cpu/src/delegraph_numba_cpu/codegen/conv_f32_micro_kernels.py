@@ -170,7 +170,8 @@ def _tap_products(
 
     The result is the next address of the weights, the next address to prefetch, and the sums.
     *second* is the mask for :func:`_add_products_in_pairs`; None if no pixels share a register.
-    *at* returns the addresses of a byte of the tap in all pixels; *ahead* is what is prefetched.
+    *at* returns the addresses of a byte of the tap in all pixels. *ahead* is the address to
+    prefetch.
     """
     widths = form.widths
 
@@ -339,7 +340,7 @@ def _blocks(
     pitch: Any,
     limits: Any,
 ) -> None:
-    """Append instructions that compute *blocks* blocks of two registers for *height* pixels."""
+    """Append the instructions of :func:`blocks_product` for *height* pixels."""
     kind = vector(F32, width)
     starts, start = [], integer(0)
     for _ in range(blocks):

@@ -138,9 +138,10 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return *sums* plus a tensor, clamped again; unchanged if its address *residual* is 0.
+    """Return *sums* plus the tensor at the address *residual*, clamped again.
 
-    *rows* and *starts* are the pixels and first columns of the sums.
+    If the address is 0, the sums are unchanged. *rows* and *starts* are the pixels and the first
+    columns of the sums.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):

@@ -102,7 +102,10 @@ def measure_floats(context, source, count, target):
 
 
 def _rounder(builder, inverse, low, high):
-    """Function from 16 float32 to int32: times *inverse*, rounded, clamped to *low* and *high*."""
+    """Return a function that quantises 16 float32 to int32.
+
+    It multiplies by *inverse*, rounds halves away from zero, and clamps to *low* and *high*.
+    """
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
 

@@ -119,8 +119,9 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
         """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
 
-        Rows of results at *acc* are 64 values apart. *weights* is the address of a group of 64
-        outputs, *block* its first block of columns to compute. *headers* have the biases.
+        Rows of results begin at *acc*, and are 64 values apart. *weights* is the address of a group
+        of 64 outputs, and *block* the number of its first block to compute. *headers* is the
+        address of the first header, which has the bias of its columns.
         """
 
         def generate(lowering, builder, signature, arguments):

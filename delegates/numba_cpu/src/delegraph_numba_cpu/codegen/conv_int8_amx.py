@@ -114,9 +114,10 @@ def lay_out_tiles(memory, steps):
 
 @jit
 def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
-    """Store ``bias + a @ weights`` of 16 rows and 16 columns at address *acc*, int32.
+    """Store ``bias + a @ weights`` of 16 rows and 16 columns at the address *acc*, as int32.
 
-    Rows of unsigned bytes are at *a*, *a_bytes* apart, in *steps* steps of 4 bytes.
+    Rows of *steps* times 4 unsigned bytes begin at *a*, and are *a_bytes* apart. *header* is the
+    address of the columns' header.
     """
     load_0(header, 0)
     for step in range(0, steps - 15, 16):

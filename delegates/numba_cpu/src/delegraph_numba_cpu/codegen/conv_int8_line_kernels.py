@@ -72,8 +72,8 @@ def _dot_tile(rows, blocks):
     ):
         """Store ``bias + windows @ weights``, int32, for the windows at the addresses *pixels*.
 
-        A window is *steps* times 4 bytes in each of *lines* lines, *line_bytes* apart. Rows of
-        results are *acc_bytes* apart, blocks of a row 64 bytes.
+        A window has *steps* times 4 bytes in each of *lines* lines, which are *line_bytes* apart.
+        Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -122,7 +122,11 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, pixels, lines, line_bytes, weights, steps, header, acc, acc_bytes):
-        """Store ``bias + windows @ weights``, int32, for windows *pixels* of *lines* lines."""
+        """Store ``bias + windows @ weights``, int32, for the windows at the addresses *pixels*.
+
+        A window has *steps* times 8 bytes, int16, in each of *lines* lines, which are *line_bytes*
+        apart. Rows of results are *acc_bytes* apart.
+        """
 
         def generate(lowering, builder, signature, arguments):
             pixels, lines, line_bytes, weights, steps, header, acc, acc_bytes = arguments

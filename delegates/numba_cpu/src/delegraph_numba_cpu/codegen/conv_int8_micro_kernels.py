@@ -69,10 +69,11 @@ def _dot_tile(rows, blocks, chains=1):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums`` at *acc*, int32: *steps* times 4 bytes of each row.
+        """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *headers* have the biases. Rows of *a* are *row_bytes* apart, blocks of *weights*
-        *block_bytes*, rows of results *acc_bytes*, and blocks in these 64 bytes.
+        *headers* is the address of the first block's header, which has the biases. A row of *a* has
+        *steps* times 4 bytes, and rows are *row_bytes* apart. Blocks of *weights* are *block_bytes*
+        apart. Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -82,7 +83,8 @@ def _dot_tile(rows, blocks, chains=1):
             def add_steps(count, values):
                 """Append instructions that add the products of *count* more steps to the sums.
 
-                *values* and the result are the sums, and the next addresses of weights and bytes.
+                *values* are the sums, and the addresses of weights and bytes. The result has the
+                new sums, and the next addresses.
                 """
                 *found, place, row = values
                 for k in range(count):
@@ -150,10 +152,10 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums`` at *acc*, int32; *header* has the bias.
+        """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        Rows of *a* are *row_bytes* apart, rows of results *acc_bytes*. With only 8 columns, the
-        sums and the weights fit into the registers.
+        *header* is the address of the biases. Rows of *a* are *row_bytes* apart, and rows of
+        results *acc_bytes*. With only 8 columns, the sums and the weights fit into the registers.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -206,7 +208,11 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 @jit
 def split_rows(a, a_bytes, rows, steps, target):
-    """Store *rows* rows of unsigned bytes at *target* as int16, in :func:`_dot_split`'s order."""
+    """Convert *rows* rows of unsigned bytes to int16, as :func:`_dot_split` reads them.
+
+    The rows begin at *a*, and are *a_bytes* apart; a row has *steps* times 4 bytes. *target* is the
+    address for the result.
+    """
     for _ in range(rows):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)
@@ -231,7 +237,8 @@ def _dot_taps(pixels, vectors, group):
         """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``.
 
         *pixel_bytes*, *vector_bytes* and *column_bytes* are the distances of pixels, of a pixel's
-        vectors, and of columns of the packed *line*. *offsets* and *weights* are those of taps.
+        vectors, and of columns of the packed *line*. *offsets* and *weights* are the addresses of
+        the offsets and the weights of *count* taps.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -341,7 +348,10 @@ def sum_bytes(context, source, count):
 
 
 def _flipper(count):
-    """Return an intrinsic ``(source, target, flip)`` that copies *count* bytes, each xor *flip*."""
+    """Return an intrinsic that copies *count* bytes, each xored with the same number.
+
+    It is called as ``(source, target, flip)``.
+    """
     kind = ir.VectorType(I8, count)
 
     @intrinsic

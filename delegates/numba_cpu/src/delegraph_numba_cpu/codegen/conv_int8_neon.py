@@ -24,10 +24,11 @@ def dot_tile(rows, blocks):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums`` at *acc*, int32: *steps* times 4 bytes of each row.
+        """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *headers* have the biases. Rows of *a* are *row_bytes* apart, blocks of *weights*
-        *block_bytes*, rows of results *acc_bytes*, and blocks in these 64 bytes.
+        *headers* is the address of the first block's header, which has the biases. A row of *a* has
+        *steps* times 4 bytes, and rows are *row_bytes* apart. Blocks of *weights* are *block_bytes*
+        apart. Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):

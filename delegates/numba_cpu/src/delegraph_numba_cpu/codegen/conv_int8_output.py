@@ -76,7 +76,7 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 
 
 def _exact_close(builder, acc, factor, offset, zero, away):
-    """Return :func:`_exact_away` of the arguments, whose products may need more bits than float64.
+    """Return the result of :func:`_exact_away` for products that need more bits than float64 has.
 
     Rounding before the floor may raise a value to the next integer, but no further. The difference
     from that integer has few bits, so it is exact; it is negative if the value was raised.
@@ -120,9 +120,9 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _quickly(quick, exact):
-    """Return a ``prepare`` of :func:`_all_of` that rescales in float32 where that is surely right.
+    """Return a ``prepare`` function that rescales in float32 where the result is certainly right.
 
-    Elsewhere it rescales in float64.
+    Elsewhere it rescales in float64. For ``prepare`` see :func:`_all_of`.
 
     Args:
         quick: function that loads header fields, as :func:`_all_of` returns it. Its function
@@ -211,7 +211,10 @@ def _finisher(prepare):
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store *count* of 16 sums at *acc*, rescaled and clamped, for each of *rows* >= 1 rows."""
+        """Store the first *count* of each row's 16 sums, rescaled and clamped, as bytes.
+
+        The *rows* rows, at least one, begin at *acc*.
+        """
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
@@ -267,7 +270,10 @@ def _finisher_64(prepare):
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store *rows* rows of 64 sums at *acc*, rescaled, clamped to *low*..*high*, xor *flip*."""
+        """Store *rows* rows of 64 sums, which begin at *acc*, as rescaled bytes.
+
+        They are clamped to *low* and *high*, and then xored with *flip*.
+        """
 
         def generate(lowering, builder, signature, arguments):
             acc, rows, header, target, row_bytes, flip, low, high = arguments

@@ -58,7 +58,8 @@ def pack_column(context, a, b, c, d, count, flip, target):
 def pack_column_64(context, a, b, c, d, flip, target, apart):
     """Store, for each of 64 channels, a word of four bytes from *a*, *b*, *c* and *d*.
 
-    Bytes are xored with *flip*. The four vectors of words begin *apart* bytes apart, at *target*.
+    The bytes are xored with *flip*. The four vectors of words are stored from *target* on, at
+    distances of *apart* bytes.
     """
 
     def generate(lowering, builder, signature, arguments):

@@ -51,7 +51,10 @@ def _adjacent(
     acc_step: Any,
     channel_bytes: Any,
 ) -> None:
-    """Append instructions of :func:`adjacent_product` for constant *pixels*, *kernel*, *stride*."""
+    """Append the instructions of :func:`adjacent_product`; sizes of tile and window are constant.
+
+    These are *pixels*, *kernel* and *stride*.
+    """
     channels = Loop(builder, channel_bytes, REGISTER)
     at = channels.index
     sums = [load(builder, _bias_at(builder, header, at), V8I32)] * pixels

@@ -137,7 +137,7 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Return *acc* plus dot products of activations, split into int16 pairs, and weights.
+    """Return *acc* plus the dot products of weights and activations that are int16 pairs.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
@@ -277,7 +277,7 @@ def narrowed(builder, vectors, low, high):
 
 
 def _narrowed_by_ymm(builder, vectors, low, high):
-    """Return four vectors of 16 int32 as bytes, clamped to *low* and *high*, on AVX2 registers."""
+    """Return four vectors of 16 int32 as bytes, clamped to *low* and *high*, by AVX2."""
     words, limits = [], [splat(builder, builder.trunc(bound, I16), 16) for bound in (low, high)]
     for vector_of_16 in vectors:
         x = call(
@@ -338,7 +338,10 @@ def zipped_16(builder, rows):
 
 
 def _zip_16(builder, a, b, half):
-    """Return elements of *a* and *b*, 16 bytes each, in turn: of half 0 or 1, as *half* says."""
+    """Return elements of one half of *a* and of *b*, 16 bytes each, in turn.
+
+    *half* is 0 for the first halves, and 1 for the second halves.
+    """
     count = a.type.count
     return lanes_of(
         builder, a, b, [half * count // 2 + i // 2 + count * (i % 2) for i in range(count)]
@@ -346,7 +349,7 @@ def _zip_16(builder, a, b, half):
 
 
 def _zip(builder, a, b, high):
-    """Return elements of *a* and *b* in turn: of each 16 bytes, the half that *high* chooses."""
+    """Return elements of *a* and *b* in turn, from the low or the *high* half of each 16 bytes."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0

@@ -26,7 +26,11 @@ def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
 def rescale(
     x: Lanes, zero_point: Lanes, left: Lanes, down: Lanes, multiplier: Lanes, right: Lanes
 ) -> Lanes:
-    """Return int16 *x* minus its zero point, ``<< left >> down``, rescaled by *multiplier*."""
+    """Return int16 *x* minus its zero point, converted to another scale, as int32.
+
+    The difference is shifted by *left* and by *down*. Then it is rescaled by *multiplier* and the
+    shift *right*.
+    """
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
 
@@ -42,6 +46,6 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 *x* rescaled by *multiplier*, plus *zero_point*, clamped, as int16."""
+    """Return int32 *x* as int16: rescaled by *multiplier*, plus *zero_point*, and clamped."""
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

@@ -70,10 +70,11 @@ def _scaled(signed: bool) -> Callable[..., Lanes]:
 
 
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``a * a_factor + b * b_factor + offset`` for bytes, rounded to nearest.
+    """Return the operation ``a * a_factor + b * b_factor + offset`` of a chain, for bytes.
 
-    The zero point is in the offset. The lowering has checked the results for every pair of operands
-    for which roundings may differ, with and without a rounding between product and sum.
+    Results are rounded to the nearest integer. The zero point is in the offset. The lowering has
+    checked the results for every pair of operands for which roundings may differ, with and without
+    a rounding between product and sum.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,

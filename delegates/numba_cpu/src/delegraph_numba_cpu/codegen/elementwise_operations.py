@@ -68,7 +68,7 @@ def operation(code: int, parameters: str = "", lanes: int = WIDE) -> Callable[[A
 
     Args:
         code: number of the operation.
-        parameters: a letter for each: ``f`` float32, ``i`` int32, ``t`` a table, ``l`` int64.
+        parameters: a letter for the type of each parameter; see :class:`Entry`.
         lanes: number of elements that the function gets at a time.
     """
     operands, _, result = SIGNATURES[code].partition(">")
@@ -147,7 +147,10 @@ def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
 
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
-    """Return the address of the loop's present vector in the data at *base*, of type *letter*."""
+    """Return the address of the vector that the loop computes now; *base* is the data's address.
+
+    *letter* is the type of its elements.
+    """
     return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
@@ -258,9 +261,9 @@ def lookup_pair_by_position(
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return an operation from float32 to *element*: scaled, rounded to even, plus a zero point.
+    """Return an operation that quantises float32 to *element*.
 
-    Results are clamped before the zero point is added. NaN becomes the least value.
+    It scales, clamps, rounds halves to even, and adds a zero point. NaN becomes the least value.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
@@ -271,7 +274,10 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """Operation that quantises to *element*: a float64 division, with halves away from zero."""
+    """Return an operation that quantises to *element* by a division in float64.
+
+    Halves are rounded away from zero.
+    """
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
         ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)

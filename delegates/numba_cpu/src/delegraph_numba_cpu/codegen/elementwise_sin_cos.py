@@ -37,7 +37,10 @@ def _series(square: Lanes, coefficients: list[float]) -> Lanes:
 
 @operation(Operation.SINE, "ti", QUARTER)
 def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
-    """Sine of *x* plus *quarter* quarters of a turn; *table* has the remainder of each exponent."""
+    """Return the sine of *x* plus *quarter* quarters of a turn.
+
+    *table* is the address of the remainders, three float64 for each exponent.
+    """
     bits = x.bits()
     exponent = (bits >> 23) & 255
     mantissa = exponent.equals(0).choose(bits & 0x7FFFFF, (bits & 0x7FFFFF) | 0x800000)

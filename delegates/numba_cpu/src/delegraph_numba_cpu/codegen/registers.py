@@ -158,7 +158,10 @@ with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 
 def whole_loader(vector, memory=None, signed=True):
-    """Return ``load(address)``, a whole *vector* from *memory* elements, which may be *signed*."""
+    """Return ``load(address)``, which loads all lanes of a vector of type *vector*.
+
+    For *memory* and *signed* see :func:`loader`.
+    """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic
@@ -214,7 +217,10 @@ def loader(vector, memory=None, signed=True):
 
 
 def whole_storer(vector, memory=None):
-    """Return ``store(address, value)``, which stores a whole *vector* as *memory* elements."""
+    """Return ``store(address, value)``, which stores all lanes of a vector of type *vector*.
+
+    For *memory* see :func:`storer`.
+    """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic

@@ -58,9 +58,9 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Write *size* <= 64 bytes: copies for bytes *first* to *last*, *around* for the others.
+    """Write up to 64 bytes of a line: copies for bytes *first* to *last*, *around* for the others.
 
-    Copied bytes are xored with *flip*. *source* is where byte 0 would be, *target* where it goes.
+    For the arguments see :func:`copy_part`; a *size* above 64 counts as 64.
     """
 
     def generate(lowering, builder, signature, arguments):
@@ -129,7 +129,10 @@ def copy_strided(source, source_step, target, target_step, count, size, flip):
 
 @jit
 def copy_overlapping(source, source_step, target, target_step, count, size, flip):
-    """:func:`copy_strided` in pieces of one size, of which the last two of a line may overlap."""
+    """Copy lines like :func:`copy_strided`, but in pieces of one size.
+
+    The last two pieces of a line may overlap.
+    """
     unit = 64 if size >= 64 else 16 if size >= 16 else 8 if size >= 8 else 4 if size >= 4 else 1
     for offset in range(0, size, unit):
         k = min(offset, size - unit)

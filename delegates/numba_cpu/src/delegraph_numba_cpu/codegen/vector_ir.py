@@ -57,11 +57,12 @@ _ANCHORS, _SCALES = (0, 1, 2, 8, 3), (0, 1, 2, 4, 8)
 
 
 def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
-    """Return *count* <= 16 addresses from *first* on, *step* apart, for the body of a loop.
+    """Return *count* addresses, at most 16, which begin at *first* and are *step* bytes apart.
 
-    LLVM would keep a register for each address, or store it in memory. Three registers are enough,
-    since x86 adds to an address another register times 1, 2, 4 or 8 without an instruction. LLVM
-    uses these forms only if it cannot see how the registers were computed.
+    They are for use in the body of a loop. LLVM would keep a register for each address, or store it
+    in memory. Three registers are enough, since x86 adds to an address another register times 1, 2,
+    4 or 8 without an instruction. LLVM uses these forms only if it cannot see how the registers
+    were computed.
     """
     units = {n: _hidden(builder, builder.mul(step, integer(n))) for n in (1, 3)}
     anchors = {0: first}
@@ -153,7 +154,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
 
 
 def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
-    """Write the first *count* elements of the vector *value* to *address*; none if negative."""
+    """Write the first *count* elements of *value* to *address*; nothing if *count* is negative."""
     kind = value.type
     if HAS_BYTE_MASKS or kind.element != I8:
         masked_store(builder, value, address, first_lanes(builder, count, kind.count))

@@ -19,4 +19,7 @@ products share one matrix. Results are ``[images, rows, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)
-"""Products of matrices ``[images, rows, depth]`` and ``[images, depth, columns]``."""
+"""Products of matrices ``[images, rows, depth]`` and ``[images, depth, columns]``.
+
+The words are those of :data:`DOTS`.
+"""

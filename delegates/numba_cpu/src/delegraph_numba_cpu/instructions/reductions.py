@@ -22,7 +22,7 @@ SUM_BYTES = Instruction("sum_bytes", "reductions", _AXES + "mask flip")
 """int32 sums of bytes, sign-extended, ``& mask``: -1 for int8, 255 for uint8; ``flip`` is 0."""
 
 MAX_BYTES = Instruction("max_bytes", "reductions", _AXES + "mask flip")
-"""Largest bytes; ``mask`` is -1 for int8, 255 for uint8; a ``flip`` of -1 gives the smallest."""
+"""Largest bytes, or smallest if ``flip`` is -1; ``mask`` is -1 for int8 and 255 for uint8."""
 
 SCALE = Instruction(
     "scale", "reductions", "source target count low high subtrahend multiplier shift period up bias"

@@ -40,7 +40,7 @@ exponentials of a row, float32.
 """
 
 SOFTMAX_8_BIT_TO_INT16 = Instruction("softmax_8_bit_to_int16", "softmax", _8_BIT)
-"""SOFTMAX of 8-bit rows by a table of exponentials, with int16 results."""
+"""SOFTMAX like :data:`SOFTMAX_8_BIT`, but with int16 results."""
 
 LOG_SOFTMAX_8_BIT = Instruction(
     "log_softmax_8_bit",

@@ -111,9 +111,9 @@ def attend_function(width):
 
     @jit
     def multiply(x, across, down, count, depth, weights, start, start_step, out):
-        """Store at *out* the product of a matrix of *count* rows with *weights*, plus sums.
+        """Store at *out* the product of a matrix of *count* rows and *weights*, plus given sums.
 
-        The other arguments are those of the intrinsic that ``attention_f32_passes.product`` makes.
+        For the other arguments see the intrinsic that ``attention_f32_passes.product`` makes.
         """
         while count > 0:
             height = HEIGHT

@@ -103,15 +103,18 @@ def _dot_sums(builder, left, right, depth):
 
 
 def _strided_places(builder, first, step, most, count):
-    """Return a function of an offset *at* that returns *most* addresses, from ``first + at`` on.
+    """Return a function of an offset *at* that returns *most* addresses.
 
-    The addresses are *step* bytes apart. *count* equals *most*.
+    They begin at ``first + at``, and are *step* bytes apart. *count* equals *most*.
     """
     return lambda at: strided(builder, builder.add(first, at), step, most)
 
 
 def _places_at_most(builder, first, step, most, count):
-    """As :func:`_strided_places`, but after *count* addresses, the last one is repeated."""
+    """Return a function like that of :func:`_strided_places`, but with only *count* addresses.
+
+    The last of them is repeated, so that there are *most*.
+    """
     found = _addresses(builder, first, step, most, count)
     return lambda at: [builder.add(address, at) for address in found]
 
@@ -205,7 +208,10 @@ def products_of_rows(rows):
 
     @jit
     def dot(x, row_count, weights, depth, count, y, pitch):
-        """Store products of *row_count* rows of *x* and *count* columns of *weights* at *y*."""
+        """Store the products of *row_count* rows of *x* and *count* columns of *weights* at *y*.
+
+        For all arguments see :func:`_dotter`.
+        """
         for start in range(0, count, columns):
             place, target, left = weights + 4 * start * depth, y + 4 * start, count - start
             if row_count == rows and left >= columns:
@@ -215,7 +221,10 @@ def products_of_rows(rows):
 
     @jit
     def add(x, row_count, weights, weights_row, depth, count, y, pitch):
-        """Store products of *row_count* rows of *x* and *depth* rows of *weights* at *y*."""
+        """Store *count* columns of the product of *row_count* rows of *x* and *weights* at *y*.
+
+        They are at most ``AT_ONCE`` vectors. For all arguments see :func:`_adder`.
+        """
         if count == AT_ONCE * LANES:
             add_several(x, row_count, weights, weights_row, depth, count, y, pitch)
             return

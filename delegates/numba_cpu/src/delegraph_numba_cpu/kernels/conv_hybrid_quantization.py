@@ -13,7 +13,9 @@ LARGEST, NAN = np.finfo(np.float32).max, np.float32(np.nan)
 
 @jit
 def parameters(low, high, is_asymmetric):
-    """Scale, its inverse, zero point and least quantised value of a row from *low* to *high*.
+    """Return the scale of a row, its inverse, the zero point, and the least quantised value.
+
+    The values of the row lie from *low* to *high*.
 
     The scale, and so all products, are NaN in two cases. In the first, a value of the row is not
     finite, which makes the limits NaN. In the second, the range of a row with a zero point exceeds

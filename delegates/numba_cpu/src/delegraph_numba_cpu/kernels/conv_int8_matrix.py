@@ -139,7 +139,10 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 
 @jit
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
-    """Store *rows* rows of *a* times blocks *first* to before *last* of *matrix*, via int16."""
+    """Compute a part of a product as :func:`multiply` does, by micro-kernels for int16.
+
+    They read rows that :func:`split_rows` has written.
+    """
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
     height = tile_height(rows, SHORT_SPLIT, TALL_SPLIT)

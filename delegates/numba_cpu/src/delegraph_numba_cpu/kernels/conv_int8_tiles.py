@@ -46,7 +46,10 @@ def tile_height(rows, short, tall):
 
 @jit
 def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes, lines):
-    """Store at *acc* *height* rows of *a*, WIDE_ROWS or WIDE_TALL, times WIDE blocks."""
+    """Store at *acc* the products of *height* rows and ``WIDE`` blocks of columns.
+
+    The height is ``WIDE_ROWS`` or ``WIDE_TALL``.
+    """
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -62,7 +65,10 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 
 @jit
 def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
-    """Store at *acc* *height* rows of *a*, NARROW_ROWS or NARROW_TALL, times one block."""
+    """Store at *acc* the products of *height* rows and one block of columns.
+
+    The height is ``NARROW_ROWS`` or ``NARROW_TALL``.
+    """
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
         steps //= count
@@ -102,7 +108,8 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc, lines):
         columns: number of needed columns; others may be skipped.
         sums: address of an int32 for each row, which is added to the row's sums; 0 for none.
         acc: int32 ``[height, 64]``, or ``[height, 16]``.
-        lines: record of windows in padded lines, *split* then has their addresses; or None.
+        lines: None, or the record of windows that are read from padded lines. *split* is then a
+            table of the windows' addresses.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
     weights = word(matrix, WEIGHTS) + n * size

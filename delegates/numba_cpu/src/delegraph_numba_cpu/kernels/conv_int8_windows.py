@@ -218,7 +218,10 @@ def copy_flipped(source, target, count, flip):
 
 @jit
 def gather_transposed(image, windows, row, column, target):
-    """Write to *target* all inputs that output pixel (*row*, *column*) of TRANSPOSE_CONV reads."""
+    """Write to *target* all inputs that one output pixel of TRANSPOSE_CONV reads, as a matrix row.
+
+    The output pixel is in row *row* and column *column*.
+    """
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
     stride_h, stride_w = word(windows, STRIDE_H), word(windows, STRIDE_W)
     for i in range(word(windows, KERNEL_H)):

@@ -141,9 +141,10 @@ def first_channel(record, channel):
 
 @jit
 def filter_pixels(record, rows, taps, pixels, channel, out):
-    """Store at *out* up to ``LANES`` channels from *channel* on of *pixels*, for any window shape.
+    """Store up to ``LANES`` channels of *pixels* pixels, for windows of any shape.
 
-    *record* is the address of the kernel call's operands.
+    *channel* is the first channel, and *out* the address of the first pixel. *record* is the
+    address of the kernel call's operands.
     """
     count = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     weight, first = channel_weights(record, channel), first_channel(record, channel)

@@ -177,7 +177,7 @@ def dot_row(line, windows, taps, block, wide, sums):
 
 @jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
-    """Store the sums of :func:`dot_row`, for its arguments, by a kernel for int16 in pairs.
+    """Store the same sums as :func:`dot_row`, by the micro-kernel that multiplies int16 in pairs.
 
     If there are gaps between taps, the pixels computed together are as far apart as taps, so that
     their windows share columns.

@@ -22,8 +22,9 @@ def row_address(image, modulus, row_bytes, windows, row, nothing):
 def four_rows(image, modulus, row_bytes, windows, first, y, nothing):
     """Return the addresses of four rows of a window, from its row *first* on.
 
-    Rows after the window's last row, or outside the image, have the address *nothing*. *y* is the
-    image's row number of the first one. Row *r* is at ``image + r % modulus * row_bytes``.
+    A row after the window's last row, or outside the image, has the address *nothing*. *y* is the
+    number in the image of the first of the four rows. Row *r* of the image is at
+    ``image + r % modulus * row_bytes``.
     """
     dilation, left = word(windows, DILATION_H), word(windows, KERNEL_H) - first
     a = row_address(image, modulus, row_bytes, windows, y, nothing)

@@ -156,7 +156,10 @@ def fill_ring(record, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy a row's pixels, or parts of them, to *target*; *expand* is the address of the sizes."""
+    """Copy equal pieces of a row, such as pixels, from *source* to *target*, with another stride.
+
+    *expand* is the address of the operands that have the sizes and the strides.
+    """
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
     for _ in range(word(expand, OUT_W)):
@@ -181,7 +184,8 @@ def write_row_taps(record, table, first, rows, size, zeros, y, count):
     The image is in a ring buffer that begins at *first* and has *rows* rows of *size* bytes. Row
     *i* of the image is row ``i % rows`` of the buffer; rows outside of the image are at *zeros*.
 
-    *record* is the address of the kernel call's operands, *y* the first window's image row.
+    *record* is the address of the kernel call's operands, and *y* the number of the image row with
+    which the first window begins.
     """
     down, columns = word(record, TAP_ROW), word(record, TAP_COLUMNS)
     for _ in range(count):

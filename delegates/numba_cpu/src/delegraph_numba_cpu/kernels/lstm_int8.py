@@ -276,9 +276,10 @@ def store_hidden(record, gates, cell, target, flip):
 
 @jit
 def store_projected(record, vector, acc, state):
-    """Store at *state* the projection of the hidden *vector* of unsigned bytes, int8.
+    """Store at *state* the projection of the hidden vector, as int8.
 
-    *record* is the address of the kernel call's operands.
+    *vector* is the address of the hidden vector as unsigned bytes. *record* is the address of the
+    kernel call's operands.
     """
     cells, outputs = word(record, CELLS), word(record, OUTPUTS)
     row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH

@@ -8,7 +8,11 @@ from delegraph_numba_cpu.kernels.fixed_point import inverse_sqrt, scaled, wrappe
 
 @jit
 def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
-    """Normalise *cells* int16 of a gate to mean 0, variance 1; scale by *weights*, add the bias."""
+    """Normalise the *cells* int16 of a gate, in place, to mean 0 and variance 1.
+
+    Then multiply them by *weights*, add *bias*, and rescale them by *multiplier* and *shift* to
+    Q3.12. *least_variance* replaces a variance below 1.
+    """
     total, squares = 0, 0
     for i in range(cells):
         value = load_i16(gate + 2 * i) + 0

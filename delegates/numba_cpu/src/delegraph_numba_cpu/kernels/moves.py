@@ -56,7 +56,7 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function that copies strided elements of *unit* bytes, fast if rows become columns.
+    """Return a function like :func:`_mover`'s that is faster if rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
     transposes small squares in registers. *load* and *store* read and write one element.
@@ -83,9 +83,10 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset at step *outer* of the outer ones of *depth* loops: all but two.
+    """Return the byte offset at step *outer* of the outer loops, all of *depth* but the inner two.
 
-    *loops* is the address of the loops' records. *side* is 1 for the source, 2 for the target.
+    *loops* is the address of the loops' records. *side* is 1 for the offset in the source, 2 for
+    that in the target.
     """
     offset = 0
     for k in range(depth - 3, -1, -1):
@@ -137,7 +138,10 @@ def update(record, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Copy one tile's share of *rows* runs of the innermost of *depth* loops, *grain* at once."""
+    """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop.
+
+    *depth* is the number of loops. Tiles consist of groups of *grain* rows.
+    """
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)

@@ -22,8 +22,8 @@ def pool(instruction, itemsize, limit, combine):
         itemsize: bytes of an element.
         limit: function that reads a limit for clamping from an operand.
         combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
-            that stores one window's result, clamped: *rows* rows, *row_step* bytes apart, of
-            *columns* pixels of *pixel* bytes.
+            that stores the clamped result of one window. The window has *rows* rows, *row_step*
+            bytes apart, of *columns* pixels of *pixel* bytes.
     """
 
     def run(record, tile, worker):
@@ -89,7 +89,10 @@ def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window; the arguments are *combine*'s of :func:`pool`."""
+    """Store each channel's clamped mean over a window of float32.
+
+    For the arguments see *combine* of :func:`pool`.
+    """
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
     whole = channels - channels % (4 * r.LANES)
@@ -179,7 +182,7 @@ def store_rounded(target, total, half, share, least, most, count):
     """Store the clamped means of one vector of channels, given the sums of bytes *total*.
 
     *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
-    elements. Means lie from *least* to *most*.
+    elements. Means are clamped to *least* and *most*.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))
@@ -230,7 +233,10 @@ def mean_bytes(widen):
 
 @jit
 def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest int16 of a window; arguments are *combine*'s of :func:`pool`."""
+    """Store each channel's largest int16 of a window, clamped.
+
+    For the arguments see *combine* of :func:`pool`.
+    """
     for c in range(0, 2 * channels, 2):
         value = low
         for i in range(rows):
@@ -241,9 +247,9 @@ def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over an int16 window; arguments are *combine*'s of :func:`pool`.
+    """Store each channel's clamped mean over a window of int16.
 
-    Halves are rounded away from zero.
+    Halves are rounded away from zero. For the arguments see *combine* of :func:`pool`.
     """
     count = rows * columns
     for c in range(0, 2 * channels, 2):

@@ -40,7 +40,7 @@ STRIP = 4 * r.LANES
 
 @jit
 def never(x, y):
-    """Return 0: for *x* and *y*, the reduction does not depend on the order of elements."""
+    """Return 0, since the result of the reduction does not depend on the order of *x* and *y*."""
     return 0
 
 

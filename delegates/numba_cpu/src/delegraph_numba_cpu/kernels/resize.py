@@ -57,7 +57,10 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store *width* pixels of at least LANES channels, blended from rows *top* and *bottom*."""
+        """Store a row of *width* pixels, blended from the rows *top* and *bottom*.
+
+        The pixels have at least LANES channels.
+        """
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
             for i in range(0, channels, r.LANES):
@@ -120,7 +123,10 @@ def load_s8(address, count):
 
 @jit
 def all_four(a, b, c, d, share_y):
-    """Return four pixels unchanged; *share_y* is unused, since floats are rounded only once."""
+    """Return the four pixels unchanged.
+
+    *share_y* is not used: since floats are rounded, no part of the result can be computed before.
+    """
     return a, b, c, d
 
 
@@ -150,7 +156,7 @@ def blend_f32(target, pixels, share_y, share_x, count):
 
 @jit
 def blend_u8(target, pixels, share_y, share_x, count):
-    """Store the mean of four uint8 *pixels* with float32 weights, for *count* channels.
+    """Store the weighted mean of four uint8 *pixels*, computed in float32, for *count* channels.
 
     Each product and each sum is rounded, as in the official kernel.
     """
@@ -177,7 +183,10 @@ def start_and_slope(a, b, c, d, share_y):
 
 @jit
 def blend_s8(target, part, share_y, share_x, count):
-    """Store ``(start + slope * share_x) / 2**20`` of *part* as *count* int8, halves from zero."""
+    """Store ``(start + slope * share_x) / 2**20`` of *count* channels, as int8.
+
+    *part* is the start and the slope. Halves are rounded away from zero.
+    """
     start, slope = part
     value = r.add_ints(start, r.multiply_ints(slope, r.ints(share_x)))
     r.store_low_bytes(target, r.rounded_shift_20(value), count)

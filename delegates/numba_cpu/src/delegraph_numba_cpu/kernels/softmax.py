@@ -36,7 +36,10 @@ logarithm = row_pass(lambda x, a, b: math_functions.log(x))
 
 @jit
 def softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the softmax of a row with factor *beta*; see ``row_passes.row_pass`` for arguments."""
+    """Write the softmax of *beta* times a row: exponentials divided by their sum.
+
+    For the arguments see *row* of ``row_passes.float_kernel``.
+    """
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, beta)
     scaled(target, target, results, results, whole, count, ONE / total, ZERO)

@@ -201,7 +201,10 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
 
 
 def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
-    """Whether nodes of subgraph *inner* read only inputs, constants and earlier nodes' results."""
+    """Whether each node of *plan* reads only inputs, constants and results of earlier nodes.
+
+    *inner* is the context of the subgraph that has these nodes.
+    """
     known = {-1, *inner.inputs}
     for node, _ in plan:
         if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):

@@ -19,7 +19,7 @@ def is_widened(call: Call, tensor: int) -> bool:
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant that nodes convert to *tensor*, of a wider type; None if there is none.
+    """Return the constant of which *tensor* is the form with a wider type; None if there is none.
 
     Delegraph converts these constants while preparing, so their values are known when kernels are
     lowered.

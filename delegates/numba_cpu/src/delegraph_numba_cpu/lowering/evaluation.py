@@ -45,7 +45,7 @@ def _arguments(
 ) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
     """Return all that the core's kernel needs to compute the node *call* alone.
 
-    *inputs* has an array for each input; None as *numerics* means the host's rounding.
+    *inputs* has an array for each input. If *numerics* is None, the host's rounding is used.
     """
     registration = builtin_registration(call.name)
     if registration is None:

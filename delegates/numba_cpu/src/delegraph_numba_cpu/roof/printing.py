@@ -127,7 +127,7 @@ def _names(each: OperatorRoof) -> str:
 
 
 def _numbers(nodes: Sequence[int]) -> str:
-    """Text with the numbers of nodes: the first and last, ``3-5``, if they are consecutive."""
+    """Numbers of *nodes* as text: ``3-5`` if they are consecutive, else all of them."""
     is_range = len(nodes) > 1 and list(nodes) == list(range(nodes[0], nodes[-1] + 1))
     return f"{nodes[0]}-{nodes[-1]}" if is_range else " ".join(map(str, nodes))
 

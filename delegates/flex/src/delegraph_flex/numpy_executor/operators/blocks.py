@@ -24,7 +24,7 @@ def space_to_batch(node: FlexNode) -> Step:
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """Return a function that pads, and moves elements of square blocks to the batch axis."""
+    """Return a function that pads with zeros, and moves elements of square blocks to the batch."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
@@ -40,7 +40,10 @@ def batch_to_space(node: FlexNode) -> Step:
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """Return a function that moves elements from the batch axis to square blocks, and crops."""
+    """Return a function that moves elements from the batch to square blocks, and crops the result.
+
+    It reverses :func:`space_to_batch_2d`.
+    """
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 

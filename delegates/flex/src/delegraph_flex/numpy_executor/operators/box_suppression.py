@@ -43,7 +43,10 @@ def non_max_suppression(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV2", types=_TYPES)
 def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Return a function from boxes, scores, number and overlap threshold to indices, best first."""
+    """Return a function that returns the indices of the selected boxes, best first.
+
+    The overlap threshold is an input.
+    """
     return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
 
 

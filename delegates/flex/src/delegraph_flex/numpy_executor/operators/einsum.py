@@ -143,7 +143,8 @@ def _double(
 ) -> Callable[..., NDArray[Any]]:
     """Return the function that computes two operands' product by a batch of matrix products.
 
-    *wanted* has the labels of the result. *multiply* computes products, of 16 bits if *is_half*.
+    *wanted* has the labels of the result, *multiply* computes matrix products, and *is_half* says
+    whether elements have 16 bits.
 
     A label is a batch label (in both operands and the result), free in one of the operands, or
     summed over. A label that only one operand has, and not the result, is summed first. Diagonals

@@ -103,7 +103,8 @@ def _drawn(
 ) -> Array:
     """Return random numbers of shape *dims*, which must end with the shape of *parameters*.
 
-    *draw* computes a result from pairs of uniform numbers of *random* and one of the *parameters*.
+    *draw* computes one of them from pairs of uniform numbers, which *random* gives, and from one of
+    the *parameters*.
     """
     if dims[len(dims) - parameters.ndim :] != parameters.shape or len(dims) < parameters.ndim:
         shapes = f"{list(dims)} and {list(parameters.shape)}"

@@ -54,7 +54,10 @@ def block_lstm(node: FlexNode) -> Step:
 
 @operator("BlockLSTMV2", types=_TYPES)
 def block_lstm_v2(node: FlexNode) -> Step:
-    """Function for an LSTM, gate order IFCO, no forget bias: seven ``[time, batch, cell]``."""
+    """Function for an LSTM like that of :func:`block_lstm`, with gate order IFCO.
+
+    By default it neither adds a forget bias nor clips the cells.
+    """
     return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
 
 

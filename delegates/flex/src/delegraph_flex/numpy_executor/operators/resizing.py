@@ -179,7 +179,7 @@ def bilinear_taps(places: Floats, old: int) -> Taps:
 
 
 def mixed(x: NDArray[Any], rows: Taps, columns: Taps) -> Floats:
-    """Return images ``[N, H, W, C]`` interpolated at *rows* and *columns*, as float32."""
+    """Return *x*, images ``[N, H, W, C]``, interpolated at *rows* and *columns*, as float32."""
     left, right = (x.take(index, 2).astype(np.float32, copy=False) for index in columns[:2])
     lines = _between(left, right, columns.share[:, np.newaxis])
     share = rows.share[:, np.newaxis, np.newaxis]

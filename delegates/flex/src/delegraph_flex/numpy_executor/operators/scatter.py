@@ -46,7 +46,10 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """Function that returns a copy of a tensor with a sum, difference or extreme at each index."""
+    """Function that returns a copy of a tensor in which updates are combined with some slices.
+
+    The operator's name says how: each update is added or subtracted, or is a maximum or minimum.
+    """
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:

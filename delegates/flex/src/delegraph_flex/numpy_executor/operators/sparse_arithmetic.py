@@ -80,7 +80,10 @@ def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray
 def _merged_as_they_come(
     a: NDArray[Any], b: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return, for each index of the sum, rows in *a* and *b*, -1 if missing, for unsorted rows."""
+    """Return the result of :func:`_merged` for unsorted or repeated rows, in TensorFlow's order.
+
+    An index that is in both may then have two rows in the sum.
+    """
     pairs: list[tuple[int, int]] = []
     left, right = a.tolist(), b.tolist()
     i = j = 0

@@ -26,7 +26,7 @@ def emit_packed(
     Args:
         call: the node that is turned into kernel calls.
         builder: builder of the program, to which the kernel call is added.
-        product: constants of the product, without the weights.
+        product: constants of a product whose weights are computed at run time.
         source: the matrices, ``[images, O, K], int8``.
         images: number of matrices.
         weight_zero: zero point of the matrices.

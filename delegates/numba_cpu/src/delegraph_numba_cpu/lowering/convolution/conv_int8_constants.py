@@ -272,7 +272,7 @@ def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _reach(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return upper bounds of the magnitude of accumulators, before and after scaling, ``[O]``.
 
-    *sums* are the bounds before scaling by *scaling*, ``[O]``.
+    *sums*, ``[O]``, are the bounds before scaling; *scaling* has the factors.
     """
     return np.asarray(np.maximum(sums, sums * np.abs(scaling.factor) + 1))
 
@@ -307,7 +307,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _is_surely_exact(call: Call) -> bool:
-    """Whether a node's results are exact for all weights, whose values are not read.
+    """Whether a node's results are exact for all possible weights; their values are not read.
 
     Raises:
         OperatorError: the official kernel rejects the quantization.

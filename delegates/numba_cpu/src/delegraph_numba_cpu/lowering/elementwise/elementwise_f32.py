@@ -134,9 +134,10 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of element-wise nodes, each reading the one before, into one kernel call.
+    """Return the fusion of element-wise nodes that read one another into one kernel call.
 
-    Each must be the only reader of the node before. The result is None for less than two nodes.
+    Each of these nodes must be the only reader of the node before. The result is None if there are
+    fewer than two.
 
     Args:
         partition: the nodes.

@@ -162,7 +162,10 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
 
 
 def check_scaled_pair(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's kernel takes the node and all scales are positive."""
+    """Return a rejection unless Delegraph's kernel accepts the node, and its scales are positive.
+
+    Each tensor needs a single scale. The multiplier of a product must not be too large.
+    """
     rejection = elementwise_int8_pairs.check_pair(call)
     if rejection is not None:
         return rejection

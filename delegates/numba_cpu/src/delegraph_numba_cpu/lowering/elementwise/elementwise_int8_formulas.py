@@ -117,8 +117,8 @@ def find_formula(call: Call, pairs: Pairs, wanted: Table | None) -> tuple[int, P
 def _find_truncation(call: Call, pairs: Pairs, wanted: Table | None) -> Parameters | None:
     """Return the parameters of a float32 formula that adds a half and truncates.
 
-    The result is None if no such formula gives the *wanted* results of the node *call* for all
-    *pairs* of operands.
+    The result is None if no formula gives the *wanted* results of the node *call* for all *pairs*
+    of operands.
     """
     a, b, y = call.input(0), call.input(1), call.output()
     low, high = quantized_activation_range(activation_of(call), y)
@@ -149,7 +149,7 @@ def _find_nearest_sum(call: Call, pairs: Pairs, wanted: Table | None) -> Paramet
     Some processors round a product before they add it, others do not. Results must be right in both
     cases.
 
-    *wanted* has the right result of the node *call* for each of *pairs* of operands.
+    *wanted* has the right result of the node *call* for each pair of operands in *pairs*.
     """
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
@@ -213,7 +213,7 @@ def _first_right(
 def _are_plain(
     a_factor: NDArray[np.float64], b_factor: NDArray[np.float64], offset: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Whether float64 is exact in :func:`_fused_sum` of bytes with these factors, ``[K]``.
+    """Whether float64 computes :func:`_fused_sum` exactly for bytes and these numbers, ``[K]``.
 
     Sums are then below 2**11, and multiples of 2**-42.
     """

@@ -38,7 +38,7 @@ def check_select(call: Call) -> Rejection | None:
 
 
 def check_kept_shape(call: Call) -> Rejection | None:
-    """Return a rejection if a one-element output has not the shape to which inputs broadcast.
+    """Return a rejection unless a one-element output has the shape to which the inputs broadcast.
 
     LiteRT does not compute the shape of a one-element output again after a resize.
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.arithmetic import check_bounds, normalized_axis, row_numbers
-from delegraph.errors import OperatorError
+from delegraph.errors import OperatorError, PartitionRejected
 from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves import moves
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
@@ -32,7 +34,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return a rejection unless the node moves elements from integer positions, in range if known.
+    """Return a rejection unless the node only moves elements, from integer positions.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.
@@ -45,11 +47,20 @@ def check_gather(call: Call) -> Rejection | None:
     return found
 
 
+@contextmanager
+def positions_of_resized_input() -> Iterator[None]:
+    """Reject the partition where a position is outside: the core says so when it invokes."""
+    try:
+        yield
+    except OperatorError as error:
+        raise PartitionRejected(str(error)) from error
+
+
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by an input of positions.
 
     Raises:
-        OperatorError: a constant position is outside the input.
+        PartitionRejected: a constant position is outside the resized input.
     """
     x, positions = call.input(0), call.input(1)
     axis = normalized_axis(int(call.options.axis), len(x.shape))
@@ -67,7 +78,8 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
         places = [(x.shape[axis], run)]
         moves.gather(call, builder, places, count, run, outer, batch, slab)
         return
-    check_bounds(positions.data, x.shape[axis])
+    with positions_of_resized_input():
+        check_bounds(positions.data, x.shape[axis])
     picked: NDArray[Any] = positions.data.astype(np.int64)
     starts = np.arange(batch * outer) * slab
     if not batch_dims:
@@ -78,7 +90,9 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Return a rejection unless the node moves elements from tuples of positions, of right length.
+    """Return a rejection unless the node only moves elements, from tuples of integer positions.
+
+    The tuples must have the right length.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.
@@ -105,8 +119,8 @@ def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a kernel call that copies the slices selected by tuples of positions.
 
     Raises:
-        OperatorError: a constant position is outside the input; or after a resize, tuples are
-            longer than the input has axes.
+        OperatorError: after a resize, tuples are longer than the input has axes.
+        PartitionRejected: a constant position is outside the resized input.
     """
     refused = check_tuples(call)
     if refused is not None:
@@ -115,7 +129,8 @@ def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
     depth = positions.shape[-1]
     run = math.prod(x.shape[depth:]) * x.dtype.itemsize
     if positions.is_constant:
-        rows = row_numbers(positions.data, x.shape[:depth])
+        with positions_of_resized_input():
+            rows = row_numbers(positions.data, x.shape[:depth])
         moves.pick(call, builder, np.zeros(1, np.int64), rows * run, run)
         return
     places = [(x.shape[k], math.prod(x.shape[k + 1 :]) * x.dtype.itemsize) for k in range(depth)]

@@ -272,9 +272,9 @@ def nest_of(
 ) -> tuple[list[Loop], int]:
     """Return the fewest nested loops that copy all elements, and the bytes copied at each step.
 
-    *source* and *target* are strides, in bytes; elements have *unit* bytes. The loops follow the
-    target in the order of its addresses. If the innermost loop jumps in the source, the loop around
-    it does not jump, so that the kernel can transpose.
+    *source* and *target* are strides in bytes, and *unit* is the size of an element. The loops
+    follow the target in the order of its addresses. If the innermost loop jumps in the source, the
+    loop around it does not jump, so that the kernel can transpose.
 
     >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
     ([Loop(steps=24, source=4, target=4)], 4)
