@@ -239,7 +239,7 @@ def test_the_table_of_all_answers_is_written(
     assert "there is no folder" in absent.err
     path = tmp_path / "answers.csv"
     assert delegraph(*classification("--num-images", 4, "--csv", path)).code == 0
-    assert path.read_text().splitlines()[1].startswith("00.png,red,red,")
+    assert path.read_text().splitlines()[1].startswith("00.png,red,colours.tflite,red,")
     assert len(path.read_text().splitlines()) == 5
 
 
