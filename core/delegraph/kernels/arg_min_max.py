@@ -53,7 +53,7 @@ class _Search:
 
     Attributes:
         first: function that finds the first best element, or the first NaN.
-        is_better: function that compares two elements.
+        is_better: function of two elements; true if the first one is better.
         better: function that returns the better of two elements, or NaN.
         better_number: function that returns the better of two elements; if one is NaN, the other.
     """

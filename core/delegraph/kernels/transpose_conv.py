@@ -65,7 +65,7 @@ The values that remain are rounded differently.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TransposeConv:
-    """Tensors, windows and options of a TRANSPOSE_CONV node that has been checked."""
+    """Tensors and options of a TRANSPOSE_CONV node that has been checked."""
 
     shape: Tensor  # [4], of the output
     weight: Tensor  # [O, KH, KW, C]

@@ -104,7 +104,7 @@ def _noise(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _ring(samples: int, pointer: int) -> int:
-    """Return the size in bytes of a circular buffer, which stores each of *samples* twice.
+    """Return the size in bytes of a circular buffer of *samples* 16-bit samples, each stored twice.
 
     *pointer* is the size of a pointer in bytes.
     """

@@ -62,10 +62,10 @@ _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "SVDF"
 
 
 def unsupported_operators(model: Model) -> tuple[str, ...]:
-    """Sorted operators of a model that TFLM cannot run, each once.
+    """Sorted names of a model's operators that TFLM cannot run, each once.
 
-    One that it has in other types is followed by those of its first inputs: ``DEQUANTIZE of
-    FLOAT16``.
+    If TFLM has an operator, but not for the types in the model, the types of its first two inputs
+    follow the name: ``DEQUANTIZE of FLOAT16``.
     """
     found, known = set(), set(_OPERATORS.split())
     for subgraph in model.subgraphs:

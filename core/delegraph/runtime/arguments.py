@@ -95,7 +95,8 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 def checked_num_threads(num_threads: int | None) -> int | None:
     """Return a valid number of threads; None remains None.
 
-    A number that is too large is replaced by the largest sensible one, with a warning.
+    At most eight threads for each usable processor are allowed. A larger number is reduced to
+    this limit, with a warning.
 
     Raises:
         ArgumentError: the value is no int, or less than 1.

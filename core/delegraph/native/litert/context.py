@@ -111,7 +111,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return node, registration
 
     def params_of(self, params: Any, delegate: object | None) -> DelegateParams:
-        """Return the description of a partition: its nodes, inputs and outputs."""
+        """Return the partition that the C struct *params* describes, claimed by *delegate*."""
         return DelegateParams(
             delegate,
             ints_at(params.nodes_to_replace),

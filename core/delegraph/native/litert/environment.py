@@ -121,9 +121,10 @@ class _Registry:
     is_compiling: bool = False
 
     def add(self, handle: int, side: Side, accelerator: CalledAccelerator) -> None:
-        """Register *accelerator* in the environment *handle*, as the last one on its *side*.
+        """Register *accelerator* in an environment, as the last one on its *side*.
 
-        *side* is ``"before"`` or ``"after"`` the runtime's own accelerators.
+        *handle* is the address of the C environment. *side* is ``"before"`` or ``"after"`` the
+        runtime's own accelerators.
         """
         own: list[int] = getattr(self, side)
         own.append(register_address(handle, accelerator))
@@ -222,10 +223,10 @@ def capsule_address(environment: Any) -> int:
 
 
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:
-    """Sort the accelerators of *handle*: those in *before*, the runtime's own, those in *after*.
+    """Sort an environment's accelerators: those in *before*, the runtime's own, those in *after*.
 
-    *handle* is an environment. The library has no function for this, so the pointers in the
-    environment's vector are reordered.
+    *handle* is the address of the C environment, and accelerators are given by address. The library
+    has no function for this, so the pointers in the environment's vector are reordered.
 
     Raises:
         UnsupportedRuntimeError: the vector is not at the expected offset.

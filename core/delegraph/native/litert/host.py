@@ -111,7 +111,7 @@ class Host(ProfiledHost, Protocol):
         """
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Begin to replace nodes by delegate nodes; return a C registration and a C delegate.
+        """Begin to replace nodes; return a C registration and the address of the C delegate.
 
         The runtime's function that replaces nodes gets both results.
 

@@ -86,7 +86,7 @@ class Observer(LiteRtDelegate):
         self._seen: dict[int, _Seen] = {}
 
     def apply(self, context: int) -> None:
-        """Record plan and delegate nodes of the subgraph at *context*; see ``CalledDelegate``."""
+        """Record plan and delegate nodes of the subgraph whose C context is at *context*."""
         native = LiteRtSubgraph(context)
         index, _ = native.position(len(self.model.subgraphs))
         plan, foreign, own = native.plan(), [], []
