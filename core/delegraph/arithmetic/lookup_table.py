@@ -217,11 +217,16 @@ def interpolation_points(
 ) -> Integers:
     """Return the 513 points of *function* between which the official kernel interpolates.
 
-    The result is ``[513], int64``, in the output's stored integers; the arguments are the
-    quantization of the int16 input and output.
+    The result is ``[513], int64``, in the output's stored integers. Each point is shifted by half
+    of the error that linear interpolation has in the middle of the step after it. All arithmetic is
+    done in the float type of the scales.
 
-    Each point is shifted by half of the error that linear interpolation has in the middle of the
-    step after it. All arithmetic is done in the float type of the scales.
+    Args:
+        input_scale: scale of the int16 input.
+        input_zero_point: zero point of the input.
+        output_scale: scale of the int16 output.
+        output_zero_point: zero point of the output.
+        function: function of real numbers.
 
     Source:
         LUTPopulateInt16, tflite/kernels/internal/common.h.

@@ -78,7 +78,8 @@ def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
     """Return the function that converts sums of stored integers to the quantized means of *r*.
 
     A sum has at least one element. The builtin kernels have a special arithmetic for 8-bit means
-    over height and width of ``[N, H, W, C]`` that keep the dimensions.
+    over height and width of ``[N, H, W, C]`` that keep the dimensions. *numerics* is the choice
+    between builtin and reference rounding.
     """
     return _spatial_mean(r) if _is_spatial(r, numerics) else fixed_point_sum(r, divisor=r.count)
 

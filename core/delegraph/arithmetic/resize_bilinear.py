@@ -49,7 +49,7 @@ def resizer(
     """Return the evaluation that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype.
 
     *size* is the new height and width; *align_corners* and *half_pixel_centers* are the node's
-    options.
+    options. *numerics* is the choice between builtin and reference rounding.
     """
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
@@ -64,7 +64,8 @@ def resizer(
 def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Return the input positions for each output position of one axis, with float32 shares.
 
-    *old* and *new* are the lengths of the axis; the flags are the node's options.
+    *old* and *new* are the lengths of the axis; *align_corners* and *half_pixel_centers* are the
+    node's options.
 
     >>> float_taps(2, 4, False, False).share.tolist()
     [0.0, 0.5, 0.0, 0.5]
@@ -84,7 +85,8 @@ def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool
 def fixed_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Return the input positions for each output position of one axis, with shares in 2**-10.
 
-    *old* and *new* are the lengths of the axis; the flags are the node's options.
+    *old* and *new* are the lengths of the axis; *align_corners* and *half_pixel_centers* are the
+    node's options.
     """
     old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
     scale = ((old_span << 10) + new_span // 2) // new_span
@@ -164,8 +166,9 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
     """Return the evaluation that sums four float32 products for each element of *y*.
 
-    Rounding is in the order of the official kernels. The evaluation is used for uint8, and for the
-    reference kernel on float32.
+    *rows* and *columns* are the positions of *x* to mix. Rounding is in the order of the official
+    kernels that *numerics* names. The evaluation is used for uint8, and for the reference kernel on
+    float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.

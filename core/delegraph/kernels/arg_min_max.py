@@ -64,7 +64,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the position of the first best number along *axis*; 0 if all are NaN."""
+        """Return the position along *axis* of the best element that is first; 0 if all are NaN."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 
@@ -120,7 +120,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the evaluation for many short rows of *x*, which compares whole columns.
+    """Return the evaluation for many short rows of *x*: *search* compares whole columns.
 
     ``argmax`` takes more time for starting each row than for the elements of a short row.
     """

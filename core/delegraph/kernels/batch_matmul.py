@@ -73,7 +73,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, ...]:
-    """Return the shape of the product of *x* and *w*, with their stack axes broadcast.
+    """Return the shape of the product of *x* and *w*, with their stacks of matrices broadcast.
+
+    *adj_x* and *adj_y* say whether the last two axes of *x* and of *w* are swapped before.
 
     Raises:
         OperatorError: a rank is not in 2..5, or the shapes do not fit.
@@ -217,6 +219,8 @@ def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
     """Return the evaluation that sets *y* to the product of *x* and *w*: all int8, or all int16.
+
+    *left* and *right* are functions that return the matrices of *x* and *w*.
 
     Raises:
         OperatorError: the output has another type, or an int16 tensor has a zero point.

@@ -89,7 +89,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that computes ``round(x / scale) + zero_point``.
+    """Return the evaluation that sets *y* to ``round(x / scale) + zero_point``.
 
     The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even.
     Elements after the loop, elements with scales per channel, and all elements in the reference
@@ -162,7 +162,8 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
     """Return the evaluation that quantizes the elements of *x* from index *start* to the end.
 
-    They are rounded as in the loop that the official kernel runs after its vector loop.
+    They are rounded as in the loop that the official kernel runs after its vector loop. They are
+    stored in *y*.
     """
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point

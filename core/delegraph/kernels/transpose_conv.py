@@ -262,7 +262,10 @@ def _hybrid(context: OpContext, conv: _TransposeConv) -> Eval:
 def _sums(
     context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]
 ) -> Callable[[], NDArray[Any]]:
-    """Return a function that returns an uninitialised array for the sums of one image."""
+    """Return a function that returns an uninitialised array for the sums of one image.
+
+    The array is ``[OH, OW, O]`` of *dtype*; the next call may return the same memory.
+    """
     if conv.y.is_dynamic:
         return lambda: np.empty(conv.y.shape[1:], dtype)
     memory = context.scratch(conv.y.shape[1:], dtype)

@@ -330,7 +330,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort tensors: those live during the whole plan first, then by size, then by first use."""
+        """Sort tensors: live during the whole plan first, then by *sizes*, then by first use."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:

@@ -77,8 +77,8 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
     """Return a list of one number, the bytes of a real FFT's state.
 
-    The state consists of a header, working memory and roots. *pointer* is the size of a pointer in
-    bytes.
+    The state consists of a header, working memory and roots. *options* has the length, *tensors*
+    the element size, and *pointer* is the size of a pointer in bytes.
     """
     n = options["fft_length"] // 2
     header = 3 * pointer + 8 + 4 * 64

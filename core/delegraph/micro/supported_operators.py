@@ -78,7 +78,10 @@ def unsupported_operators(model: Model) -> tuple[str, ...]:
 
 
 def _takes_types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
-    """Whether TFLM's kernel takes the element types of a node with an operator that TFLM has."""
+    """Whether TFLM's kernel takes the element types of a node, whose operator TFLM has.
+
+    *tensors* are all tensors of the node's subgraph.
+    """
     name = operator.name
     types = [tensors[i].type for i in (*operator.inputs, *operator.outputs) if i >= 0]
     if name.startswith("Signal") or name == "ethos-u" or not types:
@@ -93,6 +96,6 @@ def _takes_types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
 
 
 def _types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
-    """Names of the types of a node's first two inputs, each once."""
+    """Names of the types of the first two inputs of *operator*, each once, joined by "and"."""
     first = [tensors[i].type.name for i in operator.inputs[:2] if i >= 0]
     return " and ".join(dict.fromkeys(first))

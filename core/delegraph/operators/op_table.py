@@ -162,7 +162,9 @@ class OpTable(LazyTable[Registration]):
         return int(first or 1), int(last or 1)
 
     def enter(self, name: str, entry: Registration) -> None:
-        """Add *entry*, the registration of an operator whose kernel's module is being imported.
+        """Add *entry*, the registration of operator *name* from the module being imported.
+
+        If the operator was declared, the declared registration gets the fields of *entry*.
 
         Raises:
             ValueError: the table already has the operator.

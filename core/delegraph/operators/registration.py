@@ -282,7 +282,10 @@ class OpContext(Protocol):
         """Declare that a tensor's shape is known only while invoking."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve 64-byte aligned working memory for the node that is being prepared."""
+        """Reserve an array of *shape* and *dtype*, 64-byte aligned, as the node's working memory.
+
+        The call is allowed only while the node is prepared.
+        """
 
     def subgraph(self, index: int) -> CallableSubgraph:
         """Return subgraph *index* of the model, for the node to call.
