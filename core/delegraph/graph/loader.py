@@ -104,7 +104,7 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Return a function that maps the file of a group of external buffers of the model *file*."""
+    """Return a function that maps a group's file beside the model *file* or in *weights_dir*."""
 
     def weights(group: str) -> NDArray[np.uint8]:
         from delegraph.graph.external_buffers import file_beside  # lazy import: few models have any

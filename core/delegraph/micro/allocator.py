@@ -374,7 +374,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of *size* bytes aligned to *alignment*, kept for *count* *what*."""
+        """Return the address of *size* bytes aligned to *alignment*, for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:

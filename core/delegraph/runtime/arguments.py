@@ -36,7 +36,8 @@ def model_of(
 ) -> Model:
     """Load the model from file *path* or bytes *content*; exactly one of the two must be given.
 
-    *weights_dir* is a folder that may hold external buffers, besides the folder of *path*.
+    *weights_dir* is a folder that may hold external buffers, besides the folder of *path*. The
+    limits are those of :func:`~delegraph.graph.loader.load_model`.
 
     Raises:
         ArgumentError: both or neither are given, *path* has the bytes of a model, the file does not
@@ -172,7 +173,7 @@ def require_c_int(what: str, value: int) -> None:
 
 
 def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
-    """Return the subgraph with *index*; every integer type is accepted.
+    """Return the item of *subgraphs* with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.
@@ -190,7 +191,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
 
 
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
-    """Return the tensor with *index*; every integer type is accepted.
+    """Return the item of *tensors* with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.

@@ -182,7 +182,7 @@ class ModelContext:
         return metadata[name]
 
     def _require_callable(self, index: int, count: int) -> None:
-        """Raise an error if a kernel cannot call the subgraph with *index*.
+        """Raise an error if a kernel cannot call the subgraph with *index* of a model's *count*.
 
         Raises:
             OperatorError: the subgraph does not exist, or contains the kernel's node.
@@ -290,7 +290,7 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
+        """Return a rejection of the partition *params*, or raise *error*, as the policy demands."""
         subgraph, nodes = self._subgraph, params.nodes_to_replace
         subgraph.session.cancellation.raise_if_requested()
         needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)

@@ -122,6 +122,7 @@ class Shortcuts:
     def copy_large(self, index: object, value: object) -> bool:
         """Copy *value* into the large input *index* if the copy is prepared; return whether it was.
 
+        The copy needs an array of the input's dtype and shape, and an input that was set before.
         The caller holds the lock.
         """
         target = self.large_targets.get(index) if type(index) is int else None

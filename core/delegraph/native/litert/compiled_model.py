@@ -280,7 +280,7 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
 
 
 def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Call *method*, which makes a signature's buffers, after LiteRT has prepared the kernels.
+    """Call *method* of *model*, which makes a signature's buffers, once kernels are prepared.
 
     The buffers' sizes depend on the shapes of outputs, which kernels decide.
 
@@ -294,7 +294,7 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
 
 
 def _let_prepare(model: DelegatedModel, signature: Any) -> None:
-    """Make LiteRT prepare a signature's nodes, by requesting the details of its outputs."""
+    """Make LiteRT prepare the nodes of *signature*, by requesting details of its outputs."""
     if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
         signature = model._model.GetSignatureByIndex(signature)["key"]
     model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official

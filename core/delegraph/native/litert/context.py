@@ -245,7 +245,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
+        """Return a rejection of the partition *params*, or raise *error*, as the policy demands."""
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
@@ -359,7 +359,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             tensor.make_dynamic()
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Return working memory for the node being prepared."""
+        """Return working memory of *shape* and *dtype* for the node that is being prepared."""
         return WorkingMemory(tuple(shape), np.dtype(dtype))
 
     def add_tensors(self, count: int) -> int:

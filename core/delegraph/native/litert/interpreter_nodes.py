@@ -28,9 +28,11 @@ class InterpreterNodes:
     ) -> Iterator[RuntimePartition]:
         """Yield the delegate nodes of the runtime, with the operators that they must compute.
 
-        *known* has the partitions of Delegraph's delegates, which are left out.
-
         The runtime reports a delegate node's inputs and outputs, from which the operators follow.
+
+        Args:
+            spec: the subgraph; only the first has results.
+            known: the partitions of Delegraph's delegates, which are left out.
         """
         if spec.index != 0:
             return

@@ -116,7 +116,12 @@ class Observer(LiteRtDelegate):
     def partitions(
         self, spec: SubgraphSpec, known: Sequence[RuntimePartition]
     ) -> Iterator[RuntimePartition]:
-        """Yield the partitions of the runtime's own accelerators, in execution order."""
+        """Yield the partitions of the runtime's own accelerators, in execution order.
+
+        Args:
+            spec: the subgraph.
+            known: the partitions of Python delegates, whose operators no accelerator computes.
+        """
         seen = self._seen.get(spec.index)
         for node in () if seen is None else seen.foreign:
             assert seen is not None

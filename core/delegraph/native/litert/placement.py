@@ -262,7 +262,13 @@ def _nodes(
 def _crossings(
     spec: SubgraphSpec, partitions: Mapping[int, RuntimePartition], sizes: _Sizes
 ) -> Iterator[Crossing]:
-    """Yield the tensors that cross a partition boundary, in the order of the nodes reading them."""
+    """Yield the tensors that enter or leave a partition, in the order of the nodes reading them.
+
+    Args:
+        spec: the subgraph.
+        partitions: its partitions, by their number in the placement.
+        sizes: sizes of its tensors; constants are left out.
+    """
     if not partitions:
         return
     owner = {node: number for number, p in partitions.items() for node in p.nodes}

@@ -292,7 +292,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, 
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return a registration of an addition named *name*, perhaps with an unknown output shape."""
+    """Return a kernel that adds two inputs; with *open_shape*, without a shape before it runs."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context

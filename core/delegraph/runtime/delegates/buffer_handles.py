@@ -45,7 +45,11 @@ class BufferHandles:
         self._plan = plan
 
     def set_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record the delegate's buffer of a tensor; see ``DelegateContext.set_buffer_handle``."""
+        """Record *handle* as the buffer of *delegate* for a tensor; release its old handle.
+
+        Raises:
+            DelegateError: the tensor belongs to another delegate.
+        """
         if tensor.delegate not in (None, delegate):
             raise DelegateError(
                 f"{tensor!r} belongs to another delegate", delegate=delegate.name(), phase="copy"

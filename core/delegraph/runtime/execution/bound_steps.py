@@ -76,7 +76,10 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``, whose module is imported only when a node fails."""
+    """Call ``node_errors.cause_of``, whose module is imported only when a node fails.
+
+    Return its result: the cause with which to raise the node's error, or None.
+    """
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)
@@ -132,7 +135,10 @@ def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
 def _run_of_one(
     step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
 ) -> BoundRun:
-    """Return functions that run *step*, the only node; *failure* makes the error if it fails."""
+    """Return functions that run *step*, the only node; *failure* makes the error if it fails.
+
+    The stop request *cancellation* is read before. For *hides_context* see :func:`bound_run`.
+    """
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run
