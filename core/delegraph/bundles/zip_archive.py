@@ -126,7 +126,7 @@ def read_zip(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tuple[int, int]:
-    """Return the begin and end offsets of a member's data in *content*."""
+    """Return the begin and end offsets in *content* of the data of the member *entry*."""
     at, what = entry.header_offset, f"{entry.filename!r} of the zip"
     if not 0 <= at <= end - LOCAL_HEADER.size:
         raise MalformedModelError(f"{what} begins at byte {at}, outside of the zip")

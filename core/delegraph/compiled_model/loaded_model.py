@@ -123,7 +123,7 @@ class LoadedModel:
 
 
 def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
-    """Return *index* as the position of an input or output; *kind* is ``"Input"`` or ``"Output"``.
+    """Return *index* as a position in *tensors*; *kind* is ``"Input"`` or ``"Output"``, for errors.
 
     Raises:
         ArgumentTypeError: *index* is no int.

@@ -205,7 +205,7 @@ class BlobCache:
     def keep(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> bool:
-        """Write *content* to the cache under *key*, replacing earlier content.
+        """Write *content* to the cache under *key*; return whether it is stored now.
 
         Args:
             key: key of the content.
@@ -245,7 +245,7 @@ class BlobCache:
     def _put_in_folder(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> str:
-        """Write *content* to the cache folder, where later processes find it.
+        """Write *content* to the cache folder for later processes; return the file's path.
 
         Raises:
             OSError: the content cannot be stored; the log says why.

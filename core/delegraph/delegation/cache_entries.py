@@ -155,10 +155,10 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
 
 
 def _sum_of(sizes: str, added: int) -> float:
-    """Add the bytes of a new entry to the file *sizes*, and return the bytes of all entries.
+    """Add *added*, the bytes of a new entry, to the file *sizes*; return the bytes of all entries.
 
-    The result is infinite if the entries have to be counted: the file is missing, old, long or
-    damaged.
+    The result is infinite if the entries have to be counted: the file is missing, more than a day
+    old, too long or damaged.
     """
     try:
         with open(sizes, "ab+", opener=_open_existing) as file:

@@ -241,7 +241,10 @@ class EngineKernel(SimpleDelegateKernelInterface):
     def init_compiled(
         self, context: DelegateContext, params: DelegateParams, compiled: bytes
     ) -> None:
-        """Load a partition that was compiled ahead of time; called in place of :meth:`init`."""
+        """Load the partition *params* from *compiled*, the bytes compiled ahead of time.
+
+        The method is called in place of :meth:`init`.
+        """
         self._take(context, params)
         self._load(compiled, context)
 

@@ -231,7 +231,11 @@ class _SimpleOperators:
         self.made.append(EngineOperator("TRANSPOSE", (x, order), (y,), options))
 
     def _transposed(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return a tensor with its axes in another order; a constant if *tensor* is one."""
+        """Return *tensor* with its axes in the order *axes*; *suffix* makes its name.
+
+        A constant is transposed here. For other tensors, and for constants of packed integers, a
+        TRANSPOSE is added.
+        """
         moved = self._moved(tensor, axes, suffix)
         if tensor.data is not None and bits_of(tensor.type) >= 8:
             return moved._replace(data=_stored(tensor.array().transpose(axes)), sparsity=None)
@@ -240,7 +244,10 @@ class _SimpleOperators:
         return moved
 
     def _moved(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return a computed tensor: *tensor* with its axes in another order."""
+        """Return a new tensor, without a value: *tensor* with its axes in the order *axes*.
+
+        *suffix* is added to the name.
+        """
         shape = tuple(tensor.shape[axis] for axis in axes)
         found = self._like(tensor, suffix)._replace(shape=shape, shape_signature=shape)
         per_channel = tensor.quantization
@@ -256,7 +263,10 @@ class _SimpleOperators:
         return self._like(tensor, "matrix")._replace(shape=shape, shape_signature=shape)
 
     def _like(self, tensor: TensorSpec, suffix: str) -> TensorSpec:
-        """Return a new computed tensor with the type, shape and quantization of *tensor*."""
+        """Return a new tensor, without a value, with the type, shape and quantization of *tensor*.
+
+        Its name is that of *tensor* with *suffix*.
+        """
         name = self._unique(f"{tensor.name}/{suffix}")
         return TensorSpec(
             -1, name, tensor.type, tensor.shape, tensor.shape, quantization=tensor.quantization

@@ -49,7 +49,7 @@ class OwnsSession(ClosedByWith):
         def _background(self) -> Background: ...
 
     def _starts_as_kept(self, path: AnyPath, num_threads: int | None) -> bool:
-        """Use the stored start of *path* for *num_threads* threads; return False if there is none."""
+        """Use the start stored for *path* and *num_threads*; return False if there is none."""
         from delegraph.delegation.configuration import default_delegates  # lazy: not with delegates
 
         try:
