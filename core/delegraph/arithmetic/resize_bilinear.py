@@ -105,9 +105,15 @@ def truncated(values: Ints, divisor: int) -> Ints:
 
 
 class Rows(NamedTuple):
-    """Output rows computed together: their positions, two input rows for each, and the share.
+    """Output rows that are computed together.
 
     For a single row the fields are numbers, and arrays of rows have one axis less.
+
+    Attributes:
+        place: position of the output row, or slice of the output rows.
+        low: the first input row that is mixed, for each output row.
+        high: the second input row that is mixed.
+        share: share of *high*, from 0 to 1, or in units of 2**-10.
     """
 
     place: Any
@@ -119,8 +125,8 @@ class Rows(NamedTuple):
 def row_blocks(rows: Taps, size: int) -> list[Rows]:
     """Split the output rows into blocks of equal length; the last two blocks may overlap.
 
-    Rows shorter than :data:`BLOCK` are grouped, because a tall, narrow picture would otherwise need
-    a Python loop over its pixels. A long row is a block by itself.
+    Rows of at most half of :data:`BLOCK` elements are grouped up to that number. A tall, narrow
+    picture would otherwise need a Python loop over its pixels. A longer row is a block by itself.
 
     Args:
         rows: the taps of all output rows.

@@ -63,7 +63,7 @@ class CacheEntry:
 
 
 def belongs(namespace: str, name: str) -> bool:
-    """Whether *namespace* is a cache of the delegate *name*: that name, perhaps with an ending."""
+    """Whether a cache is the delegate's: *namespace* is *name*, or begins with it and ``-``."""
     return namespace == name or namespace.startswith(f"{name}-")
 
 

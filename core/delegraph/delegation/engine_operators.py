@@ -140,7 +140,10 @@ class _SimpleOperators:
             self._add_placed(operator)
 
     def _add_product(self, operator: EngineOperator) -> None:
-        """Add FULLY_CONNECTED, as a product of matrices if its weights are in the usual order."""
+        """Add FULLY_CONNECTED as a product of two matrices, with RESHAPE around it if needed.
+
+        If the weights are shuffled or have no elements, the operator is added unchanged.
+        """
         x, weights, *_ = operator.inputs
         (count, depth), result = weights.shape, operator.outputs[0]
         is_usual = not operator.options.weights_format and len(operator.outputs) == 1

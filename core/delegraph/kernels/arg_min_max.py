@@ -105,7 +105,11 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Whether *x* has NaN; if so, some *positions*, found along *axis*, are those of NaN."""
+    """Whether *x* has NaN.
+
+    *positions* are those of the best elements along *axis*, found by a function that takes NaN for
+    the best. So only the elements there need to be looked at.
+    """
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:

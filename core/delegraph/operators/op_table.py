@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class LazyTable(MutableMapping[str, T]):
-    """Table of entries by operator name, such as kernels; a look-up imports modules.
+    """Table of entries by operator name, such as kernels; a look-up imports the entry's modules.
 
     Args:
         package: a package whose modules are all imported by the first look-up; None if modules are

@@ -57,7 +57,15 @@ def _are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class _State:
-    """One state of a signature (such as a KV cache): its input, its output, the caller's array."""
+    """One state of a signature, such as a KV cache.
+
+    Attributes:
+        name: name of the input and of the output.
+        given: the input tensor, which has the old value.
+        made: the output tensor, which gets the new value.
+        array: the caller's array.
+        is_in_place: whether the last run wrote the output into that array, without a copy.
+    """
 
     name: str
     given: Tensor

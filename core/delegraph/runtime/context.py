@@ -341,13 +341,13 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.absorb(self.acquire_subgraph_context(index).subgraph_index)
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record *handle* as the delegate's buffer of a tensor; see ``DelegateContext``."""
+        """Record that the buffer *handle* of *delegate* has the value of *tensor*."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add a run of operator *name* to the profile being taken; see ``DelegateContext``."""
+        """Add a run of operator *name* to the profile; *start*, *duration* are in nanoseconds."""
         profile = self._subgraph.session.profile
         if profile is not None:
             delegate = self._subgraph.plan.delegate_of(node_index)

@@ -207,7 +207,7 @@ class OfficialMembers:
 
         @property
         def session(self) -> Session:
-            """See ``Interpreter.session``."""
+            """The session with the model and its running subgraphs."""
 
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
         """Store two constructor arguments as attributes, since some programs read them.

@@ -231,7 +231,11 @@ class DelegatedModel:
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes of Python delegates and their own events; see ``Profile``."""
+        """Context that yields a profile, which records the runs of the Python delegates' nodes.
+
+        With *whole_partitions*, a delegate node is recorded as a whole, even if the delegate
+        records the nodes in it.
+        """
         with self._open().profile(whole_partitions=whole_partitions) as profile:
             yield profile
 

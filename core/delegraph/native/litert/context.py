@@ -383,7 +383,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record that a delegate keeps a tensor's value; see ``DelegateContext``."""
+        """Record that the buffer *handle* of *delegate* has the value of *tensor*."""
         native, address = self.native_tensors.native(tensor.index), self._host.address
         if native.delegate not in (None, address):
             raise DelegateError(f"{tensor!r} belongs to another delegate")

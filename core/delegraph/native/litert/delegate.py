@@ -281,7 +281,7 @@ class LiteRtDelegate:
     # -- what contexts need --------------------------------------------------------------------
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the nodes that rules forbid to this delegate; see ``Host``."""
+        """Return the nodes of a subgraph that the user's rules forbid to this delegate."""
         return {} if self.rules is None else self.rules.barred(subgraph_index, self.delegate_name)
 
     def resources(self, primary: int) -> dict[Any, Any]:

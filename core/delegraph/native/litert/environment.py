@@ -57,7 +57,13 @@ _compiling = _Compiling()
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """An accelerator that offers LiteRT one delegate of the model that is being compiled."""
+    """An accelerator that offers LiteRT one delegate of the model that is being compiled.
+
+    Attributes:
+        side: whether the delegate is asked before or after the runtime's own accelerators.
+        position: position of the delegate among the model's delegates on that side.
+        name: name of the accelerator.
+    """
 
     side: Side
     position: int
@@ -112,6 +118,7 @@ class _Registry:
         offers: number of accelerators on each side, before and after the runtime's own.
         before: addresses of the accelerators before the runtime's own, in order.
         after: addresses of the accelerators after the runtime's own, in order.
+        is_compiling: whether a model is being compiled now.
     """
 
     lock: Lock = field(default_factory=Lock)

@@ -33,7 +33,15 @@ The runtime applies no other delegate by itself.
 
 @dataclass(frozen=True, slots=True)
 class RuntimePartition:
-    """A delegate node with the indices of the model's operators that it computes, in order."""
+    """A delegate node with the indices of the model's operators that it computes, in order.
+
+    Attributes:
+        delegate: name of the delegate.
+        node_index: index of the delegate node in the runtime.
+        nodes: indices of the operators in the model file.
+        inputs: tensors that the delegate node reads.
+        outputs: tensors that the delegate node writes.
+    """
 
     delegate: str
     node_index: int

@@ -46,7 +46,7 @@ PLAN = (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the official runtime whose package *arguments* name, and return 0; see the module."""
+    """Check the official runtime whose package *arguments* name; return 0, or raise an error."""
     check_runtime(interpreter_module(arguments[0] if arguments else None))
     return 0
 

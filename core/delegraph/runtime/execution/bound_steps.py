@@ -127,7 +127,10 @@ def bound_run(
 
 
 def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
-    """Return *run*, wrapped so that NumPy reports no float errors in it; see :func:`bound_run`."""
+    """Return *run*, wrapped so that NumPy reports no float errors in it.
+
+    *hides_context* says whether *run* may see none of the caller's context variables.
+    """
     context = ignoring_context() if hides_context else None
     return ignoring_float_errors(run) if context is None else partial(context.run, run)
 

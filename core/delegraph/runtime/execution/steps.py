@@ -287,7 +287,7 @@ class StepRunner:
         return tensor.index in self._resizable
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
+        """Declare that a tensor's shape is known only while the nodes run."""
         for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # the node being prepared
             if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
