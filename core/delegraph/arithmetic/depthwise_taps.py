@@ -83,7 +83,9 @@ class DepthwiseTaps:
         )
 
     def arrange(self, weight: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the weights of each phase's taps, repeated for all columns of an inner loop.
+        """Return the weights of each phase's taps, ``[KH, taps, columns * O]``.
+
+        They are repeated for the columns that one inner loop computes.
 
         Args:
             weight: weights, ``[KH, KW, O]``, of the sums' dtype.

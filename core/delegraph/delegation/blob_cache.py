@@ -289,7 +289,7 @@ class BlobCache:
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Context in which no other process or thread makes the content for *key*, if possible."""
+        """Context in which only this process makes the content for *key*; else the log says so."""
         from filelock import FileLock, Timeout
 
         with contextlib.ExitStack() as stack:

@@ -208,8 +208,8 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
         """Find the partitions as the base class does, but with nodes that read float16 constants.
 
-        The predicate receives nodes whose input is the float16 constant, in place of the DEQUANTIZE
-        node's output.
+        The arguments are those of the base class. The predicate receives nodes whose input is the
+        float16 constant, in place of the DEQUANTIZE node's output.
         """
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)

@@ -115,7 +115,10 @@ def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
 
 
 def _merged_rows(operand: Operand) -> Operand:
-    """Return *operand* with the last stack axis merged into the rows of the matrices."""
+    """Return a function that returns the matrices of *operand* with more rows.
+
+    The last axis of the stack is merged into the rows.
+    """
 
     def merged() -> Array:
         x = operand()
@@ -125,7 +128,10 @@ def _merged_rows(operand: Operand) -> Operand:
 
 
 def _single(operand: Operand) -> Operand:
-    """Return *operand* without its last stack axis, whose length is 1."""
+    """Return a function that returns the matrices of *operand* without the last stack axis.
+
+    The length of that axis is 1.
+    """
     return lambda: operand().squeeze(-3)
 
 

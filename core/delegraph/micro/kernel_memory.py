@@ -55,7 +55,7 @@ class _Layout:
     Attributes:
         parameters: bytes of the structure of its options.
         data: bytes of its operator data with 32-bit pointers; 0 if it has none.
-        data_64: bytes of its operator data with 64-bit pointers, if different.
+        data_64: bytes of its operator data with 64-bit pointers; None if they are as many.
         passes: number of times that the kernel's Prepare fetches its tensors.
     """
 

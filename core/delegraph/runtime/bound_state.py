@@ -111,7 +111,7 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Place inputs in the caller's arrays, and outputs as well if possible.
+        """Place inputs, and outputs that may share their memory, in the caller's arrays.
 
         It is called before each run.
 

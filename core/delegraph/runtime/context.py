@@ -242,7 +242,7 @@ class SubgraphContext(ModelContext):
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
-        """Add the entries that delegates keep in the model file to *entries*, now and later."""
+        """From now on, let delegates add the entries that they keep to the mapping *entries*."""
         self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

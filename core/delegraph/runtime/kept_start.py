@@ -184,7 +184,7 @@ class Stored(NamedTuple):
 
     @staticmethod
     def fields(tensor: Tensor) -> tuple[Any, ...]:
-        """Return the arguments of :meth:`tensor` for an equal tensor."""
+        """Return the arguments with which :meth:`tensor` makes a tensor like *tensor*."""
         known = tensor.quantization
         quantization = None
         if known is not None:

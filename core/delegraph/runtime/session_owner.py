@@ -210,7 +210,10 @@ def import_session() -> None:
 
 
 def _lasting(module: str) -> int:
-    """Number of long-lived objects that importing a module creates; 0 if it is imported already."""
+    """Return :data:`MANY` if *module* of this package is still to be imported, else 0.
+
+    The number stands for the long-lived objects that the import creates.
+    """
     return 0 if f"{__package__}.{module}" in sys.modules else MANY
 
 

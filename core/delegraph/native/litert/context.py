@@ -62,7 +62,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
         Args:
             address: address of the ``TfLiteContext``.
             host: the delegate, with the interface for its contexts.
-            position: index of the subgraph, and address of the first subgraph's context, if known.
+            position: index of the subgraph, and address of the first subgraph's context; None if
+                unknown.
         """
         self.address = address
         self._native = LiteRtSubgraph(address)

@@ -64,7 +64,10 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of the tensors of subgraph *spec* by index, if known."""
+        """Return the present number of bytes of tensors of subgraph *spec*, by index.
+
+        Tensors of unknown size are missing.
+        """
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
         """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
