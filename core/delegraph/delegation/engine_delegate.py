@@ -348,7 +348,10 @@ def _method(delegate: EngineDelegate, name: str) -> str:
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
-    """Return the tensors in ``PartitionModel.inputs``: inputs without constants and variables."""
+    """Return the tensor indices in ``PartitionModel.inputs`` for the partition *params*.
+
+    They are those of its inputs that are neither constants nor variables.
+    """
     tensors = context.tensors
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable

@@ -60,7 +60,7 @@ class ComputedTensor:
         type: element type.
         steps: half of a quantized tensor's range, in quantization steps; 0 for other tensors.
         largest: largest absolute value below :data:`HUGE` of a tensor that is not quantized.
-        has_huge: whether the tensor has larger ones.
+        has_huge: whether the tensor has values of :data:`HUGE` or more.
     """
 
     index: int

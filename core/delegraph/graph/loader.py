@@ -165,7 +165,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return the records of the file *content*; if it is another format, the error names it."""
+    """Return the records of *content*, read within both limits; an error names another format."""
     try:
         return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:

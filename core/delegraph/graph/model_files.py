@@ -60,11 +60,11 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def settled_identity(status: os.stat_result) -> tuple[int, ...] | None:
-    """Return numbers that identify a file's content; None if the file was just changed.
+    """Return numbers that identify a file's content; None if it was changed too recently.
 
     The numbers are device, inode number, size and times. Every change updates the change time
     (ctime), which no program can set back. The times are too coarse to distinguish two changes
-    within a moment.
+    within a moment, so :data:`SETTLED` seconds must have passed.
     """
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:

@@ -212,7 +212,10 @@ class TensorLoader:
         return outside
 
     def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
-        """Return the number of bytes of a dense tensor of type *kind* and *shape*."""
+        """Return the number of bytes of a dense tensor of type *kind* and *shape*.
+
+        *index* is the tensor's index, for errors.
+        """
         required = self._known_sizes.get((kind, shape))
         if required is None:
             required = self._known_sizes[kind, shape] = self._dense_bytes(index, kind, shape)

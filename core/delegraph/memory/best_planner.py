@@ -232,7 +232,8 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
     """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    Plans by the lowest gap are yielded only if the tensors' conflicts are few enough to list.
+    Plans by the lowest gap are yielded only if at most ``_MOST_CONFLICTS`` pairs of tensors are in
+    use at the same time.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))

@@ -104,7 +104,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Record that the tensor at *place* gets *object_id*; update the others' distances."""
+        """Record that the tensor at *place* of ``_order`` gets *object_id*; update distances."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)
@@ -126,7 +126,10 @@ class _Queue:
         return free
 
     def _choose_anew(self, place: int) -> None:
-        """Choose again among all objects for the tensor at *place*; of equals, the lowest id."""
+        """Choose among all objects for the tensor at *place* of ``_order``: the closest in time.
+
+        Of equally close objects, the lowest id is chosen.
+        """
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         self._distances[place] = _NEVER
         for object_id, schedule in enumerate(self._schedules):

@@ -260,7 +260,7 @@ class DelegatedModel:
 
 
 def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call an official method of *model* as the only call; raise the exception of a delegate."""
+    """Call *method* while no other call of *model* runs; raise the exception of a delegate."""
     with model._lock:
         model._require_no_run(method.__name__)
         applied = model._applied

@@ -69,7 +69,7 @@ class Host(ProfiledHost, Protocol):
     """Whether the runtime needs the shapes of the model's outputs before it invokes."""
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the nodes that the user's rules forbid to the delegate, with rejections."""
+        """Return the nodes of a subgraph that the user's rules forbid, with rejections."""
 
     cache_dir: Path | None
     """Folder for data that delegates compile; None means the user's cache folder."""

@@ -92,7 +92,10 @@ class BufferHandles:
         return self.reading_first(foreign, step)
 
     def reading_first(self, tensors: Sequence[Tensor], step: Eval) -> Eval:
-        """Return a step that copies newer *tensors* from delegates' buffers, then runs *step*."""
+        """Return *step*, preceded by copies of *tensors* from delegates' buffers.
+
+        Only values that are up to date in a buffer alone are copied.
+        """
         if not tensors:
             return step
         from delegraph.operators.asynchronous import (

@@ -76,9 +76,9 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``, whose module is imported only when a node fails.
+    """Return the cause with which to raise a node's *error*, or None, by ``node_errors``.
 
-    Return its result: the cause with which to raise the node's error, or None.
+    That module is imported only when a node fails.
     """
     from delegraph.runtime.execution import node_errors
 

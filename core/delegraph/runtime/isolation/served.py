@@ -155,7 +155,10 @@ class _Served:
         return {"rejection": None, "number": self._count}, ()
 
     def prepare(self, number: int, shapes: Sequence[Sequence[int]], memory_limit: int) -> Answer:
-        """Prepare partition *number* for input *shapes*; return the shapes of its outputs."""
+        """Prepare partition *number* for input *shapes*; return output shapes, None if unknown.
+
+        *memory_limit* is the number of bytes that its tensors may take.
+        """
         return {"shapes": self.partitions[number].prepare(shapes, memory_limit)}, ()
 
     def share(
@@ -256,7 +259,10 @@ class _Partition:
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int
     ) -> list[Sequence[int] | None]:
-        """Allocate the partition for input *shapes*; return output shapes, None if unknown."""
+        """Allocate the partition for input *shapes*; return output shapes, None if unknown.
+
+        *memory_limit* is the number of bytes that the tensors may take.
+        """
         self.interpreter.session.memory_limit.bytes = memory_limit
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             if tensor.shape != tuple(shape):
