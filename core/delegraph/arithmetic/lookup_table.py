@@ -72,7 +72,7 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type as wide as *dtype*, for which ``take`` is fastest."""
+    """Return the unsigned type as wide as *dtype*; ``numpy.take`` is fastest with such indices."""
     return np.dtype(f"u{dtype.itemsize}")
 
 

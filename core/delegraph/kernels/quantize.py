@@ -160,10 +160,9 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the evaluation that quantizes the elements of *x* from index *start* to the end.
+    """Return the evaluation that quantizes the elements of *x* from index *start* on into *y*.
 
-    They are rounded as in the loop that the official kernel runs after its vector loop. They are
-    stored in *y*.
+    They are rounded as in the loop that the official kernel runs after its vector loop.
     """
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point

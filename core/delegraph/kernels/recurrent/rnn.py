@@ -134,7 +134,10 @@ class RnnCell:
         self._activation = activation
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the part of each time step that comes from *x* and *aux*: ``[T, B, units]``."""
+        """Return the part of each time step that comes from *x* and *aux*: ``[T, B, units]``.
+
+        *x* and the second input *aux* are ``[T, B, features]``; *aux* is None if there is none.
+        """
         y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             y += self._aux.product(as_rows(aux))
