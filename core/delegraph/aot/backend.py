@@ -106,7 +106,7 @@ class DelegraphBackend(aot_types.Backend):
 
     @property
     def quantize_recipe(self) -> str | None:
-        """Recipe for the quantizer, if ``aot_compile`` was given one."""
+        """Recipe for the quantizer; None if ``aot_compile`` was given none."""
         recipe: str | None = self.config.get("quantize_recipe")
         return recipe
 
@@ -125,7 +125,9 @@ class DelegraphBackend(aot_types.Backend):
         output_model: aot_types.Model,
         component: aot_types.Component,
     ) -> None:
-        """Run one step of LiteRT's pipeline; the last step compiles.
+        """Run *component*, a step of LiteRT's pipeline, from *input_model* to *output_model*.
+
+        The last step, ``apply_plugin``, compiles the delegate's partitions.
 
         Raises:
             CompilationError: the step is unknown, a delegate or its compiler failed, or nothing was

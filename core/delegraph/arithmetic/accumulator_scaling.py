@@ -81,6 +81,7 @@ def fixed_point_scaling(
 def _fixed_point_scaling(reals: bytes, halves_away: bytes) -> Scaling:
     """Return the result of :func:`fixed_point_scaling`, given the bytes of its array arguments.
 
+    *reals* are the bytes of the multipliers, float64; *halves_away* those of the flags, bool.
     Callers share the result and must not change its arrays.
     """
     mantissa, shift = quantize_multipliers(np.frombuffer(reals))

@@ -45,7 +45,7 @@ def largest(values: Sequence[float], count: int) -> list[int]:
 def push(heap: list[T], item: T, below: Order[T]) -> None:
     """Add *item* to *heap*; elements move as in ``std::push_heap``.
 
-    *below* is a function that tells whether one element belongs below another.
+    *below* is a function of two elements that tells whether the first one belongs below the second.
     """
     heap.append(item)
     _rise(heap, len(heap) - 1, 0, item, below)
@@ -54,7 +54,7 @@ def push(heap: list[T], item: T, below: Order[T]) -> None:
 def pop(heap: list[T], below: Order[T]) -> T:
     """Remove and return the top of a non-empty *heap*; elements move as in ``std::pop_heap``.
 
-    *below* is a function that tells whether one element belongs below another.
+    *below* is a function of two elements that tells whether the first one belongs below the second.
     """
     top, last = heap[0], heap.pop()
     if heap:
@@ -63,10 +63,11 @@ def pop(heap: list[T], below: Order[T]) -> T:
 
 
 def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
-    """Put *item* into the heap: move the hole down along higher children, then *item* up.
+    """Put *item* into the heap in place of the element at index *hole*.
 
-    *hole* is the index of an empty place, which counts among the *size* elements. *below* is a
-    function that tells whether one element belongs below another.
+    As in C++, the higher child moves into the hole until the hole has no child. Then *item* rises
+    from there. *size* is the number of elements, the hole included. *below* is a function of two
+    elements that tells whether the first one belongs below the second.
     """
     top, child = hole, 2 * hole + 2
     while child < size:

@@ -83,7 +83,9 @@ class DepthwiseTaps:
         )
 
     def arrange(self, weight: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the weights of each phase's taps, repeated for all columns of an inner loop.
+        """Return the weights of each phase's taps, ``[KH, taps, columns * O]``.
+
+        They are repeated for the columns that one inner loop computes.
 
         Args:
             weight: weights, ``[KH, KW, O]``, of the sums' dtype.
@@ -142,7 +144,8 @@ class DepthwiseTaps:
         *padded* is the array that :meth:`_surround` fills.
 
         Returns:
-            ``[KH, taps, rows, *shape]``; overlapping views of the image.
+            ``[KH, taps, rows, loops, columns * O]``, where an output row takes *loops* inner loops;
+                its parts overlap in memory.
         """
         down = self._windows[0]
         row, part, place, value = padded.strides
@@ -176,9 +179,11 @@ def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
 
 
 def _columns_per_loop(across: Window, outputs: int) -> int:
-    """Return the smallest number of output columns that makes a long inner loop.
+    """Return the number of output columns that one inner loop computes.
 
-    The result divides the number of windows *across* the width. Each column has *outputs* channels.
+    It is the smallest divisor of the number of windows *across* the width for which a loop has
+    ``_LONG_LOOP`` elements or more. If there is none, one loop computes all columns. Each column
+    has *outputs* channels.
     """
     for count in range(1, across.output):
         if across.output % count == 0 and count * outputs >= _LONG_LOOP:

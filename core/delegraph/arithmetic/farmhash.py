@@ -90,8 +90,8 @@ def _longer(keys: Keys) -> U64:
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
     """Return the fingerprints of *keys*, by mixing their last 64 bytes into the state of the hash.
 
-    The other arguments are the state after the bytes hashed so far: words for each key. The last 64
-    bytes may include some of the hashed bytes.
+    The state after the bytes hashed so far is *x*, *y*, *z*, *v* and *w*, with one or two words for
+    each key. The last 64 bytes may include some of the hashed bytes.
     """
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))
@@ -110,7 +110,7 @@ def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
 
 
 def _weak(keys: Keys, at: int, a: U64, b: U64) -> Pair:
-    """Return two words that mix 32 bytes of each key, from byte *at* on, with *a* and *b*."""
+    """Return two words of each of *keys* that mix 32 bytes, from byte *at* on, with *a* and *b*."""
     w, x, y, z = (_word(keys, at + 8 * k) for k in range(4))
     a = a + w
     b = _rotate(b + a + z, 21)

@@ -292,10 +292,11 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | int]:
-    """Return *x* shifted left and multiplied by the mantissa, and the remaining right shift.
+    """Return ``x * 2**left * multiplier / 2**31``, rounded, and the right shift that must follow.
 
-    *multiplier* is the Q31 mantissa. A positive *shift* is a left shift, a negative one a right
-    shift. The product is in a new array of int32 values.
+    *multiplier* is the Q31 mantissa. A positive *shift* is the left shift; a negative one is
+    returned as a right shift, and the left shift is 0. The product is in a new array of int32
+    values, with halves rounded up.
     """
     left: IntArray | int
     right: IntArray | int

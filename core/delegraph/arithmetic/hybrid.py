@@ -88,7 +88,7 @@ class HybridWeights:
 
     @cached_property
     def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-        """Scales, sums and bias, repeated for long inner loops."""
+        """Scales, sums and bias, repeated to about 2048 values for long inner loops."""
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:

@@ -72,7 +72,7 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type as wide as *dtype*, for which ``take`` is fastest."""
+    """Return the unsigned type as wide as *dtype*; ``numpy.take`` is fastest with such indices."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
@@ -217,11 +217,16 @@ def interpolation_points(
 ) -> Integers:
     """Return the 513 points of *function* between which the official kernel interpolates.
 
-    The result is ``[513], int64``, in the output's stored integers; the arguments are the
-    quantization of the int16 input and output.
+    The result is ``[513], int64``, in the output's stored integers. Each point is shifted by half
+    of the error that linear interpolation has in the middle of the step after it. All arithmetic is
+    done in the float type of the scales.
 
-    Each point is shifted by half of the error that linear interpolation has in the middle of the
-    step after it. All arithmetic is done in the float type of the scales.
+    Args:
+        input_scale: scale of the int16 input.
+        input_zero_point: zero point of the input.
+        output_scale: scale of the int16 output.
+        output_zero_point: zero point of the output.
+        function: function of real numbers.
 
     Source:
         LUTPopulateInt16, tflite/kernels/internal/common.h.

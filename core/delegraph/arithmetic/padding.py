@@ -130,6 +130,8 @@ def convolution_windows(
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
     """Check that windows are not far larger than the axes to which they belong.
 
+    *padding* is the option SAME or VALID, by which the number of windows is computed.
+
     Raises:
         OperatorError: a window is larger than the input by two strides or more.
 
@@ -170,7 +172,8 @@ def pool_windows(
 def _count(padding: int, input_size: int, span: int, stride: int) -> int:
     """Return the number of windows along an axis by the official formula; it may be negative.
 
-    *span* is the number of input positions from a window's first to its last tap.
+    *span* is the number of input positions from a window's first to its last tap. The other
+    arguments are those of :func:`window`.
     """
     if padding == Padding.SAME:
         return -(-input_size // stride)

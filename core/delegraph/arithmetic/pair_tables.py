@@ -97,7 +97,7 @@ def _pairs(
     evaluate: Evaluate,
     pairs: NDArray[np.intp] | None,
 ) -> Table:
-    """Return the results of operator *op* for *pairs* of stored integers of *a* and *b*.
+    """Return the results of operator *op* for *pairs* of integers of *a* and *b*; None means all.
 
     *evaluate* computes the results with *numerics*. *repeats_scalar* says whether to round as in a
     loop in which *a* is a single element.

@@ -132,7 +132,7 @@ class Patches:
 
 
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
-    """Split a matrix ``[K, O]`` into one matrix ``[K, O / groups]`` for each group."""
+    """Split the columns of a matrix ``[K, O]``: one matrix ``[K, O / groups]`` for each group."""
     return tuple(np.split(matrix, groups, axis=1))
 
 

@@ -68,7 +68,8 @@ def int16_sums(
 
     The first sum has the roundings of the builtin vector loop, the second sum the roundings of
     elements after the loop. For operands of different shapes there is no vector loop, so the
-    position is 0.
+    position is 0. *numerics* says whether the roundings of the builtin or of the reference kernel
+    are reproduced.
     """
     has_loop = numerics == "builtin" and a.shape == b.shape
     length = math.prod(a.shape) if has_loop else 0

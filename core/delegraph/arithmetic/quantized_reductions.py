@@ -78,7 +78,8 @@ def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
     """Return the function that converts sums of stored integers to the quantized means of *r*.
 
     A sum has at least one element. The builtin kernels have a special arithmetic for 8-bit means
-    over height and width of ``[N, H, W, C]`` that keep the dimensions.
+    over height and width of ``[N, H, W, C]`` that keep the dimensions. *numerics* is the choice
+    between builtin and reference rounding.
     """
     return _spatial_mean(r) if _is_spatial(r, numerics) else fixed_point_sum(r, divisor=r.count)
 
@@ -101,9 +102,9 @@ def _lacks_scale(r: Reduction) -> bool:
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
     """Return the evaluation of *r* with a scale of 0, which fills the output with its zero point.
 
-    Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's smallest value, as on x86. For a negative zero point, the result
-    is the type's greatest value.
+    Multipliers of 0, infinity and NaN all count as 0. If *saturates* and the output's scale is 0,
+    the result is a limit of the type, as on x86: the greatest value for a negative zero point,
+    otherwise the smallest. Sums of no elements are 0.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0

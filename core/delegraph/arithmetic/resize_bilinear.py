@@ -49,7 +49,7 @@ def resizer(
     """Return the evaluation that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype.
 
     *size* is the new height and width; *align_corners* and *half_pixel_centers* are the node's
-    options.
+    options. *numerics* is the choice between builtin and reference rounding.
     """
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
@@ -64,7 +64,8 @@ def resizer(
 def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Return the input positions for each output position of one axis, with float32 shares.
 
-    *old* and *new* are the lengths of the axis; the flags are the node's options.
+    *old* and *new* are the lengths of the axis; *align_corners* and *half_pixel_centers* are the
+    node's options.
 
     >>> float_taps(2, 4, False, False).share.tolist()
     [0.0, 0.5, 0.0, 0.5]
@@ -84,7 +85,8 @@ def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool
 def fixed_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Return the input positions for each output position of one axis, with shares in 2**-10.
 
-    *old* and *new* are the lengths of the axis; the flags are the node's options.
+    *old* and *new* are the lengths of the axis; *align_corners* and *half_pixel_centers* are the
+    node's options.
     """
     old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
     scale = ((old_span << 10) + new_span // 2) // new_span
@@ -103,9 +105,15 @@ def truncated(values: Ints, divisor: int) -> Ints:
 
 
 class Rows(NamedTuple):
-    """Output rows computed together: their positions, two input rows for each, and the share.
+    """Output rows that are computed together.
 
     For a single row the fields are numbers, and arrays of rows have one axis less.
+
+    Attributes:
+        place: position of the output row, or slice of the output rows.
+        low: the first input row that is mixed, for each output row.
+        high: the second input row that is mixed.
+        share: share of *high*, from 0 to 1, or in units of 2**-10.
     """
 
     place: Any
@@ -117,8 +125,8 @@ class Rows(NamedTuple):
 def row_blocks(rows: Taps, size: int) -> list[Rows]:
     """Split the output rows into blocks of equal length; the last two blocks may overlap.
 
-    Rows shorter than :data:`BLOCK` are grouped, because a tall, narrow picture would otherwise need
-    a Python loop over its pixels. A long row is a block by itself.
+    Rows of at most half of :data:`BLOCK` elements are grouped up to that number. A tall, narrow
+    picture would otherwise need a Python loop over its pixels. A longer row is a block by itself.
 
     Args:
         rows: the taps of all output rows.
@@ -164,8 +172,9 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
     """Return the evaluation that sums four float32 products for each element of *y*.
 
-    Rounding is in the order of the official kernels. The evaluation is used for uint8, and for the
-    reference kernel on float32.
+    *rows* and *columns* are the positions of *x* to mix. Rounding is in the order of the official
+    kernels that *numerics* names. The evaluation is used for uint8, and for the reference kernel on
+    float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.

@@ -25,7 +25,16 @@ Index = tuple["slice | int | EllipsisType | None", ...]
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """Masks in the options of STRIDED_SLICE; bit *i* of a mask concerns the *i*-th index."""
+    """Masks in the options of STRIDED_SLICE; bit *i* of a mask concerns the *i*-th index.
+
+    Attributes:
+        begin: indices whose begin is ignored, so that the slice starts at the first element.
+        end: indices whose end is ignored, so that the slice has the last element.
+        ellipsis: the index, if any, that stands for all dimensions that no other index has.
+        new_axis: indices that add a dimension of length 1.
+        shrink_axis: indices that select one position and remove the dimension.
+        offset: whether ends are counted from the begins.
+    """
 
     begin: int
     end: int

@@ -177,6 +177,8 @@ def inflated(
 ) -> NDArray[np.uint8]:
     """Return the bytes *stored*, decompressed: ``[bytes], uint8``, as many as *packed* says.
 
+    *what* names the bytes in errors.
+
     Raises:
         MalformedModelError: the bytes are damaged, more than *packed* says, or more than *limit*
             allows.

@@ -180,7 +180,14 @@ class _Search:
     def only_model(
         self, content: NDArray[np.uint8], chain: Chain
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the only model in the bundle *content* or in bundles inside it."""
+        """Return the only model in the bundle *content* or in bundles inside it, and its bundles.
+
+        *chain* are the bundles around *content*. If there are none, a zip without models is
+        returned unchanged.
+
+        Raises:
+            SectionError: the bundle has no model, or several.
+        """
         bundle = self.read(content, len(chain))
         models = list(self._models(bundle, chain))
         if not models:
@@ -208,7 +215,7 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section that the start of *words* names, and the remaining words.
+    """Return the section that the start of *words* names, and the remaining words or None.
 
     Args:
         bundle: the bundle.

@@ -131,6 +131,9 @@ def _copied(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
 def _padding(begin: int, alignment: int) -> bytes:
     """Return a zip extra field after which data begins at a multiple of *alignment*.
 
+    *begin* is the offset of the data without the field. The field is empty if that is a multiple
+    already.
+
     >>> len(_padding(64, 64)), len(_padding(62, 64)), len(_padding(60, 64))
     (0, 66, 4)
     """

@@ -126,7 +126,11 @@ def read_zip(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tuple[int, int]:
-    """Return the begin and end offsets of a member's data in *content*."""
+    """Return the begin and end offsets in *content* of the data of the member *entry*.
+
+    *end* is the offset at which the members' data must have ended. Raises: MalformedModelError: the
+    member lies elsewhere, or its header is that of another file.
+    """
     at, what = entry.header_offset, f"{entry.filename!r} of the zip"
     if not 0 <= at <= end - LOCAL_HEADER.size:
         raise MalformedModelError(f"{what} begins at byte {at}, outside of the zip")

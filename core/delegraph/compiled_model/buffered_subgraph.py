@@ -276,7 +276,13 @@ class BufferedSubgraph:
         inputs: Sequence[tuple[Tensor, HostMemory]],
         outputs: Sequence[tuple[Tensor, HostMemory]],
     ) -> None:
-        """Check that the buffers have as many bytes as their tensors need, if this is known."""
+        """Check that each buffer has as many bytes as its tensor needs, if this is known.
+
+        *inputs* and *outputs* are tensors with their buffers. Outputs must be writable.
+
+        Raises:
+            CompiledModelError: a buffer is too small, or an output's buffer is read-only.
+        """
         for tensor, memory in inputs:
             self._require_bytes(tensor, memory)
         for tensor, memory in outputs:
@@ -325,7 +331,9 @@ class BufferedSubgraph:
 def _require_buffers(
     kind: str, tensors: Sequence[Tensor], memories: Sequence[Any], count: int
 ) -> None:
-    """Check that *memories* has a buffer for each tensor; *kind* is ``"input"`` or ``"output"``.
+    """Check that *count*, the number of buffers, is that of *tensors*, and that all are buffers.
+
+    *kind* is ``"input"`` or ``"output"``. *memories* are the values that should be buffers' memory.
 
     Raises:
         CompiledModelError: the number of buffers is wrong, or a value is no buffer's memory.

@@ -139,7 +139,10 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Store a copy of *values*, an output whose size is not known before the run."""
+        """Store a copy of *values*, an output whose size is not known before the run.
+
+        The memory gets the element type *type* and the *shape* of the output.
+        """
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values

@@ -123,7 +123,7 @@ class LoadedModel:
 
 
 def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
-    """Return *index* as the position of an input or output; *kind* is ``"Input"`` or ``"Output"``.
+    """Return *index* as a position in *tensors*; *kind* is ``"Input"`` or ``"Output"``, for errors.
 
     Raises:
         ArgumentTypeError: *index* is no int.
@@ -151,7 +151,7 @@ def position_of(kind: str, names: Sequence[str], name: Any) -> int:
 
 
 def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
-    """Return name, index, dtype and present shape of tensors, by the names of a signature."""
+    """Return name, index, dtype and present shape of each of *tensors*, as a mapping by *names*."""
     return {
         name: {
             "name": tensor.name,

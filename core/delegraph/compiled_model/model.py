@@ -95,7 +95,7 @@ class CompiledModel:
         options: Options | None = None,
         **additions: Any,
     ) -> Self:
-        """Return the model in the bytes *model_data*, without a copy; see :meth:`from_file`."""
+        """Return the model in the bytes *model_data*; other arguments as in :meth:`from_file`."""
         return cls._made(environment, options, hardware_accel, additions, model_content=model_data)
 
     @classmethod
@@ -228,7 +228,7 @@ class CompiledModel:
     # -- buffers -------------------------------------------------------------------------------
 
     def create_input_buffer_by_name(self, signature_key: str, input_name: str) -> TensorBuffer:
-        """Return a new buffer for an input, filled with zeros.
+        """Return a new buffer for the input *input_name* of a signature, filled with zeros.
 
         Raises:
             CompiledModelError: the key or name is unknown.
@@ -238,7 +238,7 @@ class CompiledModel:
         return self._buffer(signature.subgraph.input_memory(position))
 
     def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> TensorBuffer:
-        """Return a new buffer for an output, filled with zeros.
+        """Return a new buffer for the output *output_name* of a signature, filled with zeros.
 
         Raises:
             CompiledModelError: the key or name is unknown.

@@ -205,7 +205,7 @@ class BlobCache:
     def keep(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> bool:
-        """Write *content* to the cache under *key*, replacing earlier content.
+        """Write *content* to the cache under *key*; return whether it is stored now.
 
         Args:
             key: key of the content.
@@ -245,7 +245,7 @@ class BlobCache:
     def _put_in_folder(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> str:
-        """Write *content* to the cache folder, where later processes find it.
+        """Write *content* to the cache folder for later processes; return the file's path.
 
         Raises:
             OSError: the content cannot be stored; the log says why.
@@ -289,7 +289,7 @@ class BlobCache:
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Context in which no other process or thread makes the content for *key*, if possible."""
+        """Context in which only this process makes the content for *key*; else the log says so."""
         from filelock import FileLock, Timeout
 
         with contextlib.ExitStack() as stack:

@@ -63,7 +63,7 @@ class CacheEntry:
 
 
 def belongs(namespace: str, name: str) -> bool:
-    """Whether *namespace* is a cache of the delegate *name*: that name, perhaps with an ending."""
+    """Whether a cache is the delegate's: *namespace* is *name*, or begins with it and ``-``."""
     return namespace == name or namespace.startswith(f"{name}-")
 
 
@@ -155,10 +155,10 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
 
 
 def _sum_of(sizes: str, added: int) -> float:
-    """Add the bytes of a new entry to the file *sizes*, and return the bytes of all entries.
+    """Add *added*, the bytes of a new entry, to the file *sizes*; return the bytes of all entries.
 
-    The result is infinite if the entries have to be counted: the file is missing, old, long or
-    damaged.
+    The result is infinite if the entries have to be counted: the file is missing, more than a day
+    old, too long or damaged.
     """
     try:
         with open(sizes, "ab+", opener=_open_existing) as file:

@@ -289,7 +289,7 @@ def is_entry(name: str) -> bool:
 
 
 def _log_use(verb: str, path: str) -> None:
-    """Add a line to the log of uses, if one is wanted; *verb* is ``read`` or ``written``."""
+    """Add *path* to the log of uses, if one is wanted; *verb* is ``read`` or ``written``."""
     log = os.environ.get(USES_VARIABLE)
     if log is not None:
         with contextlib.suppress(OSError), open(log, "ab", buffering=0) as file:

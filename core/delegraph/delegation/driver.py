@@ -170,7 +170,10 @@ class SimpleDelegate(Delegate):
         return kernel
 
     def init_error(self, message: str, params: DelegateParams) -> DelegateError:
-        """Return the error for a partition whose kernel could not be made."""
+        """Return the error for the partition *params*, whose kernel could not be made.
+
+        *message* says why.
+        """
         nodes = params.nodes_to_replace
         return self._error("init", f"its kernel for nodes {list(nodes)}: {message}", nodes[0])
 

@@ -259,7 +259,10 @@ class EngineKernel(SimpleDelegateKernelInterface):
     def init_compiled(
         self, context: DelegateContext, params: DelegateParams, compiled: bytes
     ) -> None:
-        """Load a partition that was compiled ahead of time; called in place of :meth:`init`."""
+        """Load the partition *params* from *compiled*, the bytes compiled ahead of time.
+
+        The method is called in place of :meth:`init`.
+        """
         self._take(context, params)
         self._load(compiled, context)
 
@@ -363,7 +366,10 @@ def _method(delegate: EngineDelegate, name: str) -> str:
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
-    """Return the tensors in ``PartitionModel.inputs``: inputs without constants and variables."""
+    """Return the tensor indices in ``PartitionModel.inputs`` for the partition *params*.
+
+    They are those of its inputs that are neither constants nor variables.
+    """
     tensors = context.tensors
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable

@@ -140,7 +140,10 @@ class _SimpleOperators:
             self._add_placed(operator)
 
     def _add_product(self, operator: EngineOperator) -> None:
-        """Add FULLY_CONNECTED, as a product of matrices if its weights are in the usual order."""
+        """Add FULLY_CONNECTED as a product of two matrices, with RESHAPE around it if needed.
+
+        If the weights are shuffled or have no elements, the operator is added unchanged.
+        """
         x, weights, *_ = operator.inputs
         (count, depth), result = weights.shape, operator.outputs[0]
         is_usual = not operator.options.weights_format and len(operator.outputs) == 1
@@ -231,7 +234,11 @@ class _SimpleOperators:
         self.made.append(EngineOperator("TRANSPOSE", (x, order), (y,), options))
 
     def _transposed(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return a tensor with its axes in another order; a constant if *tensor* is one."""
+        """Return *tensor* with its axes in the order *axes*; *suffix* makes its name.
+
+        A constant is transposed here. For other tensors, and for constants of packed integers, a
+        TRANSPOSE is added.
+        """
         moved = self._moved(tensor, axes, suffix)
         if tensor.data is not None and bits_of(tensor.type) >= 8:
             return moved._replace(data=_stored(tensor.array().transpose(axes)), sparsity=None)
@@ -240,7 +247,10 @@ class _SimpleOperators:
         return moved
 
     def _moved(self, tensor: TensorSpec, axes: Sequence[int], suffix: str) -> TensorSpec:
-        """Return a computed tensor: *tensor* with its axes in another order."""
+        """Return a new tensor, without a value: *tensor* with its axes in the order *axes*.
+
+        *suffix* is added to the name.
+        """
         shape = tuple(tensor.shape[axis] for axis in axes)
         found = self._like(tensor, suffix)._replace(shape=shape, shape_signature=shape)
         per_channel = tensor.quantization
@@ -256,7 +266,10 @@ class _SimpleOperators:
         return self._like(tensor, "matrix")._replace(shape=shape, shape_signature=shape)
 
     def _like(self, tensor: TensorSpec, suffix: str) -> TensorSpec:
-        """Return a new computed tensor with the type, shape and quantization of *tensor*."""
+        """Return a new tensor, without a value, with the type, shape and quantization of *tensor*.
+
+        Its name is that of *tensor* with *suffix*.
+        """
         name = self._unique(f"{tensor.name}/{suffix}")
         return TensorSpec(
             -1, name, tensor.type, tensor.shape, tensor.shape, quantization=tensor.quantization

@@ -132,7 +132,10 @@ class GraphPartitionHelper:
     def get_nodes_of_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
     ) -> list[int]:
-        """Return the nodes of :meth:`get_first_n_largest_partitions`, partition by partition."""
+        """Return node indices of the *n* largest partitions, one partition after the other.
+
+        The arguments are those of :meth:`get_first_n_largest_partitions`.
+        """
         chosen = self.get_first_n_largest_partitions(n, min_nodes_per_partition)
         return [index for params in chosen for index in params.nodes_to_replace]
 
@@ -205,8 +208,8 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
         """Find the partitions as the base class does, but with nodes that read float16 constants.
 
-        The predicate receives nodes whose input is the float16 constant, in place of the DEQUANTIZE
-        node's output.
+        The arguments are those of the base class. The predicate receives nodes whose input is the
+        float16 constant, in place of the DEQUANTIZE node's output.
         """
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)
@@ -214,9 +217,10 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
     def get_nodes_of_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
     ) -> list[int]:
-        """Return the nodes of the largest partitions, and let them read float16 constants.
+        """Return the nodes of the *n* largest partitions, and let them read float16 constants.
 
-        Call this method once, and replace the returned nodes.
+        Partitions with fewer than *min_nodes_per_partition* nodes are omitted. Call this method
+        once, and replace the returned nodes.
         """
         nodes = self._whole_plan()
         if nodes is None:
@@ -230,7 +234,10 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         return self.get_nodes_of_first_n_largest_partitions()
 
     def _whole_plan(self) -> list[int] | None:
-        """Return the whole plan, including DEQUANTIZE nodes, if all other nodes are supported."""
+        """Return the whole plan, with DEQUANTIZE nodes, if all other nodes are supported, or None.
+
+        The result is also None if the user's rules exclude nodes.
+        """
         if not self._supported or (
             self.num_supported_nodes + len(self._float16_of) != self.num_total_nodes
         ):

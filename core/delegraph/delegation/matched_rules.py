@@ -61,7 +61,12 @@ class MatchedRules:
         return found
 
     def pinned(self, subgraph_index: int, delegate_name: str) -> frozenset[int]:
-        """Return the model's nodes of a subgraph that are pinned to a delegate."""
+        """Return the nodes of a subgraph of the model that are pinned to a delegate.
+
+        Args:
+            subgraph_index: position of the subgraph in the model.
+            delegate_name: result of the delegate's ``name()``.
+        """
         return frozenset(
             node
             for position, rule in enumerate(self.rules)
@@ -175,7 +180,10 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the indices of a signature's subgraph and of all subgraphs it calls, or none."""
+    """Return the indices of a signature's subgraph and of all subgraphs that it calls at any depth.
+
+    The result is empty if *model* has no such signature.
+    """
     roots = [s.subgraph_index for s in model.signatures if s.key == signature]
     return reachable_subgraphs(model, roots)
 

@@ -29,7 +29,10 @@ _READ: ContextVar[set[str] | None] = ContextVar("delegraph_entries_read", defaul
 
 @contextmanager
 def entries_read() -> Iterator[set[str]]:
-    """Names of the entries that delegates find in model files within the block, filled there."""
+    """Context that yields a set of names, which grows while the block runs.
+
+    It gets the name of each entry that a delegate finds in a model file.
+    """
     names: set[str] = set()
     token = _READ.set(names)
     try:

@@ -91,7 +91,7 @@ class NodeCall:
             self.context.resize_tensor(tensor, shape)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Return working memory, whose ``data`` is valid only while the node runs."""
+        """Return memory of *shape* and *dtype*; its ``data`` is valid only while the node runs."""
         return self.context.scratch(shape, dtype)
 
 

@@ -302,7 +302,7 @@ class _SubgraphRecords:
     def _blockwise(
         self, tensor: Tensor, quantization: Quantization
     ) -> tables.QuantizationParameters:
-        """Return blockwise quantization; the scales become one more constant of the partition."""
+        """Return the blockwise *quantization* of *tensor*; the scales become one more constant."""
         scales = quantization.scales
         index = self._add(
             tables.Tensor(

@@ -60,7 +60,7 @@ class ComputedTensor:
         type: element type.
         steps: half of a quantized tensor's range, in quantization steps; 0 for other tensors.
         largest: largest absolute value below :data:`HUGE` of a tensor that is not quantized.
-        has_huge: whether the tensor has larger ones.
+        has_huge: whether the tensor has values of :data:`HUGE` or more.
     """
 
     index: int
@@ -85,7 +85,10 @@ class HugeTolerance(Tolerance):
         return f"{Tolerance.__str__(self)}; {self.huge:g} relative from {HUGE:g} on"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return by how much each element's difference exceeds the tolerance; <= 0 if allowed."""
+        """Return by how much each element's difference exceeds the tolerance; <= 0 if allowed.
+
+        *found* and *expected* are as in :meth:`Tolerance.compare`.
+        """
         of_huge = Tolerance(self.relative + self.huge, self.absolute).compare(found, expected)
         others = Tolerance.compare(self, found, expected)
         with np.errstate(all="ignore"):  # garbage may be a signalling NaN

@@ -166,7 +166,7 @@ def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
 def _edges(
     graph: GraphInfo, greedily: bool, control_edges: Iterable[ControlEdge] | None
 ) -> list[ControlEdge]:
-    """Return the control edges: *control_edges* if given, otherwise edges due to side effects."""
+    """Return *control_edges*; if None, edges due to side effects if *greedily*, else no edges."""
     if control_edges is not None:
         edges = list(control_edges)
         for edge in edges:

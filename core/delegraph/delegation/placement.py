@@ -195,7 +195,7 @@ class Placement:
         return [*told, f"{unresolved} that nothing can run"] if unresolved else told
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Text that says who runs the other nodes: the *default* delegate, and perhaps the host."""
+        """Text that says who runs other nodes: *nodes* on *default*, and *stay* on the host."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         both = f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
         return both if stay else f"{default}, {remarks}"

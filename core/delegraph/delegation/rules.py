@@ -184,7 +184,7 @@ def require_full(placement: Placement, *, instead: str = "") -> None:
 
 
 def shortened(phrases: list[str], limit: int = 8, separator: str = "; ") -> str:
-    """Join *phrases*; only the first *limit* are written, the others counted."""
+    """Join *phrases* by *separator*; only the first *limit* are written, the others counted."""
     shown = phrases[:limit]
     if len(phrases) > limit:
         shown.append(f"and {len(phrases) - limit} more")

@@ -235,7 +235,7 @@ def claims_of(delegate: SimpleDelegateInterface) -> Capabilities:
     """Return the capabilities of a delegate.
 
     Raises:
-        DelegateError: its method returned something else.
+        DelegateError: its method ``capabilities`` returned another type.
     """
     from delegraph.delegation.capabilities import Capabilities
 

@@ -122,10 +122,10 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
-    """Return the zip archive at the end of *content*, and where the bytes it was read from begin.
+    """Return an offset in *content*, and the zip archive that was read from the bytes there.
 
-    The position is the first result; offsets in the archive count from it. If there is no zip, the
-    results are 0 and None.
+    Offsets in the archive count from that offset. If *content* does not end with a zip, the results
+    are 0 and None.
     """
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)

@@ -136,7 +136,10 @@ def unpack(packed: NDArray[np.uint8], type_: TensorType, shape: Sequence[int]) -
 
 
 def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
-    """Return *values* packed as 2- or 4-bit integers, low bits first: ``[bytes], uint8``."""
+    """Return *values* packed as 2- or 4-bit integers, low bits first: ``[bytes], uint8``.
+
+    *type_* is INT4, UINT4 or INT2.
+    """
     bits = BITS[type_]
     per_byte = 8 // bits
     flat = values.reshape(-1).astype(np.uint8) & ((1 << bits) - 1)

@@ -173,7 +173,7 @@ def self_contained(model: Model, record: tables.Model | None = None) -> NDArray[
 def official_source(
     model: Model, path: str | os.PathLike[str] | None, content: bytes | None
 ) -> tuple[str | None, bytes | None]:
-    """Return the path or the bytes of a model, in a form that official runtimes can read.
+    """Return the path or the bytes of a model for an official runtime; the other result is None.
 
     Official runtimes read only complete files, so a model with external buffers or in a bundle is
     returned as bytes.

@@ -104,7 +104,7 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Return a function that maps the file of a group of external buffers of the model *file*."""
+    """Return a function that maps a group's file beside the model *file* or in *weights_dir*."""
 
     def weights(group: str) -> NDArray[np.uint8]:
         from delegraph.graph.external_buffers import file_beside  # lazy import: few models have any
@@ -165,7 +165,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return the records of the file *content*; if it is another format, the error names it."""
+    """Return the records of *content*, read within both limits; an error names another format."""
     try:
         return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:

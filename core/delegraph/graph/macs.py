@@ -54,7 +54,7 @@ def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
 
 
 def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """CONV_2D and FULLY_CONNECTED: output elements times elements of one filter in ``[o, ...]``.
+    """Return the number for CONV_2D or FULLY_CONNECTED: output elements times a filter's elements.
 
     Args:
         operator: the operator.
@@ -73,7 +73,7 @@ def _conv_3d(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int
 
 
 def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the filter ``[o, kh, kw, i]``.
+    """Return the number for TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the weights.
 
     Args:
         operator: the operator.
@@ -85,7 +85,9 @@ def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> 
 
 
 def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """BATCH_MATMUL: output elements times the common dimension, which one input may lack.
+    """Return the number for BATCH_MATMUL: output elements times the inputs' common dimension.
+
+    If the file has this dimension only for one of the inputs, that number counts.
 
     Args:
         operator: the operator.
@@ -101,7 +103,9 @@ def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -
 
 
 def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """Recurrent operators: weight elements times batch rows and time steps.
+    """Return the number for a recurrent operator: elements of its matrices, times rows and steps.
+
+    Rows are those of the batch, and steps those of time.
 
     Args:
         operator: the operator.

@@ -255,7 +255,16 @@ def column_of(specs: Sequence[Spec], name: str) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphSpec:
-    """Declaration of a subgraph: tensors, and operators in topological order."""
+    """Declaration of a subgraph: tensors, and operators in topological order.
+
+    Attributes:
+        index: position in the model's list of subgraphs.
+        name: name of the subgraph; may be empty.
+        tensors: the tensors, by index.
+        operators: the operators, by index.
+        inputs: tensor indices of the subgraph's inputs.
+        outputs: tensor indices of the subgraph's outputs.
+    """
 
     index: int
     name: str
@@ -287,7 +296,14 @@ def variables_of(subgraph: SubgraphSpec) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """A named way to call a subgraph, with a name for each input and output tensor."""
+    """A named way to call a subgraph, with a name for each input and output tensor.
+
+    Attributes:
+        key: name of the signature.
+        inputs: mapping from the name of each input to its tensor index.
+        outputs: mapping from the name of each output to its tensor index.
+        subgraph_index: index of the subgraph.
+    """
 
     key: str
     inputs: Mapping[str, int]
@@ -314,9 +330,13 @@ class Model:
     """The content of one model file, as :func:`delegraph.graph.load_model` returns it.
 
     Attributes:
+        version: version of the file's schema, which is 3.
+        description: text that the converter wrote; may be empty.
+        subgraphs: the subgraphs; the first one is the main one.
+        signatures: the signatures.
+        metadata: mapping from the name of a metadata entry to its raw bytes.
         content: the mapped file, ``[bytes], uint8``; constants are views into it, except constants
             of external buffers.
-        metadata: mapping from the name of a metadata entry to its raw bytes.
         external_buffers: constants in other files.
         entries: entries of delegates in the file, after the model; None if there are none.
         file: path of the file, or ``FILE#SECTION``, as it was given; empty for bytes in memory.

@@ -89,7 +89,11 @@ def _entries(content: NDArray[Any], tail: bytes) -> EntryPlaces | None:
 
 
 def _listed(files: bytes) -> Iterator[tuple[str, int, int]]:
-    """Yield name, offset of the header and length of each file in a list of files."""
+    """Yield name, offset of the header and length of each file in *files*, a zip's list of files.
+
+    Raises:
+        ValueError: the list is damaged, or an entry of a delegate is compressed.
+    """
     at = 0
     while at < len(files):
         mark, method, packed, length, name, extra, comment, place = _LISTED.unpack_from(files, at)

@@ -60,11 +60,11 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def settled_identity(status: os.stat_result) -> tuple[int, ...] | None:
-    """Return numbers that identify a file's content; None if the file was just changed.
+    """Return numbers that identify a file's content; None if it was changed too recently.
 
     The numbers are device, inode number, size and times. Every change updates the change time
     (ctime), which no program can set back. The times are too coarse to distinguish two changes
-    within a moment.
+    within a moment, so :data:`SETTLED` seconds must have passed.
     """
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
@@ -105,7 +105,10 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
 
 
 def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) -> Chain:
-    """Return the nested bundles that contain the model at *path*; empty if the file is a model.
+    """Return the nested bundles with the model at *path*, outermost first.
+
+    Each has the section that contains the next one. The result is empty if the file itself is the
+    model.
 
     Args:
         path: path of a file, or ``FILE#SECTION``.
@@ -123,6 +126,8 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
 
 def mapped_address(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], str, str | None]:
     """Return content and path of the file in an address, and the address's section part.
+
+    The section part is the text after the ``#`` that ends the file's path; None if there is none.
 
     Args:
         path: path of a file, or ``FILE#SECTION``.

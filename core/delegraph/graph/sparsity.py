@@ -125,9 +125,10 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return the parent's number and the coordinate of each child of a level of the tree.
+    """Return, for each node of a level of the tree, the number of its parent and its coordinate.
 
-    *level* describes the children's dimension; *limit* is the largest allowed number of children.
+    *level* describes the dimension of the level, *nodes* is the number of parents, and *limit* the
+    largest allowed number of children.
     """
     if level.array_segments is None or level.array_indices is None:
         count = nodes * level.dense_size

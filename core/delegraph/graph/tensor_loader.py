@@ -47,7 +47,7 @@ class Copies:
         self._dimensions: dict[tuple[int, int], DimensionMetadata] = {}
 
     def int32(self, values: NDArray[Any], what: str) -> NDArray[np.int32]:
-        """Return an array of the file's records as ``int32``; *what* names the array in errors.
+        """Return the array *values* of the file's records as ``int32``; *what* names it in errors.
 
         Raises:
             MalformedModelError: the file's memory limit is exceeded.
@@ -61,7 +61,9 @@ class Copies:
     def sparse_dimension(
         self, segments: NDArray[Any], indices: NDArray[Any], what: str
     ) -> DimensionMetadata | None:
-        """Return a compressed dimension, or None if its segments or indices are invalid.
+        """Return a compressed dimension, or None if its *segments* or *indices* are invalid.
+
+        *what* names the dimension in errors.
 
         Raises:
             MalformedModelError: the file's memory limit is exceeded.
@@ -210,7 +212,10 @@ class TensorLoader:
         return outside
 
     def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
-        """Return the number of bytes of a dense tensor of type *kind* and *shape*."""
+        """Return the number of bytes of a dense tensor of type *kind* and *shape*.
+
+        *index* is the tensor's index, for errors.
+        """
         required = self._known_sizes.get((kind, shape))
         if required is None:
             required = self._known_sizes[kind, shape] = self._dense_bytes(index, kind, shape)

@@ -53,7 +53,7 @@ class _Search:
 
     Attributes:
         first: function that finds the first best element, or the first NaN.
-        is_better: function that compares two elements.
+        is_better: function of two elements; true if the first one is better.
         better: function that returns the better of two elements, or NaN.
         better_number: function that returns the better of two elements; if one is NaN, the other.
     """
@@ -64,7 +64,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the position of the first best number along *axis*; 0 if all are NaN."""
+        """Return the position along *axis* of the best element that is first; 0 if all are NaN."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 
@@ -105,7 +105,11 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Whether *x* has NaN; if so, some *positions*, found along *axis*, are those of NaN."""
+    """Whether *x* has NaN.
+
+    *positions* are those of the best elements along *axis*, found by a function that takes NaN for
+    the best. So only the elements there need to be looked at.
+    """
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:
@@ -120,7 +124,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the evaluation for many short rows of *x*, which compares whole columns.
+    """Return the evaluation for many short rows of *x*: *search* compares whole columns.
 
     ``argmax`` takes more time for starting each row than for the elements of a short row.
     """

@@ -73,7 +73,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, ...]:
-    """Return the shape of the product of *x* and *w*, with their stack axes broadcast.
+    """Return the shape of the product of *x* and *w*, with their stacks of matrices broadcast.
+
+    *adj_x* and *adj_y* say whether the last two axes of *x* and of *w* are swapped before.
 
     Raises:
         OperatorError: a rank is not in 2..5, or the shapes do not fit.
@@ -113,7 +115,10 @@ def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
 
 
 def _merged_rows(operand: Operand) -> Operand:
-    """Return *operand* with the last stack axis merged into the rows of the matrices."""
+    """Return a function that returns the matrices of *operand* with more rows.
+
+    The last axis of the stack is merged into the rows.
+    """
 
     def merged() -> Array:
         x = operand()
@@ -123,7 +128,10 @@ def _merged_rows(operand: Operand) -> Operand:
 
 
 def _single(operand: Operand) -> Operand:
-    """Return *operand* without its last stack axis, whose length is 1."""
+    """Return a function that returns the matrices of *operand* without the last stack axis.
+
+    The length of that axis is 1.
+    """
     return lambda: operand().squeeze(-3)
 
 
@@ -217,6 +225,8 @@ def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
     """Return the evaluation that sets *y* to the product of *x* and *w*: all int8, or all int16.
+
+    *left* and *right* are functions that return the matrices of *x* and *w*.
 
     Raises:
         OperatorError: the output has another type, or an int16 tensor has a zero point.

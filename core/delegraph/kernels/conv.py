@@ -131,7 +131,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    """Return the bias tensor; with TFLM's numerics, zeros replace an absent bias."""
+    """Return the bias tensor; with TFLM's numerics, an absent bias is replaced by zeros."""
     bias = optional_input(context, node, 2)
     if bias is not None or context.numerics != "micro":
         return input_tensor(context, node, 2)

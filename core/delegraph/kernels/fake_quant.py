@@ -49,6 +49,9 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
 
 
 def _nudged_zero_point(zero_point: np.float32, last_step: np.float32) -> int:
-    """Return *zero_point* rounded to the nearest quantization step, as 16 bits."""
+    """Return *zero_point*, clamped to the steps 0 to *last_step* and rounded to a whole step.
+
+    NaN counts as 0. Only the low 16 bits of the number are returned.
+    """
     nearest = round_half_away(np.nan_to_num(zero_point).clip(0, last_step))
     return int(nearest) & 0xFFFF

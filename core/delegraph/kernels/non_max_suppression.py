@@ -23,7 +23,7 @@ def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
     """Prepare NON_MAX_SUPPRESSION_V4 or _V5: the indices and the number of selected boxes.
 
     Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the number of boxes to keep, the overlap
-    above which a box is dropped, and the score below which it is dropped. With a sixth input,
+    from which on a box is dropped, and the score that kept boxes must exceed. With a sixth input,
     sigma, scores of overlapping boxes are lowered instead; then the kept scores are an output, too.
     Outputs have the length of the number of boxes to keep, and are padded with zeros.
 
@@ -86,7 +86,13 @@ def _limit(tensor: Tensor) -> int:
 
 
 class Candidate(NamedTuple):
-    """A box that may be selected, after comparison with the first *compared* selected boxes."""
+    """A box that may be selected.
+
+    Attributes:
+        score: its score, lowered already for the boxes with which it was compared.
+        row: number of the box.
+        compared: number of selected boxes, from the first on, with which it was compared.
+    """
 
     score: np.float32
     row: int

@@ -106,7 +106,10 @@ def _read(paddings: Tensor, rank: int) -> Pads:
 
 
 def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[tuple[slice, ...]]]:
-    """Return the index of the input's block in the output, and indices of the border's blocks."""
+    """Return the index of the input's block in the output, and indices of the border's blocks.
+
+    *shape* is the input's shape. *pads* has, for each axis, the lengths before and after it.
+    """
     interior = tuple(
         slice(before, before + size) for size, (before, _) in zip(shape, pads, strict=True)
     )

@@ -201,7 +201,7 @@ class _Reduction:
         self._reduce(rows.swapaxes(0, 1), out.swapaxes(0, 1), self._across)
 
     def _reduce(self, x: NDArray[Any], y: NDArray[Any], window: Window) -> None:
-        """Reduce windows of *x* along the first axis into *y*; the image's border is ignored."""
+        """Reduce each *window* of *x* along axis 0 into *y*; taps outside of *x* do not count."""
         y.fill(self._identity)
         for tap in window.taps:
             first, end = window.valid_outputs(tap)

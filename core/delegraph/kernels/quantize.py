@@ -89,7 +89,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that computes ``round(x / scale) + zero_point``.
+    """Return the evaluation that sets *y* to ``round(x / scale) + zero_point``.
 
     The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even.
     Elements after the loop, elements with scales per channel, and all elements in the reference
@@ -160,7 +160,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the evaluation that quantizes the elements of *x* from index *start* to the end.
+    """Return the evaluation that quantizes the elements of *x* from index *start* on into *y*.
 
     They are rounded as in the loop that the official kernel runs after its vector loop.
     """
@@ -236,7 +236,12 @@ class _Rescaling(NamedTuple):
     dtype: np.dtype[Any]
 
     def __call__(self, q: Integers, multiply: Callable[..., Any]) -> Integers:
-        """Return the results for *q*; *multiply* decides how they are rounded."""
+        """Return the results for the stored integers *q*.
+
+        *multiply* is the function that multiplies by a mantissa and shift, and so decides the
+        rounding: :func:`~delegraph.arithmetic.fixed_point.multiply_by_quantized_multiplier` or the
+        like.
+        """
         limits = np.iinfo(self.dtype)
         scaled = multiply(q - self.zero_point, *unlimited_multiplier(self.ratio)).astype(np.int64)
         return np.asarray((scaled + self.new_zero_point).clip(limits.min, limits.max))
@@ -248,7 +253,8 @@ def _table(
 ) -> NDArray[Any]:
     """Return the results of *rescaling* for every value of the type *operands*.
 
-    Callers share the array, so it is read-only.
+    Callers share the array, so it is read-only. *multiply* decides the rounding; see
+    :class:`_Rescaling`.
     """
     table: NDArray[Any] = rescaling(every_value(operands), multiply).astype(rescaling.dtype)
     table.setflags(write=False)
@@ -256,9 +262,10 @@ def _table(
 
 
 def _split_lookup(x: Tensor, y: Tensor, rescaling: _Rescaling, vector_end: int) -> Eval:
-    """Return the evaluation that rounds elements before *vector_end* like the vector loop.
+    """Return the evaluation that sets *y* to the rescaled elements of *x*, rounded in two ways.
 
-    The other elements are rounded like those after the loop.
+    Elements before *vector_end* are rounded like those in the official kernel's vector loop, later
+    elements like those after that loop.
     """
     run = lookup(x, y, _table(rescaling, x.dtype, multiply_by_quantized_multiplier_gemm))
     if vector_end == math.prod(x.shape):

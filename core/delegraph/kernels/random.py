@@ -48,8 +48,8 @@ class _Stream:
 
         Args:
             count: number of words.
-            used: number of groups of four words that the generator skips; None means the returned
-                groups.
+            used: number of groups of four words by which the generator moves on; None means the
+                groups of the returned words.
         """
         groups = -(-count // 4)
         words = philox4x32(self._key, counters(self._position, groups), self._high)

@@ -107,7 +107,9 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the evaluation of 8-bit SOFTMAX of *x*: float32 exponentials from a table.
+    """Return the evaluation that sets *y* to 8-bit SOFTMAX of ``beta * x``, by a table.
+
+    The table has float32 exponentials.
 
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
@@ -147,7 +149,7 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the evaluation that computes int16 SOFTMAX of *x* into *y*."""
+    """Return the evaluation that sets *y* to int16 SOFTMAX of ``beta * x``."""
     from delegraph.arithmetic.int16_softmax import int16_softmax
 
     require_zero_points(x, y)

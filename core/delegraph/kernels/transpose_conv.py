@@ -65,7 +65,7 @@ The values that remain are rounded differently.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TransposeConv:
-    """Tensors, windows and options of a TRANSPOSE_CONV node that has been checked."""
+    """Tensors and options of a TRANSPOSE_CONV node that has been checked."""
 
     shape: Tensor  # [4], of the output
     weight: Tensor  # [O, KH, KW, C]
@@ -262,7 +262,10 @@ def _hybrid(context: OpContext, conv: _TransposeConv) -> Eval:
 def _sums(
     context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]
 ) -> Callable[[], NDArray[Any]]:
-    """Return a function that returns an uninitialised array for the sums of one image."""
+    """Return a function that returns an uninitialised array for the sums of one image.
+
+    The array is ``[OH, OW, O]`` of *dtype*; the next call may return the same memory.
+    """
     if conv.y.is_dynamic:
         return lambda: np.empty(conv.y.shape[1:], dtype)
     memory = context.scratch(conv.y.shape[1:], dtype)

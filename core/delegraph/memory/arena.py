@@ -177,7 +177,7 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Whether a plan needs hardly more bytes than the live blocks of its busiest node.
+    """Whether a plan needs at most one percent more bytes than the blocks of its busiest node.
 
     This is a quick check: a plan may be tight although the result is False, if
     ``bounds.lower_bound`` finds that every plan needs more bytes.

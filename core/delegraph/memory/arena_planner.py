@@ -330,7 +330,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort tensors: those live during the whole plan first, then by size, then by first use."""
+        """Sort tensors: live during the whole plan first, then by *sizes*, then by first use."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:
@@ -387,9 +387,9 @@ class ArenaPlanner:
 
 @cache
 def _sharing(inplace: int, num_inputs: int) -> tuple[int, list[int]]:
-    """Return the bit for unchanged data, and the inputs whose memory the first output may use.
+    """Return a bit, set if the data stays unchanged, and the inputs that output 0 may overwrite.
 
-    *inplace* has the bits of a node, as in :class:`PlanNode`.
+    *inplace* has a node's bits, as in :class:`PlanNode`; the inputs are positions.
     """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
     shareable = [i for i in positions if inplace & (_INPUT_0_SHARED << i)]

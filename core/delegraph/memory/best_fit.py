@@ -79,7 +79,9 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return the parts of the lists of blocks that contain all blocks used in a time span.
+        """Return parts of the sorted lists of blocks that contain every block live in a time span.
+
+        Each list has the blocks whose lifetimes have about the same length.
 
         Args:
             first: first node of the span.

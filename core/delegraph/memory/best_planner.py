@@ -134,7 +134,7 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan made by *search*; tensors that are always in use get the lowest offsets.
+    """Return a plan of *records* by *search*; those always in use get the lowest offsets.
 
     Any plan can be changed to such a plan. The tensor at the end of the buffer needs no padding, so
     the tensor with most padding is put there if that saves bytes. A plan of *enough* bytes need not
@@ -220,7 +220,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
 
 
 def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
-    """Return the smallest of several greedy plans, or the first that takes only *bound* bytes."""
+    """Return the smallest greedy plan of *packing*, or the first of at most *bound* bytes."""
     plans = []
     for plan in _greedy_plans(packing):
         plans.append(plan)
@@ -232,7 +232,8 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
     """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    Plans by the lowest gap are yielded only if the tensors' conflicts are few enough to list.
+    Plans by the lowest gap are yielded only if at most ``_MOST_CONFLICTS`` pairs of tensors are in
+    use at the same time.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
-    """Return the number of bytes in use at the busiest task, so that no plan can be smaller.
+    """Return the number of bytes of *records* in use at the busiest task.
 
-    With an alignment, tensors count with their padding. At each task, the largest padding is left
-    out, as the tensor at the end of a buffer needs no padding.
+    No plan can be smaller. With an alignment, tensors count with their padding. At each task, the
+    largest padding is left out, as the tensor at the end of a buffer needs no padding.
 
     Raises:
         ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.
@@ -36,8 +36,9 @@ def live_bytes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return tasks, and the number of bytes in use at each task, both ``[n], int64``.
 
-    The tasks are those at which the use of a record begins; at other tasks, no more bytes are in
-    use. Sizes are padded to multiples of *alignment*, without the largest padding at each task.
+    The tasks are those at which the use of one of *records* begins; at other tasks, no more bytes
+    are in use. Sizes are padded to multiples of *alignment*, without the largest padding at each
+    task.
 
     Raises:
         ArgumentError: a record is not in bytes or is invalid, or *alignment* is below 1.

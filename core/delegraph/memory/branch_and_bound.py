@@ -75,7 +75,7 @@ class BranchAndBound:
     def _search(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> bool:
-        """Place the *waiting* tensors at *level* or above; tensors at *level* are placed by rank.
+        """Place the *waiting* tensors at *level* or above; return whether all of them fit.
 
         Args:
             waiting: whether each tensor must still be placed, ``[n], bool``.

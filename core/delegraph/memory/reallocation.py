@@ -11,7 +11,9 @@ from delegraph.memory.arena_planner import PlanNode
 
 
 def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[int]]:
-    """Return, for each of *tensors*, the ascending positions of tensors computed from it.
+    """Return, for each of *tensors*, the tensors that nodes compute directly from it.
+
+    The result has their positions in *tensors*, ascending.
 
     Args:
         nodes: nodes of the plan, in any order.

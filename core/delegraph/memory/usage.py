@@ -82,7 +82,7 @@ def _needs_place(graph: PlannerGraph, tensor: int) -> bool:
 
 
 def _merged(lifetimes: dict[int, Lifetime], root_of: Callable[[int], int]) -> dict[int, Lifetime]:
-    """Return the lifetime of each root: from the first begin to the last end of its tensors.
+    """Return *lifetimes* joined by root: from the first begin to the last end of its tensors.
 
     *root_of* maps each tensor to its root, whose memory it uses.
     """

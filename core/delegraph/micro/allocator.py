@@ -148,6 +148,12 @@ class MicroAllocator:
     ) -> MicroAllocator:
         """Return an allocator with one arena for persistent memory and another for tensors.
 
+        Args:
+            persistent_arena: writable memory for everything that stays.
+            non_persistent_arena: writable memory for tensors and scratch buffers.
+            planner: as in :meth:`create`.
+            target: sizes of TFLM's structures.
+
         Raises:
             ArenaTooSmallError: an arena is too small for the allocator itself.
             ArgumentError: the two arenas are the same, or one is read-only.
@@ -327,7 +333,7 @@ class MicroAllocator:
         )
 
     def allocate_temp_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* aligned bytes for use while the present node is prepared."""
+        """Return the address of *size* bytes, aligned to *alignment*, for preparing this node."""
         return self._non_persistent.allocate_temp(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
@@ -368,7 +374,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of *size* aligned persistent bytes for *count* items *what*."""
+        """Return the address of *size* bytes aligned to *alignment*, for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
@@ -380,7 +386,7 @@ class MicroAllocator:
 def _chosen_planner(
     planner: PlannerKind | MicroMemoryPlanner, arena: PersistentBufferAllocator, target: MicroTarget
 ) -> MicroMemoryPlanner:
-    """Return the planner that *planner* names, with memory in *arena*, or the caller's planner."""
+    """Return the planner of a name, with memory in *arena* as on *target*; or the caller's own."""
     if planner == "greedy":
         arena.allocate_persistent_buffer(target.greedy_planner, target.pointer)
         return GreedyMemoryPlanner()

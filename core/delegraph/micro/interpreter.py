@@ -210,7 +210,9 @@ class MicroInterpreter:
             subgraph.reset_variables()
 
     def set_external_context(self, payload: object) -> None:
-        """Pass an object to all kernels, once; see ``MicroContext.external_context``.
+        """Pass the object *payload* to all kernels, which find it as their ``external_context``.
+
+        The call is allowed once.
 
         Raises:
             ArgumentError: *payload* is None.

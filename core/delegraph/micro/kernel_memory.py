@@ -55,7 +55,7 @@ class _Layout:
     Attributes:
         parameters: bytes of the structure of its options.
         data: bytes of its operator data with 32-bit pointers; 0 if it has none.
-        data_64: bytes of its operator data with 64-bit pointers, if different.
+        data_64: bytes of its operator data with 64-bit pointers; None if they are as many.
         passes: number of times that the kernel's Prepare fetches its tensors.
     """
 
@@ -184,9 +184,10 @@ def kernel_memory(
 
 
 def _ethos_u(operator: OperatorSpec, target: MicroTarget) -> KernelMemory:
-    """Memory of the kernel of Vela's operator: addresses and sizes of the tensors for the chip.
+    """Return the memory of the kernel of Vela's operator: addresses and sizes of its tensors.
 
-    What the chip itself needs is a tensor of the model.
+    The kernel passes these to the chip. The memory that the chip itself uses is a tensor of the
+    model, so it is not counted here.
 
     Source:
         OpData and Prepare of tflite-micro/micro/kernels/ethos_u/ethosu.cc.

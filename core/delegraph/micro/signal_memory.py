@@ -77,8 +77,8 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
     """Return a list of one number, the bytes of a real FFT's state.
 
-    The state consists of a header, working memory and roots. *pointer* is the size of a pointer in
-    bytes.
+    The state consists of a header, working memory and roots. *options* has the length, *tensors*
+    the element size, and *pointer* is the size of a pointer in bytes.
     """
     n = options["fft_length"] // 2
     header = 3 * pointer + 8 + 4 * 64
@@ -104,7 +104,7 @@ def _noise(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _ring(samples: int, pointer: int) -> int:
-    """Return the size in bytes of a circular buffer, which stores each of *samples* twice.
+    """Return the size in bytes of a circular buffer of *samples* 16-bit samples, each stored twice.
 
     *pointer* is the size of a pointer in bytes.
     """

@@ -337,9 +337,9 @@ class SingleArenaBufferAllocator(HeadMemory):
         return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* aligned bytes at the tail, which are never freed.
+        """Return the address of *size* bytes at the tail; it is a multiple of *alignment*.
 
-        See :class:`PersistentBufferAllocator`.
+        The bytes are never freed. See :class:`PersistentBufferAllocator`.
         """
         address = align_down(self._tail - size, alignment)
         if address < self._head.head:

@@ -62,10 +62,10 @@ _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "SVDF"
 
 
 def unsupported_operators(model: Model) -> tuple[str, ...]:
-    """Sorted operators of a model that TFLM cannot run, each once.
+    """Sorted names of a model's operators that TFLM cannot run, each once.
 
-    One that it has in other types is followed by those of its first inputs: ``DEQUANTIZE of
-    FLOAT16``.
+    If TFLM has an operator, but not for the types in the model, the types of its first two inputs
+    follow the name: ``DEQUANTIZE of FLOAT16``.
     """
     found, known = set(), set(_OPERATORS.split())
     for subgraph in model.subgraphs:
@@ -78,7 +78,10 @@ def unsupported_operators(model: Model) -> tuple[str, ...]:
 
 
 def _takes_types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
-    """Whether TFLM's kernel takes the element types of a node with an operator that TFLM has."""
+    """Whether TFLM's kernel takes the element types of a node, whose operator TFLM has.
+
+    *tensors* are all tensors of the node's subgraph.
+    """
     name = operator.name
     types = [tensors[i].type for i in (*operator.inputs, *operator.outputs) if i >= 0]
     if name.startswith("Signal") or name == "ethos-u" or not types:
@@ -93,6 +96,6 @@ def _takes_types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> bool:
 
 
 def _types(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
-    """Names of the types of a node's first two inputs, each once."""
+    """Names of the types of the first two inputs of *operator*, each once, joined by "and"."""
     first = [tensors[i].type.name for i in operator.inputs[:2] if i >= 0]
     return " and ".join(dict.fromkeys(first))

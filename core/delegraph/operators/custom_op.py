@@ -129,7 +129,10 @@ class CustomOp:
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor],
     ) -> Sequence[Shape | None]:
-        """Set the shapes of *outputs* and return them; None means known only during invoke."""
+        """Set the shapes of *outputs*, computed for *inputs*, and return them.
+
+        An output whose shape is known only during invoke has None, and becomes dynamic.
+        """
         shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
@@ -255,7 +258,9 @@ def as_registration(op: AnyCustomOp, name: str) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Return *function* with values for the keyword arguments it declares, such as ``options``.
+    """Return *function* with values for the keyword arguments it declares.
+
+    They are ``options``, and descriptions of *inputs* and *outputs*; see :func:`custom_op`.
 
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.

@@ -62,8 +62,8 @@ def evaluate_node(
 ) -> NDArray[Any]:
     """Compute one node on the arrays *inputs*, and return its first output.
 
-    *tensors* are those of the node's graph. *numerics* are the official kernels whose rounding is
-    reproduced.
+    *registration* is its kernel, and *tensors* are those of its graph. *numerics* are the official
+    kernels whose rounding is reproduced.
 
     Raises:
         OperatorError: the kernel rejects the node.

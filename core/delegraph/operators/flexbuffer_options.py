@@ -36,7 +36,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
 
 
 def integer_option(options: dict[str, Any], name: str, least: int) -> int:
-    """Return the integer option *name*, checked to be at least *least*; 0 if it is absent.
+    """Return the option *name* in *options* as an integer, at least *least*; 0 if it is absent.
 
     Raises:
         OperatorError: the option is no number, or is below *least*.

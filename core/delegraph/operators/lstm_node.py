@@ -263,7 +263,7 @@ def _gates(
 ) -> tuple[Tensor, ...]:
     """Return inputs *first* to *first* + 3, or only the last three if input *first* is absent.
 
-    *expected* is their required number, if it is given.
+    *expected* is their required number, 3 or 4; None allows both.
     """
     coupled = optional_input(context, node, first)
     found: tuple[Tensor, ...] = () if coupled is None else (coupled,)

@@ -110,7 +110,15 @@ class MemoryLimit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")
 
     def require_copies(self, wanted: int, what: str) -> None:
-        """Check that copies of constants may take *wanted* bytes; *what* is for the error."""
+        """Check that second forms of constants may take *wanted* bytes: the limit ``copies``.
+
+        Args:
+            wanted: number of bytes.
+            what: name of the memory, for the error.
+
+        Raises:
+            OperatorError: *wanted* is more than the limit.
+        """
         limit = self.bytes if self.copies is None else self.copies
         if wanted > limit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class LazyTable(MutableMapping[str, T]):
-    """Table of entries by operator name, such as kernels; a look-up imports modules.
+    """Table of entries by operator name, such as kernels; a look-up imports the entry's modules.
 
     Args:
         package: a package whose modules are all imported by the first look-up; None if modules are
@@ -162,7 +162,9 @@ class OpTable(LazyTable[Registration]):
         return int(first or 1), int(last or 1)
 
     def enter(self, name: str, entry: Registration) -> None:
-        """Add *entry*, the registration of an operator whose kernel's module is being imported.
+        """Add *entry*, the registration of operator *name* from the module being imported.
+
+        If the operator was declared, the declared registration gets the fields of *entry*.
 
         Raises:
             ValueError: the table already has the operator.

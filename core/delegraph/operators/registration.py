@@ -167,7 +167,10 @@ class Node:
     if not TYPE_CHECKING:  # it would give the class every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Raise the error for a missing attribute, which names ours for a field of TFLite's."""
+            """Raise an AttributeError, because a node has no attribute *name*.
+
+            If *name* is a field of ``TfLiteNode``, the message gives the attribute to use instead.
+            """
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             ours = _OURS.get(name)
             raise AttributeError(f"{text}; use node.{ours}" if ours else text)
@@ -279,7 +282,10 @@ class OpContext(Protocol):
         """Declare that a tensor's shape is known only while invoking."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve 64-byte aligned working memory for the node that is being prepared."""
+        """Reserve an array of *shape* and *dtype*, 64-byte aligned, as the node's working memory.
+
+        The call is allowed only while the node is prepared.
+        """
 
     def subgraph(self, index: int) -> CallableSubgraph:
         """Return subgraph *index* of the model, for the node to call.

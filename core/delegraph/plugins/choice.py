@@ -65,7 +65,7 @@ class PluginChoice:
 
     @staticmethod
     def names_of(name: str, distribution: str) -> frozenset[str]:
-        """Return the spellings by which lists may refer to a plugin."""
+        """Return the spellings by which lists may refer to a plugin: ``name`` and ``dist:name``."""
         return PluginChoice.canonical((name, f"{distribution}:{name}"))
 
     @staticmethod
@@ -79,6 +79,8 @@ class PluginChoice:
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
     """Return the plugin names that the user gave, and text that names the source.
+
+    Names are None if neither is set.
 
     Args:
         variable: environment variable, which is used if it is set.

@@ -89,7 +89,7 @@ def _make(spec: DelegateSpec, options: object, provider: object) -> object:
 
 
 def _options_advice(spec: DelegateSpec, error: BaseException) -> str:
-    """Return advice where either the delegate or its spec has options; empty for other errors."""
+    """Return advice if *error* is that only one of delegate and spec has options; else empty."""
     if not isinstance(error, TypeError):
         return ""
     if spec.options is None and "missing 1 required" in str(error):
@@ -120,7 +120,10 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
 def describe_custom_op(
     spec: CustomOpSpec, custom_options: bytes, provider: object
 ) -> dict[str, str]:
-    """Return a description of a custom operator with these options, as titles with texts.
+    """Return a description of an operator with *custom_options*: a mapping from titles to texts.
+
+    *spec* describes the operator, and *provider* is the plugin that offers it. The result is empty
+    if the spec has no ``describe``.
 
     Raises:
         DelegraphError: the options are damaged.
@@ -165,6 +168,8 @@ def compile_partition(
     spec: CompilerSpec, model: PartitionModel, options: object, provider: object
 ) -> bytes:
     """Return the blob into which a provider's compiler *spec* compiles the partition *model*.
+
+    *options* are the delegate's.
 
     Raises:
         PartitionRejected: the compiler does not compile this partition.

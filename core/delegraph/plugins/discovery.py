@@ -84,7 +84,8 @@ def declared_plugins(
 ) -> tuple[Plugin, ...]:
     """Return all installed plugins without importing any of them.
 
-    Plugins with the status ``OK`` must still be imported, and offer nothing yet.
+    Plugins with the status ``OK`` must still be imported, and offer nothing yet. The arguments are
+    those of :func:`discover`.
     """
     plugins: list[Plugin] = []
     if entry_points is None:
@@ -98,7 +99,10 @@ def declared_plugins(
 
 
 def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
-    """Return all entry points of ``delegraph.plugins``; a broken plugin for each bad list."""
+    """Return all entry points of ``delegraph.plugins``, and a broken plugin for each bad list.
+
+    A bad list is a distribution's file of entry points that cannot be read.
+    """
     state = PathState()
     kept = state.kept()
     if kept is not None:
@@ -216,7 +220,10 @@ def _mark_implementations(module: object) -> None:
 
 
 def _require_marked(module: object, manager: pluggy.PluginManager) -> None:
-    """Raise an error if a function of *module* is named like a hook but not marked as a hook."""
+    """Raise an error if a function of *module* is named like a hook but not marked as one.
+
+    *manager* knows the marked functions. Raises: TypeError: there is such a function.
+    """
     for name in hookspecs.NAMES:
         is_hook = bool(getattr(manager.hook, name).get_hookimpls())
         if callable(getattr(module, name, None)) and not is_hook:
@@ -229,7 +236,7 @@ def _require_marked(module: object, manager: pluggy.PluginManager) -> None:
 def _require_offered(
     compilers: tuple[CompilerSpec, ...], delegates: tuple[DelegateSpec, ...]
 ) -> None:
-    """Raise an error unless the plugin offers the delegate of every compiler."""
+    """Raise an error unless *delegates* has the delegate of each of *compilers*, by name."""
     offered = {spec.name for spec in delegates}
     for spec in compilers:
         if spec.name not in offered:

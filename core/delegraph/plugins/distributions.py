@@ -131,7 +131,10 @@ def _entry_points_text(dist: Distribution) -> str:
 
 
 def _first_on_path(name: str, dist: Distribution) -> Distribution:
-    """Return the first copy of the distribution *name* on the path, even without entry points."""
+    """Return the first distribution called *name* on ``sys.path``, even without entry points.
+
+    If it cannot be found or read, the result is *dist*.
+    """
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:

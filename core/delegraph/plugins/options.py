@@ -124,6 +124,8 @@ def options_text(spec: DelegateSpec, options: object) -> str:
 def split_text(delegate: str, text: str) -> dict[str, str]:
     """Convert text ``key=value,key=value`` to a dictionary.
 
+    *delegate* is the delegate's name, for the error.
+
     >>> split_text("d", "ops=ADD,SUB,threads=2")
     {'ops': 'ADD,SUB', 'threads': '2'}
 
@@ -335,7 +337,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
-    """Text that lists the allowed values of *field*, with the range of numbers."""
+    """Text that lists the allowed values of *field*, of type *kind*, with its limits if any."""
     low, high = (field.metadata.get(bound) for bound in BOUNDS)
     text = type_text(kind)
     if low is None:

@@ -112,7 +112,7 @@ class Plugin:
 
     @property
     def missing_hook(self) -> str:
-        """Advice for a usable plugin without offers, perhaps as ``hookimpl`` is missing, or ""."""
+        """Advice for a usable plugin that offers nothing, as if without ``hookimpl``; else ""."""
         offers = self.delegates or self.custom_ops or self.commands or self.compilers
         if offers or self.state is not PluginState.OK:
             return ""

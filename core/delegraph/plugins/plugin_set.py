@@ -155,7 +155,7 @@ class PluginSet:
         """Make a new delegate for an address and options.
 
         Args:
-            address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
+            address: ``name`` or ``dist:name``, perhaps followed by ``:key=value,key=value``.
             options: a mapping, or an instance of the delegate's options class; None means the
                 options in *address*, or the defaults.
 

@@ -131,7 +131,10 @@ class Worker:
         return answer
 
     def timer(self, end: Callable[[], object]) -> threading.Timer:
-        """Return a timer that kills the process after the time limit, by calling *end*."""
+        """Return a timer, not yet started, that calls *end* after the time limit.
+
+        *end* is the function that kills the process.
+        """
         found = threading.Timer(self.time_limit or 0.0, end)
         found.daemon = True
         return found

@@ -36,7 +36,8 @@ def model_of(
 ) -> Model:
     """Load the model from file *path* or bytes *content*; exactly one of the two must be given.
 
-    *weights_dir* is a folder that may hold external buffers, besides the folder of *path*.
+    *weights_dir* is a folder that may hold external buffers, besides the folder of *path*. The
+    limits are those of :func:`~delegraph.graph.loader.load_model`.
 
     Raises:
         ArgumentError: both or neither are given, *path* has the bytes of a model, the file does not
@@ -100,7 +101,8 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 def checked_num_threads(num_threads: int | None) -> int | None:
     """Return a valid number of threads; None remains None.
 
-    A number that is too large is replaced by the largest sensible one, with a warning.
+    At most eight threads for each usable processor are allowed. A larger number is reduced to
+    this limit, with a warning.
 
     Raises:
         ArgumentError: the value is no int, or less than 1.
@@ -176,7 +178,7 @@ def require_c_int(what: str, value: int) -> None:
 
 
 def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
-    """Return the subgraph with *index*; every integer type is accepted.
+    """Return the item of *subgraphs* with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.
@@ -194,7 +196,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
 
 
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
-    """Return the tensor with *index*; every integer type is accepted.
+    """Return the item of *tensors* with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: *index* is no integer, or does not fit a C ``int``.

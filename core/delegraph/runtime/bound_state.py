@@ -57,7 +57,15 @@ def _are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class _State:
-    """One state of a signature (such as a KV cache): its input, its output, the caller's array."""
+    """One state of a signature, such as a KV cache.
+
+    Attributes:
+        name: name of the input and of the output.
+        given: the input tensor, which has the old value.
+        made: the output tensor, which gets the new value.
+        array: the caller's array.
+        is_in_place: whether the last run wrote the output into that array, without a copy.
+    """
 
     name: str
     given: Tensor
@@ -103,7 +111,7 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Place inputs in the caller's arrays, and outputs as well if possible.
+        """Place inputs, and outputs that may share their memory, in the caller's arrays.
 
         It is called before each run.
 

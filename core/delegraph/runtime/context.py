@@ -182,7 +182,7 @@ class ModelContext:
         return metadata[name]
 
     def _require_callable(self, index: int, count: int) -> None:
-        """Raise an error if a kernel cannot call the subgraph with *index*.
+        """Raise an error if a kernel cannot call the subgraph with *index* of a model's *count*.
 
         Raises:
             OperatorError: the subgraph does not exist, or contains the kernel's node.
@@ -242,7 +242,7 @@ class SubgraphContext(ModelContext):
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
-        """Add the entries that delegates keep in the model file to *entries*, now and later."""
+        """From now on, let delegates add the entries that they keep to the mapping *entries*."""
         self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -290,7 +290,7 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
+        """Return a rejection of the partition *params*, or raise *error*, as the policy demands."""
         subgraph, nodes = self._subgraph, params.nodes_to_replace
         subgraph.session.cancellation.raise_if_requested()
         needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)
@@ -341,13 +341,13 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.absorb(self.acquire_subgraph_context(index).subgraph_index)
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record *handle* as the delegate's buffer of a tensor; see ``DelegateContext``."""
+        """Record that the buffer *handle* of *delegate* has the value of *tensor*."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add a run of operator *name* to the profile being taken; see ``DelegateContext``."""
+        """Add a run of operator *name* to the profile; *start*, *duration* are in nanoseconds."""
         profile = self._subgraph.session.profile
         if profile is not None:
             delegate = self._subgraph.plan.delegate_of(node_index)

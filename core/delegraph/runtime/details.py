@@ -116,7 +116,10 @@ _NAME = 20
 
 
 def in_brief(tensors: Sequence[Tensor], indices: Sequence[int]) -> str:
-    """Return the names, types and shapes of the first tensors in *indices* as one line of text."""
+    """Return the names, types and shapes of the tensors *indices* as one line of text.
+
+    Only the first ``_SHOWN`` are written, with the number of the others.
+    """
     shown = [tensors[index] for index in indices[:_SHOWN]]
     told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in shown]
     more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []

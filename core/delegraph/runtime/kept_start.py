@@ -184,7 +184,7 @@ class Stored(NamedTuple):
 
     @staticmethod
     def fields(tensor: Tensor) -> tuple[Any, ...]:
-        """Return the arguments of :meth:`tensor` for an equal tensor."""
+        """Return the arguments with which :meth:`tensor` makes a tensor like *tensor*."""
         known = tensor.quantization
         quantization = None
         if known is not None:
@@ -203,7 +203,7 @@ class Stored(NamedTuple):
         has_rank: bool,
         quantization: tuple[bytes, bytes, int] | None,
     ) -> Tensor:
-        """Return the tensor whose type has the number *number*.
+        """Return the tensor with these fields; *number* is that of its type in the schema.
 
         *quantization* has the bytes of the float32 scales, those of the int32 zero points, and the
         quantized dimension.
@@ -319,9 +319,10 @@ class KeptStart:
         return True
 
     def write(self, index: int, value: Any) -> bool:
-        """Copy *value* into a large input; return False without effect if it does not simply fit.
+        """Copy *value* into the large input *index*; return False if nothing was copied.
 
-        Small inputs are copied by ``shortcuts``.
+        Nothing is copied unless *value* is an array of the input's dtype and shape. Small inputs
+        are copied by ``shortcuts``.
 
         Raises:
             StateError: another call runs.

@@ -207,12 +207,13 @@ class OfficialMembers:
 
         @property
         def session(self) -> Session:
-            """See ``Interpreter.session``."""
+            """The session with the model and its running subgraphs."""
 
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
         """Store two constructor arguments as attributes, since some programs read them.
 
-        The list of registerers is another one, which ``InterpreterWithCustomOps`` has set before.
+        An empty *model_content* is not stored. The attribute ``_custom_op_registerers`` becomes an
+        empty list, unless ``InterpreterWithCustomOps`` has set it before.
         """
         self.__dict__.setdefault("_custom_op_registerers", [])
         if model_content:

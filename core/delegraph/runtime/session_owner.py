@@ -49,7 +49,7 @@ class OwnsSession(ClosedByWith):
         def _background(self) -> Background: ...
 
     def _starts_as_kept(self, path: AnyPath, num_threads: int | None) -> bool:
-        """Use the stored start of the model at *path*; return False if there is none."""
+        """Use the start stored for *path* and *num_threads*; return False if there is none."""
         from delegraph.delegation.configuration import default_delegates  # lazy: not with delegates
 
         try:
@@ -210,7 +210,10 @@ def import_session() -> None:
 
 
 def _lasting(module: str) -> int:
-    """Number of long-lived objects that importing a module creates; 0 if it is imported already."""
+    """Return :data:`MANY` if *module* of this package is still to be imported, else 0.
+
+    The number stands for the long-lived objects that the import creates.
+    """
     return 0 if f"{__package__}.{module}" in sys.modules else MANY
 
 

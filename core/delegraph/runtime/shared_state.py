@@ -119,7 +119,7 @@ class SharedState:
 
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes that run while the context lasts; see ``Profile``.
+        """Context that yields a profile, which records the nodes that run within the block.
 
         With *whole_partitions*, a partition is recorded as a whole even if its delegate records
         each operator.

@@ -106,7 +106,7 @@ class Shortcuts:
         self.sources.clear()
 
     def add_target(self, tensor: Tensor) -> None:
-        """Make the next copies into an input fast, if it has an array of numbers of its own."""
+        """Make the next copies into the input *tensor* fast, if it has an array of numbers."""
         data = tensor.data
         if data is None or tensor.type not in STORED_AS_SEEN or not data.flags.writeable:
             return
@@ -115,13 +115,14 @@ class Shortcuts:
         targets[tensor.index] = tensor, data, tensor.dtype, tensor.shape
 
     def add_source(self, tensor: Tensor) -> None:
-        """Make the next copies of an output fast, if it has numbers."""
+        """Make the next copies of the output *tensor* fast, if it has numbers."""
         if tensor.type in STORED_AS_SEEN:
             self.sources[tensor.index] = tensor, tensor.type
 
     def copy_large(self, index: object, value: object) -> bool:
         """Copy *value* into the large input *index* if the copy is prepared; return whether it was.
 
+        The copy needs an array of the input's dtype and shape, and an input that was set before.
         The caller holds the lock.
         """
         target = self.large_targets.get(index) if type(index) is int else None

@@ -69,7 +69,7 @@ def advice_lines(advice: Mapping[str, tuple[int, str]]) -> list[str]:
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Text with the reasons why delegates that know the operator rejected *nodes*."""
+    """Text with the reasons why the delegates of *plan* that know the operator rejected *nodes*."""
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied

@@ -235,14 +235,14 @@ def child(id: int, table: type[Table], *, default: None) -> Any:
 
 
 def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
-    """Declare table field *id*, a list of *table*; *default* if the file lacks it."""
+    """Declare table field *id*, a list of *table* records; it is *default* if the file lacks it."""
     return Field(id, ChildVector(table), default)
 
 
 def union(id: int, tables: Mapping[int, type[Table]], *, default: None) -> Any:
     """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag.
 
-    *tables* has the type of each tag.
+    *tables* has the type of each tag. The field is *default* if the file lacks it.
     """
     return Field(id, Union(tables), default)
 

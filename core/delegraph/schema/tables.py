@@ -259,7 +259,14 @@ class Model(Table):
 def operator_code(
     builtin: BuiltinOperator, *, version: int = 1, custom_code: str | None = None
 ) -> OperatorCode:
-    """Return an operator code for *builtin* that old and new readers understand.
+    """Return an operator code that old and new readers understand.
+
+    Old readers read ``deprecated_builtin_code``, which is 127 for all operators from 127 on.
+
+    Args:
+        builtin: number of the operator.
+        version: version of the operator.
+        custom_code: name of a custom operator; None for other operators.
 
     >>> operator_code(BuiltinOperator.GELU)
     OperatorCode(deprecated_builtin_code=127, builtin_code=<BuiltinOperator.GELU: 150>)

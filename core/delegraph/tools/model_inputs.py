@@ -263,7 +263,10 @@ def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[
 
 
 def _are_integers(values: NDArray[Any]) -> bool:
-    """Whether all *values* are integers, also those that exceed 64 bits and so are objects."""
+    """Whether *values* have an integer dtype, or are an object array of Python integers.
+
+    Integers beyond 64 bits are objects. Floats never count, not even whole numbers such as 2.0.
+    """
     if values.dtype == object:
         return all(isinstance(each, int | np.integer) for each in values.flat)
     return values.dtype.kind in "iu"

@@ -23,8 +23,8 @@ class RunningSubgraph:
     Attributes:
         index: position of the subgraph in the model.
         run_by: signatures and nodes that run it, in words; empty if only the interpreter does.
-        signatures: names of the signatures that run it, directly or by calls; empty if the model
-            has only one, of the first subgraph.
+        signatures: names of the signatures that run it, directly or by calls. It is always empty if
+            the model's only signature is for the first subgraph.
     """
 
     index: int

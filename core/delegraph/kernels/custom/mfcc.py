@@ -111,14 +111,14 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _mel_bands(
     options: _Options, frequencies: int, sample_rate: int
 ) -> tuple[slice, Doubles] | None:
-    """Return the frequencies within the limits, and the share of each frequency in each band.
+    """Return the slice of frequencies within the limits, and each one's share in each band.
 
     *frequencies* is the number of the spectrogram's frequencies, and *sample_rate* is in Hz.
 
     Bands are triangles, each of which ends at the peaks of its neighbours.
 
     Returns:
-        The frequencies and ``[used frequencies, bands], float64``; None if the upper limit is
+        The slice and ``[used frequencies, bands], float64``; None if the upper limit is
         beyond the spectrogram's last frequency: the official kernel then leaves all coefficients 0.
 
     Raises:

@@ -172,7 +172,9 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return the evaluation of LEAKY_RELU on stored integers, from *x* to *y*.
+    """Return the function from stored integers of *x* to those of *y* for LEAKY_RELU.
+
+    *alpha* is the slope below 0.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -240,7 +242,9 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
-    """Return the evaluation of HARD_SWISH on stored integers of *x*, in 16-bit fixed point.
+    """Return the function from stored integers of *x* to those of *y* for HARD_SWISH.
+
+    It computes in 16-bit fixed point.
 
     Raises:
         OperatorError: the output's scale is too small in comparison with the input's.

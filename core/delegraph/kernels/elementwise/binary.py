@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return a function of two inputs and an output that returns the evaluation of *operation*."""
+    """Return a function (a, b, y) that returns *operation*'s evaluation, clamped to *limits*."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)
@@ -244,7 +244,7 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
     """Return the limits that *activation* sets for results; None if no result can be out of range.
 
     Floats are clamped to the finite numbers even without an activation. For an unsigned type, the
-    bound -1 wraps to the largest number, so every result is the upper bound.
+    bound -1 of RELU_N1_TO_1 wraps to the largest number, so every result is the upper bound.
 
     Source:
         CalculateActivationRange, tflite/kernels/kernel_util.h.

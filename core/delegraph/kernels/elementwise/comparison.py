@@ -109,6 +109,8 @@ def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
 def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
     """Return the function that compares the real numbers of *a* and *b*, in fixed point.
 
+    *comparison* is the NumPy function that compares the rescaled integers.
+
     Source:
         ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. The official kernel
         multiplies as if scales were below 1, so larger scales give meaningless results, here too.

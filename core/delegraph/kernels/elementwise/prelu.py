@@ -58,7 +58,7 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized(x: Tensor, alpha: Tensor, y: Tensor) -> BinaryFunction:
-    """Return the function that computes PRELU from stored integers of *x* and *alpha*.
+    """Return the function from stored integers of *x* and *alpha* to those of *y* for PRELU.
 
     Source: Prelu, prelu.h.
     """

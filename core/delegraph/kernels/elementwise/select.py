@@ -65,7 +65,10 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
 
 
 def _is_single(*tensors: Tensor) -> bool:
-    """Whether each of *tensors* has exactly one element, so that the output keeps its shape."""
+    """Whether each of *tensors* has exactly one element.
+
+    The operands of SELECT_V2 then need no broadcasting, and the output keeps its declared shape.
+    """
     return all(math.prod(tensor.shape) == 1 for tensor in tensors)
 
 

@@ -241,7 +241,10 @@ def _rsqrt(x: Any, y: Any) -> None:
 
 
 def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
-    """Return the function for int8 RSQRT. Source: RsqrtEvalQuantizedInt8, elementwise.cc."""
+    """Return the function from stored integers of *x* to those of *y* for int8 RSQRT.
+
+    Source: RsqrtEvalQuantizedInt8, elementwise.cc.
+    """
     shift_up = 20
     scale = np.float64(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
     multiplier, shift = quantize_multiplier(float(1 / scale))  # infinity if scale is 0

@@ -140,12 +140,15 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
 
 
 def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function that returns rows of *table*, read as signed bytes, for row numbers."""
+    """Return a function from row numbers to these rows of *table*, read as signed bytes.
+
+    A row has *width* bytes.
+    """
     return lambda i: table.data.view(np.int8).reshape(-1, width)[i]
 
 
 def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function that returns rows of *table*, 2- or 4-bit integers, for row numbers.
+    """Return a function from row numbers to rows of *table*: *width* integers of 2 or 4 bits.
 
     The official kernel starts each row at a whole byte, even if the previous row ends within that
     byte.

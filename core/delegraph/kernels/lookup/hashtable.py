@@ -43,7 +43,7 @@ def prepare_hashtable(context: OpContext, node: Node) -> Eval:
 
 @kernel("HASHTABLE_IMPORT")
 def prepare_import(context: OpContext, node: Node) -> Eval:
-    """Prepare HASHTABLE_IMPORT: fills a table that is still empty.
+    """Prepare HASHTABLE_IMPORT: fills a table; a table that already has keys stays unchanged.
 
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.

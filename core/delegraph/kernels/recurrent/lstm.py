@@ -97,7 +97,9 @@ def _integer_cell(
     *,
     whole_batch: bool,
 ) -> Callable[[], Cell]:
-    """Return a function that makes the cell of an integer layer with these tensors and options.
+    """Return a function that returns the cell of an integer layer with these tensors and options.
+
+    *whole_batch* is the argument of :class:`IntegerLstmCell`.
 
     Raises:
         OperatorError: weights are no constants, or intermediates are missing or not quantized.

@@ -104,7 +104,10 @@ class FloatLstmCell:
         _clip(cell_state, self._options.cell_clip)
 
     def _finish(self, gate: Floats, k: int) -> None:
-        """Apply layer normalisation and bias to gate *k*, ``[B, n_cell]``, if the cell has them."""
+        """Normalise gate *k*, ``[B, n_cell]``, in place, and add its bias.
+
+        Without layer normalisation, nothing is done: the bias is in the gate already.
+        """
         if self._layer_norm:
             gate -= gate.mean(axis=1, keepdims=True)
             gate /= np.sqrt(np.square(gate).mean(axis=1, keepdims=True) + np.float32(1e-8))

@@ -95,7 +95,9 @@ class RnnTensors:
         return self.weights.shape[0]
 
     def check(self, batch: int, n_input: int, n_aux: int = 0) -> None:
-        """Check that the layer's tensors fit the size *batch* and the numbers of inputs.
+        """Check that the tensors fit *batch* rows of *n_input* numbers.
+
+        *n_aux* is the length of a row of the second input; 0 if there is none.
 
         Raises:
             OperatorError: a tensor does not fit.
@@ -132,7 +134,10 @@ class RnnCell:
         self._activation = activation
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the part of each time step that comes from *x* and *aux*: ``[T, B, units]``."""
+        """Return the part of each time step that comes from *x* and *aux*: ``[T, B, units]``.
+
+        *x* and the second input *aux* are ``[T, B, features]``; *aux* is None if there is none.
+        """
         y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             y += self._aux.product(as_rows(aux))
@@ -256,7 +261,10 @@ class Steps:
 
 
 def _auxiliary_steps(x: Tensor, aux: Tensor, *, is_hybrid: bool, time_major: bool) -> Steps:
-    """Return the auxiliary input cut into steps as in the official kernel.
+    """Return the auxiliary input *aux* cut into time steps as in the official kernel.
+
+    The distance of its steps may be that of the steps of *x*, the layer's input; it depends on
+    *is_hybrid*, whether weights have 8 bits, and on *time_major*. So steps may overlap.
 
     Raises:
         OperatorError: the steps would reach past the input's end.
@@ -284,7 +292,10 @@ def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 def _tensors(
     context: OpContext, node: Node, first: int, aux_weights: int | None = None
 ) -> RnnTensors:
-    """Return the tensors of one direction, whose weights begin at input *first*."""
+    """Return the tensors of one direction, whose weights begin at input *first*.
+
+    *aux_weights* is the position of the weights of a second input; None if there is none.
+    """
     return RnnTensors(
         input_tensor(context, node, first),
         input_tensor(context, node, first + 1),

@@ -136,7 +136,10 @@ def _check(layer: _Layer) -> None:
 
 
 def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
-    """Return the evaluation for float activations, and float or 8-bit weights.
+    """Return the evaluation of *layer* for float activations, and float or 8-bit weights.
+
+    *activation* is the fused activation. *asymmetric* says whether rows that meet 8-bit weights are
+    quantized with zero points.
 
     Source:
         EvalFloatSVDF and EvalHybridSVDF, tflite/kernels/internal/reference/svdf.h.
@@ -160,7 +163,9 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
 
 
 def _integer_eval(layer: _Layer, activation: int) -> Eval:
-    """Return the evaluation for int8 activations, and int16 state and time weights.
+    """Return the evaluation of *layer* for int8 activations, and int16 state and time weights.
+
+    *activation* is the fused activation.
 
     Source:
         EvalIntegerSVDF, tflite/kernels/internal/reference/svdf.h.

@@ -99,7 +99,10 @@ class Body:
         return None if found is None else (operator, found)
 
     def position(self, operator: OperatorSpec) -> int:
-        """Return the index of the input pair that an operator from :attr:`operation` reads."""
+        """Return the number of the input pair that an operator from :attr:`operation` reads.
+
+        Inputs 0 and 1 are pair 0, inputs 2 and 3 pair 1, and so on.
+        """
         return min(self._subgraph.inputs.index(i) for i in operator.inputs) // 2
 
     def _is_elementwise(self, operator: OperatorSpec) -> bool:

@@ -122,7 +122,8 @@ def network_order(shape: Sequence[int], less: Less) -> Order:
 
     Args:
         shape: shape of the lines, ``[N, ...]``.
-        less: comparator, called with positions, ``[pairs, ...]``.
+        less: function of two arrays of positions, ``[pairs, ...]``, that tells whether the element
+            at the first comes before the element at the second.
 
     Returns:
         Index of the element for each position, ``[N, ...]``.

@@ -82,7 +82,7 @@ class _RangeMinimum:
             self._levels.append(np.minimum(level[:-step], level[step:]))
 
     def __call__(self, first: int, last: int) -> int:
-        """Return the minimum of the values from *first* to *last*, both included."""
+        """Return the minimum of the values at the positions *first* to *last*, both included."""
         bits = (last - first + 1).bit_length() - 1
         level = self._levels[bits]
         return int(min(level[first], level[last + 1 - (1 << bits)]))

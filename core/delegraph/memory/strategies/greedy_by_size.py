@@ -43,9 +43,10 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Assign each tensor to the object whose uses are closest to the tensor's uses in time.
 
-    Tensors are assigned in the order of the smallest positional maximum that is not smaller,
-    largest first. Tensors with the same maximum are sorted by that distance in time, which changes
-    as objects are assigned, then by size.
+    The k-th positional maximum is the largest size of a tensor that is the k-th largest at some
+    task. A tensor belongs to the smallest of these maxima that is at least as large as the tensor.
+    Tensors of the largest maximum are assigned first. Tensors of one maximum are sorted by the
+    distance in time to their object, which changes as objects are assigned, then by size.
 
     Source:
         GreedyBySizeDistPriorityAssignment, tflite/delegates/gpu/common/memory_management/
@@ -103,7 +104,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Record that the tensor at *place* gets *object_id*; update the others' distances."""
+        """Record that the tensor at *place* of ``_order`` gets *object_id*; update distances."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)
@@ -125,7 +126,10 @@ class _Queue:
         return free
 
     def _choose_anew(self, place: int) -> None:
-        """Choose again among all objects for the tensor at *place*; of equals, the lowest id."""
+        """Choose among all objects for the tensor at *place* of ``_order``: the closest in time.
+
+        Of equally close objects, the lowest id is chosen.
+        """
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         self._distances[place] = _NEVER
         for object_id, schedule in enumerate(self._schedules):
@@ -136,7 +140,7 @@ class _Queue:
 
 
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return, for each tensor, the index of its positional maximum; large tensors come first.
+    """Return, for each tensor, the index of its positional maximum; 0 is that of the largest.
 
     The index is the last k for which the k-th positional maximum is at least as large as the
     tensor.

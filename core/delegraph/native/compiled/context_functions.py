@@ -54,8 +54,6 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
     """Return the ``TfLiteContext`` of a subgraph for *owner*; create it at the first request.
 
-    *made* has the contexts that exist already.
-
     Args:
         owner: compiled delegate or custom operator whose C code gets the context.
         made: contexts that exist already, by subgraph; a new one is added.
@@ -125,7 +123,7 @@ def _function(function: Function) -> Function:
 
 @_function
 def get_execution_plan(native: NativeContext, plan: Any) -> None:
-    """Store the address of an array of node indices, in execution order, in *plan*."""
+    """Store the address of a ``TfLiteIntArray`` of node indices, in execution order, in *plan*."""
     plan[0] = native.lend_ints(native.current.get_execution_plan())
 
 
@@ -133,7 +131,7 @@ def get_execution_plan(native: NativeContext, plan: Any) -> None:
 def get_node_and_registration(
     native: NativeContext, index: int, node: Any, registration: Any
 ) -> None:
-    """Store the addresses of the structs of node *index* in *node* and *registration*."""
+    """Store the addresses of the structs of node *index* where *node* and *registration* point."""
     node[0], registration[0] = native.node(index).addresses
 
 
@@ -141,7 +139,14 @@ def get_node_and_registration(
 def replace_node_subsets_with_delegate_kernels(
     native: NativeContext, registration: TfLiteRegistration, nodes: int, delegate: int
 ) -> None:
-    """Replace *nodes* by delegate nodes that call the functions of *registration*."""
+    """Replace nodes by delegate nodes that call the functions of *registration*.
+
+    Args:
+        native: the C context of a subgraph.
+        registration: C struct with the functions of the delegate nodes.
+        nodes: address of a ``TfLiteIntArray`` of node indices.
+        delegate: address of the ``TfLiteDelegate``, which must be that of *native*.
+    """
     if delegate != native.delegate.address:
         raise ArgumentError(f"nodes are replaced for another delegate, at {delegate or 0:#x}")
     native.read_nodes()
@@ -159,7 +164,10 @@ def replace_node_subsets_with_delegate_kernels(
 def preview_delegate_partitioning(
     native: NativeContext, nodes: int, params: Any, count: Any
 ) -> None:
-    """Store the partitions that replacing *nodes* would give in *params*, and their *count*."""
+    """Store the partitions that replacing nodes would give in *params*, their number in *count*.
+
+    *nodes* is the address of a ``TfLiteIntArray`` of node indices.
+    """
     native.read_nodes()
     found = native.current.preview_delegate_partitioning(ints_at(nodes))
     params[0] = native.lend(_params_array(native, found))
@@ -178,18 +186,13 @@ def _params_array(native: NativeContext, found: list[DelegateParams]) -> Any:
 
 @_function
 def acquire_subgraph_context(native: NativeContext, index: int, context: Any) -> None:
-    """Store the address of the context of subgraph *index* in *context*."""
+    """Store the address of the ``TfLiteContext`` of subgraph *index* in the pointer *context*."""
     context[0] = native.acquire(index).address
 
 
 @_function
 def release_subgraph_context(native: NativeContext, index: int) -> None:
-    """Release the context of subgraph *index*.
-
-    Args:
-        native: the C context of a subgraph.
-        index: the index.
-    """
+    """Release the ``TfLiteContext`` of subgraph *index*, which C code has acquired."""
     native.release(index)
 
 
@@ -224,13 +227,20 @@ def add_tensors(native: NativeContext, count: int, first: Any) -> None:
 
 @_function
 def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
-    """Set a tensor's shape to *dims*, an array that belongs to the runtime from now on."""
+    """Set the shape of the tensor whose struct is at address *tensor*.
+
+    *dims* is the address of a ``TfLiteIntArray`` from ``malloc``, which belongs to the runtime from
+    now on.
+    """
     _resize(native, tensor, dims)
 
 
 @_function
 def resize_tensor_explicit(native: NativeContext, tensor: int, rank: int, dims: Any) -> None:
-    """Set a tensor's shape from *rank* plain numbers at *dims*."""
+    """Set the shape of the tensor whose struct is at address *tensor*.
+
+    *dims* is a pointer to the *rank* dimensions, which are copied.
+    """
     _resize(native, tensor, malloc_int_array(dims[:rank]))
 
 
@@ -253,12 +263,7 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
 
 @_function
 def get_tensor(native: NativeContext, index: int) -> int:
-    """Return the address of the struct of the tensor with *index*.
-
-    Args:
-        native: the C context of a subgraph.
-        index: the index.
-    """
+    """Return the address of the ``TfLiteTensor`` of the tensor with *index*."""
     if not 0 <= index < len(native.tensors):
         raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
     return native.tensors.address_of(index)
@@ -269,12 +274,7 @@ def get_tensor(native: NativeContext, index: int) -> int:
 
 @_function
 def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
-    """Return the address of *size* bytes that are freed with the subgraph.
-
-    Args:
-        native: the C context of a subgraph.
-        size: number of bytes.
-    """
+    """Return the address of *size* new bytes that are freed with the subgraph."""
     memory = ctypes.create_string_buffer(max(size, 1))
     native.kept.append(memory)
     return ctypes.addressof(memory)
@@ -282,13 +282,13 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Return the pointer that was stored for *kind*; null if none was stored."""
+    """Return the pointer that the delegate has stored under the number *kind*, or None."""
     return native.external_contexts.get(kind)
 
 
 @_function
 def set_external_context(native: NativeContext, kind: int, context: int | None) -> None:
-    """Store the pointer *context* to an external context of kind *kind*."""
+    """Store the pointer *context*, under the number *kind*, for :func:`get_external_context`."""
     native.external_contexts[kind] = context or 0
 
 

@@ -111,9 +111,10 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Return the ``TfLiteDelegateParams`` of a partition; append the arrays it uses to *kept*.
+    """Return the ``TfLiteDelegateParams`` of the partition *params*.
 
-    *delegate* is the address of the delegate's struct.
+    *delegate* is the address of the delegate's struct. The arrays to which the result points are
+    appended to *kept*.
     """
     lists = [
         int_array(values)

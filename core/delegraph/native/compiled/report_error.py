@@ -151,7 +151,10 @@ class _ArmList(ctypes.Structure):
 
 
 def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return the saved registers, and an x86-64 ``va_list`` that points to them and to *stack*."""
+    """Return the saved registers, and an x86-64 ``va_list`` that points to them and to *stack*.
+
+    *integers* and *doubles* are the values of the integer and vector registers.
+    """
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 4).from_address(start + 16)[:] = [*integers]
@@ -161,7 +164,11 @@ def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tu
 
 
 def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return saved registers and a ``va_list`` for arguments after the second, for AArch64."""
+    """Return the saved registers, and an AArch64 ``va_list`` that points to them and to *stack*.
+
+    *integers* and *doubles* are the values of the integer and vector registers, without the two
+    registers of the context and the format.
+    """
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 6).from_address(start)[:] = [*integers]

@@ -126,7 +126,10 @@ class TensorStruct:
         struct.data_is_stale = tensor.data_is_stale
 
     def take_dims(self, dims: int) -> None:
-        """Take ownership of *dims*, the new shape of the tensor; free the old dimensions."""
+        """Replace the struct's dimensions by the ``TfLiteIntArray`` at address *dims*.
+
+        The struct owns that array from now on. The old array is freed.
+        """
         libc().free(self.struct.dims)
         self.struct.dims = dims
         self._shape = self.tensor.shape

@@ -103,7 +103,10 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def accelerators_of(environment: int) -> list[int]:
-    """Return the addresses of an environment's accelerators, in the order of application."""
+    """Return the addresses of the accelerators of an environment, in the order of application.
+
+    *environment* is the address of the C environment.
+    """
     count, found = c_size_t(), c_void_p()
     _call("LiteRtGetNumAccelerators", environment, byref(count))
     addresses = []
@@ -114,7 +117,10 @@ def accelerators_of(environment: int) -> list[int]:
 
 
 def register_address(environment: int, accelerator: CalledAccelerator) -> int:
-    """Add an accelerator at the end of an environment's list; return its address."""
+    """Add an accelerator at the end of an environment's list; return the accelerator's address.
+
+    *environment* is the address of the C environment.
+    """
     made = c_void_p()
     _call("LiteRtCreateAccelerator", byref(made))
     address = made.value or 0

@@ -206,7 +206,11 @@ class AppliedDelegates:
 
     @contextmanager
     def profile(self, *, whole_partitions: bool) -> Iterator[Profile]:
-        """Record the nodes of the Python delegates and their own events; see ``Profile``."""
+        """Context that yields a profile, which records the runs of the Python delegates' nodes.
+
+        With *whole_partitions*, a delegate node is recorded as a whole, even if the delegate
+        records the nodes in it.
+        """
         profile = Profile(whole_partitions=whole_partitions)
         for delegate in self.own:
             delegate.profile = profile

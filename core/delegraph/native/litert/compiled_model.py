@@ -231,7 +231,11 @@ class DelegatedModel:
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes of Python delegates and their own events; see ``Profile``."""
+        """Context that yields a profile, which records the runs of the Python delegates' nodes.
+
+        With *whole_partitions*, a delegate node is recorded as a whole, even if the delegate
+        records the nodes in it.
+        """
         with self._open().profile(whole_partitions=whole_partitions) as profile:
             yield profile
 
@@ -256,7 +260,7 @@ class DelegatedModel:
 
 
 def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call an official method of *model* as the only call; raise the exception of a delegate."""
+    """Call *method* while no other call of *model* runs; raise the exception of a delegate."""
     with model._lock:
         model._require_no_run(method.__name__)
         applied = model._applied
@@ -280,7 +284,7 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
 
 
 def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Call *method*, which makes a signature's buffers, after LiteRT has prepared the kernels.
+    """Call *method* of *model*, which makes a signature's buffers, once kernels are prepared.
 
     The buffers' sizes depend on the shapes of outputs, which kernels decide.
 
@@ -294,7 +298,7 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
 
 
 def _let_prepare(model: DelegatedModel, signature: Any) -> None:
-    """Make LiteRT prepare a signature's nodes, by requesting the details of its outputs."""
+    """Make LiteRT prepare the nodes of *signature*, by requesting details of its outputs."""
     if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
         signature = model._model.GetSignatureByIndex(signature)["key"]
     model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official

@@ -62,7 +62,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
         Args:
             address: address of the ``TfLiteContext``.
             host: the delegate, with the interface for its contexts.
-            position: index of the subgraph, and address of the first subgraph's context, if known.
+            position: index of the subgraph, and address of the first subgraph's context; None if
+                unknown.
         """
         self.address = address
         self._native = LiteRtSubgraph(address)
@@ -111,7 +112,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return node, registration
 
     def params_of(self, params: Any, delegate: object | None) -> DelegateParams:
-        """Return the description of a partition: its nodes, inputs and outputs."""
+        """Return the partition that the C struct *params* describes, claimed by *delegate*."""
         return DelegateParams(
             delegate,
             ints_at(params.nodes_to_replace),
@@ -245,7 +246,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
+        """Return a rejection of the partition *params*, or raise *error*, as the policy demands."""
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
@@ -359,7 +360,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             tensor.make_dynamic()
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Return working memory for the node being prepared."""
+        """Return working memory of *shape* and *dtype* for the node that is being prepared."""
         return WorkingMemory(tuple(shape), np.dtype(dtype))
 
     def add_tensors(self, count: int) -> int:
@@ -383,7 +384,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record that a delegate keeps a tensor's value; see ``DelegateContext``."""
+        """Record that the buffer *handle* of *delegate* has the value of *tensor*."""
         native, address = self.native_tensors.native(tensor.index), self._host.address
         if native.delegate not in (None, address):
             raise DelegateError(f"{tensor!r} belongs to another delegate")

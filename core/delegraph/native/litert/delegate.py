@@ -239,7 +239,7 @@ class LiteRtDelegate:
     # -- what C calls, by way of the thunks ----------------------------------------------------
 
     def apply(self, context: int) -> None:
-        """Apply the delegate to a subgraph; see ``CalledDelegate``."""
+        """Apply the delegate to the subgraph whose ``TfLiteContext`` is at address *context*."""
         seen = LiteRtContext(context, self)
         claims = Claims(seen.operators, [])
         self.claims[seen.subgraph_index] = claims
@@ -253,12 +253,12 @@ class LiteRtDelegate:
         claims.rejections = {**self.delegate.rejections(), **seen.barred}
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
-        """Return the kernel of a new delegate node; see ``CalledDelegate``."""
+        """Return a new delegate node's kernel; *context* and *params* are C structs' addresses."""
         replacing = next(r for r in reversed(self._applying.now) if r.address == context)
         return replacing.new_kernel(self, params)
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy a tensor ``"from"`` or ``"to"`` the buffer *handle*; see ``CalledDelegate``."""
+        """Copy a tensor ``"from"`` or ``"to"`` buffer *handle*; *context*, *tensor*: addresses."""
         seen = self._buffers.get((context, handle))
         if seen is None:
             raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
@@ -273,7 +273,7 @@ class LiteRtDelegate:
             self.delegate.copy_to_buffer_handle(seen, found)
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """Free the delegate's buffer *handle* in *context*; see ``CalledDelegate``."""
+        """Free the delegate's buffer *handle* in the subgraph whose C context is at *context*."""
         seen = self._buffers.pop((context, handle), None)
         if seen is not None:
             self.delegate.free_buffer_handle(seen, handle)
@@ -281,11 +281,11 @@ class LiteRtDelegate:
     # -- what contexts need --------------------------------------------------------------------
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the nodes that rules forbid to this delegate; see ``Host``."""
+        """Return the nodes of a subgraph that the user's rules forbid to this delegate."""
         return {} if self.rules is None else self.rules.barred(subgraph_index, self.delegate_name)
 
     def resources(self, primary: int) -> dict[Any, Any]:
-        """Return the resources of the interpreter with first context *primary*; see ``Host``."""
+        """Return one interpreter's resources; *primary* is the address of its first C context."""
         return self._resources.setdefault(primary, _Resources())
 
     def forget_resources(self) -> None:
@@ -313,7 +313,7 @@ class LiteRtDelegate:
         return None if found is None else found.delegate
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
-        """Record the context of a buffer handle; see ``Host``."""
+        """Record that the delegate's buffer *handle* belongs to *context*, until it is freed."""
         self._buffers[context.address, handle] = context
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:

@@ -57,7 +57,13 @@ _compiling = _Compiling()
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """An accelerator that offers LiteRT one delegate of the model that is being compiled."""
+    """An accelerator that offers LiteRT one delegate of the model that is being compiled.
+
+    Attributes:
+        side: whether the delegate is asked before or after the runtime's own accelerators.
+        position: position of the delegate among the model's delegates on that side.
+        name: name of the accelerator.
+    """
 
     side: Side
     position: int
@@ -112,6 +118,7 @@ class _Registry:
         offers: number of accelerators on each side, before and after the runtime's own.
         before: addresses of the accelerators before the runtime's own, in order.
         after: addresses of the accelerators after the runtime's own, in order.
+        is_compiling: whether a model is being compiled now.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -121,9 +128,10 @@ class _Registry:
     is_compiling: bool = False
 
     def add(self, handle: int, side: Side, accelerator: CalledAccelerator) -> None:
-        """Register *accelerator* in the environment *handle*, as the last one on its *side*.
+        """Register *accelerator* in an environment, as the last one on its *side*.
 
-        *side* is ``"before"`` or ``"after"`` the runtime's own accelerators.
+        *handle* is the address of the C environment. *side* is ``"before"`` or ``"after"`` the
+        runtime's own accelerators.
         """
         own: list[int] = getattr(self, side)
         own.append(register_address(handle, accelerator))
@@ -222,10 +230,10 @@ def capsule_address(environment: Any) -> int:
 
 
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:
-    """Sort the accelerators of *handle*: those in *before*, the runtime's own, those in *after*.
+    """Sort an environment's accelerators: those in *before*, the runtime's own, those in *after*.
 
-    *handle* is an environment. The library has no function for this, so the pointers in the
-    environment's vector are reordered.
+    *handle* is the address of the C environment, and accelerators are given by address. The library
+    has no function for this, so the pointers in the environment's vector are reordered.
 
     Raises:
         UnsupportedRuntimeError: the vector is not at the expected offset.

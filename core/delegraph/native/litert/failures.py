@@ -100,6 +100,12 @@ class Failures:
     ) -> Rejection:
         """Return a rejection that leaves a partition to the runtime, or raise *error*.
 
+        Args:
+            subgraph_index: index of the subgraph.
+            operators: mapping from a node index to the model's operator.
+            params: the partition.
+            error: error of the partition's kernel; recorded as an incident if it is not raised.
+
         Raises:
             DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack an
                 operator.

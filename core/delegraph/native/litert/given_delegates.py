@@ -49,7 +49,10 @@ def experimental_delegates(delegates: Sequence[Any] | None, isolation: Isolation
 def split_delegates(
     delegates: ManyDelegates | Iterable[Any] | None, isolation: Isolation
 ) -> list[Any]:
-    """Convert *delegates* to Delegraph's objects, except official delegates; see ``as_delegates``.
+    """Convert *delegates* to Delegraph's objects; official delegates stay as they are.
+
+    The order is that of ``as_delegates``. *isolation* says which delegates run in separate
+    processes.
 
     Raises:
         ArgumentAttributeError: *delegates* is a single delegate instead of a list, or an item is no
@@ -68,7 +71,11 @@ def split_delegates(
 
 
 def failed_while_made(delegates: Sequence[LiteRtDelegate], error: Exception) -> None:
-    """Record that default delegates failed, so that the interpreter was created without them.
+    """Record that a default delegate failed, so that the interpreter was created without it.
+
+    Args:
+        delegates: the delegates with which creating the interpreter failed.
+        error: the error, which tells the delegate at fault.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.

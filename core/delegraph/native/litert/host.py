@@ -69,7 +69,7 @@ class Host(ProfiledHost, Protocol):
     """Whether the runtime needs the shapes of the model's outputs before it invokes."""
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the nodes that the user's rules forbid to the delegate, with rejections."""
+        """Return the nodes of a subgraph that the user's rules forbid, with rejections."""
 
     cache_dir: Path | None
     """Folder for data that delegates compile; None means the user's cache folder."""
@@ -111,7 +111,7 @@ class Host(ProfiledHost, Protocol):
         """
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Begin to replace nodes by delegate nodes; return a C registration and a C delegate.
+        """Begin to replace nodes; return a C registration and the address of the C delegate.
 
         The runtime's function that replaces nodes gets both results.
 

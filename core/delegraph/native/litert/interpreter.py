@@ -185,7 +185,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         self._applied.cancellation.request()
 
     def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., Any]:
-        """Return a callable for a signature; see the official method."""
+        """Return a callable for a signature; a model with one signature needs no key."""
         with self._raising():
             return _Runner(self, self._interpreter.get_signature_runner(signature_key))
 
@@ -239,9 +239,11 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the delegate nodes of Python delegates and their own events; see ``Profile``.
+        """Context that yields a profile, which records the runs of the Python delegates' nodes.
 
-        LiteRT does not report its own nodes and delegates, so they have no events.
+        With *whole_partitions*, a delegate node is recorded as a whole, even if the delegate
+        records the nodes in it. LiteRT does not report its own nodes and delegates, so they have no
+        events.
         """
         with self._applied.profile(whole_partitions=whole_partitions) as profile:
             yield profile

@@ -28,9 +28,11 @@ class InterpreterNodes:
     ) -> Iterator[RuntimePartition]:
         """Yield the delegate nodes of the runtime, with the operators that they must compute.
 
-        *known* has the partitions of Delegraph's delegates, which are left out.
-
         The runtime reports a delegate node's inputs and outputs, from which the operators follow.
+
+        Args:
+            spec: the subgraph; only the first has results.
+            known: the partitions of Delegraph's delegates, which are left out.
         """
         if spec.index != 0:
             return
@@ -49,7 +51,7 @@ class InterpreterNodes:
             yield RuntimePartition(RUNTIME_DELEGATE, index, nodes, inputs, outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of the tensors; see ``RuntimeNodes``."""
+        """Return the present number of bytes of each tensor of the subgraph *spec*, by index."""
         details = self._official.get_tensor_details() if spec.index == 0 else []
         return {
             int(d["index"]): math.prod(map(int, d["shape"])) * np.dtype(d["dtype"]).itemsize

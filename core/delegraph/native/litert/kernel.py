@@ -78,7 +78,7 @@ class LiteRtKernel:
             self._registration.free(self.node.user_data)
 
     def prepare(self) -> None:
-        """Prepare the delegate node; see ``CalledKernel``."""
+        """Prepare the delegate node for the present shapes."""
         if self.error is not None:
             raise self.error
         self._tensors.refresh(self._touched)
@@ -100,7 +100,7 @@ class LiteRtKernel:
             tensor.allocation_type = AllocationType.PERSISTENT_RO
 
     def eval(self) -> None:
-        """Compute the delegate node; see ``CalledKernel``."""
+        """Compute the outputs of the delegate node."""
         cancellation = self.delegate.cancellation
         if cancellation is not None:
             cancellation.raise_if_requested()

@@ -76,6 +76,8 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
 def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
     """Check that *found*, the runtime's tensor types as C numbers, begins with *expected*.
 
+    *expected* are those of the model, and *subgraph* is the subgraph's index, for the error.
+
     Raises:
         DelegateError: the interpreter runs another model.
     """

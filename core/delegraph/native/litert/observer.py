@@ -86,7 +86,7 @@ class Observer(LiteRtDelegate):
         self._seen: dict[int, _Seen] = {}
 
     def apply(self, context: int) -> None:
-        """Record plan and delegate nodes of the subgraph at *context*; see ``CalledDelegate``."""
+        """Record plan and delegate nodes of the subgraph whose C context is at *context*."""
         native = LiteRtSubgraph(context)
         index, _ = native.position(len(self.model.subgraphs))
         plan, foreign, own = native.plan(), [], []
@@ -116,7 +116,12 @@ class Observer(LiteRtDelegate):
     def partitions(
         self, spec: SubgraphSpec, known: Sequence[RuntimePartition]
     ) -> Iterator[RuntimePartition]:
-        """Yield the partitions of the runtime's own accelerators, in execution order."""
+        """Yield the partitions of the runtime's own accelerators, in execution order.
+
+        Args:
+            spec: the subgraph.
+            known: the partitions of Python delegates, whose operators no accelerator computes.
+        """
         seen = self._seen.get(spec.index)
         for node in () if seen is None else seen.foreign:
             assert seen is not None

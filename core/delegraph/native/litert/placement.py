@@ -33,7 +33,15 @@ The runtime applies no other delegate by itself.
 
 @dataclass(frozen=True, slots=True)
 class RuntimePartition:
-    """A delegate node with the indices of the model's operators that it computes, in order."""
+    """A delegate node with the indices of the model's operators that it computes, in order.
+
+    Attributes:
+        delegate: name of the delegate.
+        node_index: index of the delegate node in the runtime.
+        nodes: indices of the operators in the model file.
+        inputs: tensors that the delegate node reads.
+        outputs: tensors that the delegate node writes.
+    """
 
     delegate: str
     node_index: int
@@ -56,7 +64,10 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of the tensors of subgraph *spec* by index, if known."""
+        """Return the present number of bytes of tensors of subgraph *spec*, by index.
+
+        Tensors of unknown size are missing.
+        """
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
         """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
@@ -262,7 +273,13 @@ def _nodes(
 def _crossings(
     spec: SubgraphSpec, partitions: Mapping[int, RuntimePartition], sizes: _Sizes
 ) -> Iterator[Crossing]:
-    """Yield the tensors that cross a partition boundary, in the order of the nodes reading them."""
+    """Yield the tensors that enter or leave a partition, in the order of the nodes reading them.
+
+    Args:
+        spec: the subgraph.
+        partitions: its partitions, by their number in the placement.
+        sizes: sizes of its tensors; constants are left out.
+    """
     if not partitions:
         return
     owner = {node: number for number, p in partitions.items() for node in p.nodes}

@@ -40,7 +40,15 @@ class ProfiledContext:
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add a run of operator *name* to the profile being taken; see ``DelegateContext``."""
+        """Add a run of operator *name* to the profile, if one is being taken.
+
+        Args:
+            name: name of the operator.
+            node_index: index of the model's node that was computed.
+            start: ``time.perf_counter_ns()`` at the beginning of the run.
+            duration: nanoseconds of the run.
+            fused: indices of the model's other nodes that were computed in the same run.
+        """
         profile = self._host.profile
         if profile is not None:
             first, *others = (self.operators[node].index for node in (node_index, *fused))

@@ -48,9 +48,9 @@ _has_announced_xnnpack = False
 
 
 def keep_xnnpack_quiet() -> None:
-    """Make XNNPACK print its line now, discarded, if it has not run in this process.
+    """Let XNNPACK print its line now, with standard error discarded, so that it is not seen later.
 
-    Without an official runtime, nothing happens.
+    A second call does nothing. Without an official runtime, nothing happens.
     """
     global _has_announced_xnnpack
     if _has_announced_xnnpack:
@@ -92,7 +92,7 @@ def quiet_environment(module: Any) -> Any:
 
 @contextlib.contextmanager
 def stderr_discarded() -> Iterator[None]:
-    """Point the descriptor of standard error to the null device."""
+    """Context in which standard error, also that of C code, goes to the null device."""
     if sys.stderr is not None:
         sys.stderr.flush()
     try:

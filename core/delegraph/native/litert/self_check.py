@@ -46,7 +46,7 @@ PLAN = (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the official runtime whose package *arguments* name, and return 0; see the module."""
+    """Check the official runtime whose package *arguments* name; return 0, or raise an error."""
     check_runtime(interpreter_module(arguments[0] if arguments else None))
     return 0
 
@@ -292,7 +292,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, 
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return a registration of an addition named *name*, perhaps with an unknown output shape."""
+    """Return a kernel that adds two inputs; with *open_shape*, without a shape before it runs."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context

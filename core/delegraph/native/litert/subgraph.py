@@ -128,7 +128,11 @@ class LiteRtSubgraph:
         return [TfLiteDelegateParams.from_address(first + i * size) for i in range(count.value)]
 
     def replace(self, registration: Any, nodes: Sequence[int], delegate: int) -> None:
-        """Replace nodes by delegate nodes; the runtime calls ``registration.init`` for each."""
+        """Replace *nodes*, by index, by delegate nodes with the C struct *registration*.
+
+        The runtime calls ``registration.init`` for each new node. *delegate* is the address of the
+        ``TfLiteDelegate``.
+        """
         array = int_array(nodes)
         address = ctypes.addressof(array)
         self._call("ReplaceNodeSubsetsWithDelegateKernels", registration, address, delegate)

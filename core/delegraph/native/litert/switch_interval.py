@@ -37,7 +37,10 @@ _SWITCH_INTERVAL = _SwitchInterval()
 
 @contextmanager
 def switching(seconds: float) -> Iterator[None]:
-    """Context in which the process's switch interval is *seconds*; see ``sys``."""
+    """Context in which a busy Python thread must yield to others after *seconds*.
+
+    This is the switch interval of the whole process; see ``sys.setswitchinterval``.
+    """
     _SWITCH_INTERVAL.lower(seconds)
     try:
         yield

@@ -57,10 +57,13 @@ class CalledDelegate(Protocol):
         """
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy *tensor* ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer."""
+        """Copy a tensor ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer.
+
+        *context* and *tensor* are the addresses of the C structs.
+        """
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """Free the delegate's buffer *handle*."""
+        """Free the delegate's buffer *handle*; *context* is the address of the C context."""
 
 
 class CalledKernel(Protocol):

@@ -45,7 +45,11 @@ class BufferHandles:
         self._plan = plan
 
     def set_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record the delegate's buffer of a tensor; see ``DelegateContext.set_buffer_handle``."""
+        """Record *handle* as the buffer of *delegate* for a tensor; release its old handle.
+
+        Raises:
+            DelegateError: the tensor belongs to another delegate.
+        """
         if tensor.delegate not in (None, delegate):
             raise DelegateError(
                 f"{tensor!r} belongs to another delegate", delegate=delegate.name(), phase="copy"
@@ -88,7 +92,10 @@ class BufferHandles:
         return self.reading_first(foreign, step)
 
     def reading_first(self, tensors: Sequence[Tensor], step: Eval) -> Eval:
-        """Return a step that copies newer *tensors* from delegates' buffers, then runs *step*."""
+        """Return *step*, preceded by copies of *tensors* from delegates' buffers.
+
+        Only values that are up to date in a buffer alone are copied.
+        """
         if not tensors:
             return step
         from delegraph.operators.asynchronous import (

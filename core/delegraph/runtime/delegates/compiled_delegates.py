@@ -41,7 +41,7 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
 
 
 def delegate_at(address: int) -> Delegate:
-    """Return the delegate of the compiled library that *address* names, with its options.
+    """Return the compiled delegate whose ``TfLiteDelegate`` struct is at *address*.
 
     Raises:
         DelegateError: the address is 0.

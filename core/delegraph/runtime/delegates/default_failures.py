@@ -130,7 +130,7 @@ def _allocate_without(
     """Allocate *subgraph* without the default delegate that raised *error*.
 
     If that fails too, leave out the next delegate that fails, until none remains. *wanted* are the
-    delegates before, in order.
+    delegates before, in order, and *stack* applies them.
 
     Raises:
         Exception: *error* or a later error, if the allocation fails without any default delegate.
@@ -170,7 +170,10 @@ def _without_failed(
 def without_those_off(
     subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
 ) -> list[Delegate]:
-    """Return *delegates* except default delegates that failed and that no subgraph uses now."""
+    """Return *delegates* without the default delegates that have failed.
+
+    A delegate that one of *subgraphs* uses now, or will use after the next allocation, is kept.
+    """
     known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
     present = {id(each.delegate) for _, applied in known for each in applied}
     session = known[0][0]

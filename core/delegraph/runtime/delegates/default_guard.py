@@ -53,7 +53,7 @@ class DefaultGuard(Guard):
 
         *is_wrong* means that the failure is a wrong result of the delegate.
 
-        While the delegate is being applied, applying it fails instead.
+        While the delegate is being applied, *error* is raised, so that applying it fails.
         """
         self._raise_if_cancelled(error)
         if self._subgraph.plan.application is not None:

@@ -190,9 +190,10 @@ def rest_of(session: Session) -> Delegate | None:
 
 
 def ready_delegate(session: Session) -> Delegate | None:
-    """Return a new default delegate; None if none is installed, or if it must compile first.
+    """Return a new default delegate; None if there is none that can run now.
 
-    If the delegate cannot be created, an incident is recorded.
+    The result is None if no default delegate is installed, or if it must compile first; the log
+    says so. It is also None if the delegate cannot be created; then an incident is recorded.
     """
     from delegraph.plugins.creation import make_delegate  # here: not for configured delegates
     from delegraph.plugins.default_offer import default_offer

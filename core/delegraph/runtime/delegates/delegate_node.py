@@ -85,7 +85,10 @@ class DelegateNodePrepare:
 def as_delegate_node(
     subgraph: Subgraph, delegate: Delegate, registration: Registration
 ) -> Registration:
-    """Return a delegate kernel's *registration* with the runtime's ``prepare`` for *subgraph*."""
+    """Return the *registration* of a kernel of *delegate* with the runtime's own ``prepare``.
+
+    This one prepares nodes of *subgraph*, and calls the kernel's ``prepare``.
+    """
     added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
     if subgraph.session.policy_of(delegate).needs_guard:  # inputs may be needed again
         added = replace(added, inplace=InPlace.NONE)

@@ -275,7 +275,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
-        """Text that describes wrong outputs; None if outputs are right or not checked."""
+        """Text about an output unlike *expected* or recomputed; None if right or not checked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:
@@ -283,7 +283,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[Expected]) -> str | None:
-        """Text that describes an output with, say, a wrong shape; None if no output is wrong."""
+        """Text about an output of wrong shape, dtype or range; None if all are as *expected*."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))
@@ -316,7 +316,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Text about NaN or infinity in an output, if inputs and kernels have none; else None."""
+        """Text about NaN or infinity that neither inputs nor Delegraph's kernels have, or None."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
@@ -342,7 +342,7 @@ class Guard:
     def _recomputed(
         self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]
     ) -> str | None:
-        """Compute the nodes by Delegraph's kernels as well; return what *find* says about both.
+        """Run Delegraph's kernels from the variables *saved* as well; return what *find* returns.
 
         The result is None if they fail. Afterwards, variables have the delegate's values again.
         """

@@ -128,7 +128,7 @@ def written(findings: Findings) -> bytes:
 
 
 def _read(content: bytes, tensors: Sequence[Tensor]) -> Findings | None:
-    """Convert the bytes of a cache file to results of a check; None if *tensors* do not fit."""
+    """Convert *content*, a cache file, to results of a check; None if it does not fit *tensors*."""
     if len(content) % 8:
         return None
     numbers: list[int] = np.frombuffer(content, "<i8").tolist()

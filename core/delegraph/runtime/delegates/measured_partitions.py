@@ -112,7 +112,13 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 
 
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
-    """Run the model, then each subgraph alone whose *trials* still lack a measurement."""
+    """Run the model, then each subgraph alone whose *trials* still lack a measurement.
+
+    Args:
+        subgraphs: the subgraphs of the model.
+        trials: the measurements of each subgraph that has delegate nodes; they get a reason if
+            their subgraph cannot run.
+    """
     main = subgraphs[0]
     with suppress(DelegraphError):  # _run raises the error again, and returns it
         _allocate(main)  # this resizes called subgraphs, whose nodes may then be replaced

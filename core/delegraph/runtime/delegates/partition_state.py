@@ -90,7 +90,10 @@ def _copied(resources: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_value(resource: object) -> bool:
-    """Whether a resource is part of the model's state; sets only record running subgraphs."""
+    """Whether *resource* is part of the model's state.
+
+    A set is not: it only records which subgraphs are running.
+    """
     return not isinstance(resource, set)
 
 

@@ -129,9 +129,10 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return, by number of the partition, the partitions that may run at the same time.
+    """Return, for partitions that may run while others run, the numbers of those others.
 
-    *partitions* maps the index of a delegate node to the number of its partition.
+    *partitions* maps the index of a delegate node of *subgraph* to the number of its partition. The
+    result is empty before the subgraph is allocated.
     """
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
@@ -173,7 +174,16 @@ def _partition(
 def _absorbers(
     subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
 ) -> dict[int, PartitionPlacement]:
-    """Return the subgraphs that a delegate computes as a whole, each with the calling partition."""
+    """Return the subgraphs that a delegate computes as a whole, each with the calling partition.
+
+    Args:
+        subgraphs: the subgraphs of the model.
+        partitions: all partitions of the model.
+
+    Returns:
+        Mapping from the index of a called subgraph to a partition that calls it, perhaps through
+        other subgraphs.
+    """
     absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
     found: dict[int, PartitionPlacement] = {}
     waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
@@ -215,7 +225,10 @@ def _nodes(
 
 
 def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], dict[str, Rejection]]:
-    """Return a function from a node index to the delegates' reasons for rejecting the node."""
+    """Return a function from a node index of *subgraph* to the reasons of *delegates*, by name.
+
+    The reasons are those for rejecting the node.
+    """
     if is_never_delegated(subgraph.spec.name):
         return lambda index: dict.fromkeys(delegates, _VALIDATES)
     plan = subgraph.plan
@@ -227,7 +240,13 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
 def _crossings(
     subgraph: Subgraph, partitions: dict[int, int], constants: dict[int, int]
 ) -> Iterator[Crossing]:
-    """Yield the tensors that cross a partition's boundary; *partitions* is keyed by node index."""
+    """Yield the tensors that enter or leave a partition, in the order of the nodes reading them.
+
+    Args:
+        subgraph: the subgraph.
+        partitions: mapping from the index of a delegate node to the number of its partition.
+        constants: result of :func:`_constants`; these tensors are left out.
+    """
     if not partitions:
         return
     plan = subgraph.plan
@@ -284,7 +303,7 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
 
 
 def _stored_size(subgraph: Subgraph, tensor: Tensor) -> int:
-    """Number of bytes of a constant in the model file."""
+    """Number of bytes that the constant *tensor* of *subgraph* takes in the model file."""
     declared = subgraph.spec.tensors
     data = declared[tensor.index].data if tensor.index < len(declared) else tensor.data
     return 0 if data is None else int(data.nbytes)

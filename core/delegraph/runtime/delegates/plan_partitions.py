@@ -97,9 +97,10 @@ class PlanPartitioner:
     def moved_edges(
         self, execution_plan: Sequence[int], current: Callable[[int], int]
     ) -> list[ControlEdge] | None:
-        """Return the model's control edges as positions in the present plan; None for none.
+        """Return the model's control edges as positions in *execution_plan*; None if it has none.
 
-        *current* maps a node of the model to the plan's node that computes it.
+        An edge between two nodes that one node of the plan computes is left out. *current* maps a
+        node of the model to the plan's node that computes it.
 
         Raises:
             ArgumentError: an edge names no node of the model.

@@ -53,7 +53,14 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class PlanSnapshot:
-    """The parts of a plan that applying a delegate changes, for restoring the plan."""
+    """The parts of a plan that applying a delegate changes, for restoring the plan.
+
+    The fields are those of ``DelegatedPlan``, except for two.
+
+    Attributes:
+        num_nodes: number of nodes, so that later nodes can be removed.
+        node_inputs: inputs of each node, which a delegate may change.
+    """
 
     num_nodes: int
     execution_plan: list[int]
@@ -66,7 +73,14 @@ class PlanSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The parts of a subgraph that applying a delegate changes, for restoring the subgraph."""
+    """The parts of a subgraph that applying a delegate changes, for restoring the subgraph.
+
+    Attributes:
+        plan: snapshot of the plan.
+        num_tensors: number of tensors, so that later tensors can be removed.
+        tensor_owners: the delegate that owns each tensor, by index; None for tensors without one.
+        tensor_shapes: shape of each tensor, by index.
+    """
 
     plan: PlanSnapshot
     num_tensors: int

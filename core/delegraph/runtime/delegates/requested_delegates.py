@@ -118,7 +118,10 @@ def delegate_from_file(
 def delegate_of_file(
     path: str, options: Given = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the delegate of the Python file *path*, whose name need not end in ``.py``."""
+    """Return the delegate of the Python file *path*, whose name need not end in ``.py``.
+
+    *isolation* says whether it gets its own process.
+    """
     if isolation.is_wanted:
         return isolated(DelegateSource.of(path, options, is_python_file=True), isolation.timeout)
     isolation.require_no_timeout(f"delegate file {path!r}")

@@ -116,9 +116,10 @@ def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
 
 
 def _restore(own: list[int], shared: list[int]) -> None:
-    """Restore the libraries' thread numbers: of this thread (*own*) or of all threads (*shared*).
+    """Restore each library's number of threads: that of this thread, or that of all threads.
 
-    Both lists have an item for each library; OpenMP libraries have a number for each thread.
+    *own* has the numbers of this thread, which OpenMP libraries keep for each thread. *shared* has
+    the numbers of the other libraries. Both lists have an item for each library.
     """
     for library, mine, common in zip(_libraries(), own, shared, strict=True):
         _set(library, mine if library.threading_layer == "openmp" else common)

@@ -76,7 +76,10 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Call ``node_errors.cause_of``, whose module is imported only when a node fails."""
+    """Return the cause with which to raise a node's *error*, or None, by ``node_errors``.
+
+    That module is imported only when a node fails.
+    """
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)
@@ -124,7 +127,10 @@ def bound_run(
 
 
 def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
-    """Return *run*, wrapped so that NumPy reports no float errors in it; see :func:`bound_run`."""
+    """Return *run*, wrapped so that NumPy reports no float errors in it.
+
+    *hides_context* says whether *run* may see none of the caller's context variables.
+    """
     context = ignoring_context() if hides_context else None
     return ignoring_float_errors(run) if context is None else partial(context.run, run)
 
@@ -132,7 +138,10 @@ def _in_ignoring_state(run: Eval, hides_context: bool) -> Eval:
 def _run_of_one(
     step: Eval, cancellation: Cancellation, failure: Failure, hides_context: bool
 ) -> BoundRun:
-    """Return functions that run *step*, the only node; *failure* makes the error if it fails."""
+    """Return functions that run *step*, the only node; *failure* makes the error if it fails.
+
+    The stop request *cancellation* is read before. For *hides_context* see :func:`bound_run`.
+    """
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         rescue, step = step.rescue, step.run

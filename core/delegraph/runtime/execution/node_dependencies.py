@@ -16,11 +16,11 @@ _HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 
 
 def tasks_of(plan: DelegatedPlan, evals: Sequence[Eval], tensors: Sequence[Tensor]) -> list[Task]:
-    """Return a task for each node of a plan that has been prepared.
+    """Return a task for each node of a plan for which there is an evaluation.
 
     Args:
         plan: nodes in execution order.
-        evals: evaluations of the prepared nodes, which come first in the plan.
+        evals: evaluations of the prepared nodes, which are the first nodes of the plan.
         tensors: tensors of the subgraph, by index.
     """
     return [

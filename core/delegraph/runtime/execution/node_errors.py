@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or, if an input without a value caused it, an error that names this input."""
+    """Return *error*, or an error that names the input of *node* without a value that caused it."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:

@@ -65,7 +65,10 @@ class Schedule:
     waits: Mapping[int, tuple[int, ...]]
 
     def overlaps(self) -> dict[int, range]:
-        """Return a mapping from an asynchronous node's position to overlapping positions."""
+        """Return, for each asynchronous node, the positions of nodes that run before it is awaited.
+
+        All positions are indices of ``order``.
+        """
         return {start: range(start + 1, end) for end, all_ in self.waits.items() for start in all_}
 
 

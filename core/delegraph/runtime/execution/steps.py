@@ -51,7 +51,12 @@ Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
 
 @dataclass(slots=True)
 class _Stop:
-    """The place where preparation stops, as a shape depends on a node's values."""
+    """The place where preparation stops, because a shape depends on values that a node computes.
+
+    Attributes:
+        end: number of nodes up to that node, which is included.
+        shapes: shapes of its outputs for which the nodes after it were prepared.
+    """
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -282,7 +287,7 @@ class StepRunner:
         return tensor.index in self._resizable
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
+        """Declare that a tensor's shape is known only while the nodes run."""
         for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # the node being prepared
             if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
@@ -381,7 +386,7 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error to raise for the node at *position*, or for a call that was stopped.
+        """Return the error to raise if *verb* failed at *position*, or if the call was stopped.
 
         A kernel may have wrapped the error that stops the call in another error.
         """

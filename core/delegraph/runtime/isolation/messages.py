@@ -150,7 +150,13 @@ class Channel:
         return part
 
     def _part(self, receive: Callable[[int], bytes], size: int) -> bytes:
-        """Receive at most *size* bytes, without a time limit."""
+        """Receive at most *size* bytes, without a time limit.
+
+        *receive* is the method of the socket, which is called again after each timeout.
+
+        Raises:
+            EOFError: the other process has closed its end.
+        """
         while True:
             try:
                 part = receive(size)
@@ -162,7 +168,7 @@ class Channel:
             return part
 
     def wait_with(self, while_waiting: Callable[[], object]) -> None:
-        """Call a function every :data:`PATIENCE` seconds while no message arrives."""
+        """Let :meth:`receive` call *while_waiting* every :data:`PATIENCE` seconds of waiting."""
         self._while_waiting = while_waiting
 
     def close(self) -> None:

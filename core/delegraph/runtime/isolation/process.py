@@ -258,7 +258,9 @@ class IsolatedProcess:
     ) -> Message:
         """Send a message by *say* and return the reply; after any error, end the child process.
 
-        Otherwise a late reply of the process would be mistaken for the reply to the next message.
+        *phase* is the phase of the delegate's work, which sets the time limit. A request of *stop*
+        ends the wait. Otherwise a late reply of the process would be mistaken for the reply to the
+        next message.
         """
         own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)

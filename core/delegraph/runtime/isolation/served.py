@@ -155,7 +155,10 @@ class _Served:
         return {"rejection": None, "number": self._count}, ()
 
     def prepare(self, number: int, shapes: Sequence[Sequence[int]], memory_limit: int) -> Answer:
-        """Prepare partition *number* for input *shapes*; return the shapes of its outputs."""
+        """Prepare partition *number* for input *shapes*; return output shapes, None if unknown.
+
+        *memory_limit* is the number of bytes that its tensors may take.
+        """
         return {"shapes": self.partitions[number].prepare(shapes, memory_limit)}, ()
 
     def share(
@@ -207,7 +210,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return, by node index, why *delegate* rejected nodes."""
+    """Return the reasons why *delegate* rejected nodes of *interpreter*'s model, by node index."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes
@@ -256,7 +259,10 @@ class _Partition:
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int
     ) -> list[Sequence[int] | None]:
-        """Allocate the partition for input *shapes*; return output shapes, None if unknown."""
+        """Allocate the partition for input *shapes*; return output shapes, None if unknown.
+
+        *memory_limit* is the number of bytes that the tensors may take.
+        """
         self.interpreter.session.memory_limit.bytes = memory_limit
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             if tensor.shape != tuple(shape):

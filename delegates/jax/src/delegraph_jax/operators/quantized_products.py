@@ -93,9 +93,15 @@ def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
 
 
 def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
-    """Return the function of a convolution with ``[KH, KW, C / groups, O]``, without padding.
+    """Return the function that convolves an image with weights, to be used by :func:`exact_sums`.
 
-    *windows* have the strides and dilations.
+    The function's arguments are int8: an image ``[N, H, W, C]``, padded already, and weights ``[KH,
+    KW, C / groups, O]``. It adds no padding, and returns the sums of products, ``[N, OH, OW, O],
+    int32``.
+
+    Args:
+        windows: windows along height and width; only their strides and dilations are used.
+        groups: number of groups into which the channels are divided.
     """
 
     def multiply(x: Any, weight: Any) -> Any:

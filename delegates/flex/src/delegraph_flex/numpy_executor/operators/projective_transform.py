@@ -94,7 +94,10 @@ def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np
 
 
 def _reflected(at: Floats, size: int) -> Floats:
-    """Return positions *at* moved into an image of *size* that its mirror images surround."""
+    """Return the positions *at*, moved into ``[0, size - 1]`` as if the image were mirrored around.
+
+    Position -1 becomes 0, and position *size*, the length of the axis, becomes ``size - 1``.
+    """
     if size <= 1:
         return np.zeros_like(at)
     period = np.float32(2 * size)
@@ -107,7 +110,10 @@ def _reflected(at: Floats, size: int) -> Floats:
 
 
 def _wrapped(at: Floats, size: int) -> Floats:
-    """Return positions *at* moved into an image of *size* that copies of it surround."""
+    """Return the positions *at*, moved into ``[0, size - 1]`` as if the image repeated endlessly.
+
+    Position -1 becomes ``size - 1``, and position *size*, the length of the axis, becomes 0.
+    """
     if size <= 1:
         return np.zeros_like(at)
     span = np.float32(size - 1)
