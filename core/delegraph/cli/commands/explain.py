@@ -70,13 +70,13 @@ class ExplainRequest:
     "--lock",
     type=OutputFile(),
     metavar="FILE",
-    help="Write the placement to FILE; needs --runtime delegraph.",
+    help="Write the placement to FILE; not with --runtime.",
 )
 @click.option(
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE",
-    help="Exit with 1 if the placement differs from that of --lock; needs --runtime delegraph.",
+    help="Exit with 1 if the placement differs from --lock; not with --runtime.",
 )
 @json_option
 @diagnosis_options

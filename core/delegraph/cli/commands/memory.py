@@ -77,13 +77,13 @@ def _power_of_two(ctx: click.Context, parameter: click.Parameter, number: int | 
 @click.option(
     "--budget",
     type=ByteCount(),
-    help="Exit with 1 when more is needed: 256K, 1.5M; K is 1,024 bytes, M is 1,024 K.",
+    help="Exit with 1 when more is needed: 256K, 1.5M; K is 1,024 bytes.",
 )
 @click.option(
     "--align",
     type=click.IntRange(1, 64),
     callback=_power_of_two,
-    help="Bytes that tensors are aligned to: 64 unless said, 16 with --micro as in TFLM.",
+    help="Alignment of tensors in bytes.  [default: 64; 16 with --micro]",
 )
 @click.option("--micro", is_flag=True, help="Estimate TensorFlow Lite Micro's arena as well.")
 @click.option(
