@@ -76,7 +76,7 @@ class ExplainRequest:
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE",
-    help="Exit with 1 if the placement differs from --lock; not with --runtime.",
+    help="Exit with 1 if the placement differs from that of --lock.",
 )
 @json_option
 @diagnosis_options
