@@ -119,9 +119,10 @@ def _row_pass(width: int, body: Callable[..., Lanes]) -> Any:
             number.
 
     Returns:
-        ``(rows, count, other, other_step, vector, number)``. There are *count* rows, at least one.
-        The address *other* changes by *other_step* from row to row. The *vector* at an address is
-        read at first, and written at last.
+        An intrinsic, called as ``(rows, count, other, other_step, vector, number)``. There are
+        *count* rows, at least one, from the address *rows* on. The address *other* changes by
+        *other_step* bytes from row to row. *vector* is the address of a vector that is read before
+        the first row, and written after the last.
     """
     kind = vector(F32, width)
 
@@ -238,8 +239,9 @@ def reciprocal_sums(width: int, count: int) -> Any:
 def gathered_square(is_part: bool) -> Any:
     """Return an intrinsic that reads a square of ``LANES`` by ``LANES`` values and transposes it.
 
-    It is called as ``(table, offset, target, target_step, count)``. Row i is at *offset* from
-    address i of the *table*. If *is_part*, rows have only *count* values, and zeros follow them.
+    It is called as ``(table, offset, target, target_step, count)``. Row i is read *offset* bytes
+    after address i in the *table*. If *is_part*, rows have only *count* values, and zeros follow
+    them. Rows of the result are *target_step* bytes apart.
     """
 
     @intrinsic
@@ -272,7 +274,7 @@ def scattered_square(is_part: bool) -> Any:
     """Return an intrinsic that writes a square of ``LANES`` by ``LANES`` values, transposed.
 
     It is called as ``(source, source_step, table, offset, count)``. Row i of the result is written
-    at *offset* from address i of the *table*; if *is_part*, only its first *count* values.
+    *offset* bytes after address i in the *table*; if *is_part*, only its first *count* values.
     """
 
     @intrinsic

@@ -48,7 +48,10 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return all 16 elements of *x* combined into one number by *combine*, half with half."""
+    """Return one number: all 16 elements of *x* combined, half with half, again and again.
+
+    *combine* is a function of the builder and two vectors, such as :func:`_larger`.
+    """
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -64,7 +67,10 @@ def _places(builder, base, index, vectors, itemsize):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the least and the largest of *count* floats and 0; NaN if any float is not finite."""
+    """Store two float32 at *target*: the least and the largest of *count* floats and 0.
+
+    Both are NaN if any of the floats is not finite.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -75,7 +81,11 @@ def measure_floats(context, source, count, target):
             return [_smaller(builder, x, low), _larger(builder, x, high), unsound]
 
         def measure_vectors(index, values):
-            """Return *values*, three for each vector, updated: least, largest, and NaN mark."""
+            """Append one step of the search; return the next values, three for each vector.
+
+            These are the least and the largest elements so far, and NaN or 0: whether any of the
+            elements was not finite.
+            """
             places, found = _places(builder, source, index, len(values) // 3, 4), []
             for i, place in enumerate(places):
                 found += measured(load(builder, place, V16F32), *values[3 * i : 3 * i + 3])
@@ -104,7 +114,8 @@ def measure_floats(context, source, count, target):
 def _rounder(builder, inverse, low, high):
     """Return a function that quantises 16 float32 to int32.
 
-    It multiplies by *inverse*, rounds halves away from zero, and clamps to *low* and *high*.
+    It multiplies by *inverse*, rounds halves away from zero, and clamps to *low* and *high*. These
+    three are float32.
     """
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
@@ -122,7 +133,7 @@ def _rounder(builder, inverse, low, high):
 def _convert(builder, source, count, target, width, convert):
     """Append a loop that converts *count* > 0 float32, and stores the results.
 
-    *convert* makes 16 values of *width* bytes from 16 float32.
+    *convert* is a function that turns a vector of 16 float32 into 16 values of *width* bytes each.
     """
     index = integer(0)
     for vectors in (VECTORS, 1):
@@ -189,8 +200,10 @@ def _finisher(kind):
     ):  # fmt: skip
         """Store the first *count* of 16 clamped results for each of *rows* >= 1 rows.
 
-        Scale and zero point of the first row are at *scales*; those of consecutive rows are
-        *scale_step* bytes apart.
+        Rows of accumulators begin at *acc*, *acc_bytes* apart, and rows of results at *target*,
+        *row_bytes* apart. *header* is the address of the outputs' header; see
+        ``instructions.conv_hybrid.HEADER``. Scale and zero point of the first row are at *scales*;
+        those of consecutive rows are *scale_step* bytes apart.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -205,7 +218,10 @@ def _finisher(kind):
             mask = first_lanes(builder, count, 16)
 
             def without_zeros(source, zero):
-                """Return float32 sums of products of weights and activations minus *zero*."""
+                """Return float32 accumulators, from *source*, without the zero point's part.
+
+                They are sums of products of a weight and the difference of activation and *zero*.
+                """
                 found = load(builder, source, kind)
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)

@@ -40,6 +40,8 @@ INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, W
 def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
     """Append loops that multiply each row with the columns of each cell; return the int32 sums.
 
+    A cell is as many adjacent columns as a vector has sums (``WIDTH``).
+
     Args:
         builder: LLVM IR builder, to which instructions are added.
         rows_at: addresses of rows of unsigned bytes.
@@ -119,6 +121,9 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
         """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
 
+        Bytes of *a* are unsigned. A row has *parts* parts of *steps* steps with separate scales, or
+        *steps* steps; a step is 4 bytes, or 8 if two weights share a byte.
+
         Rows of results begin at *acc*, and are 64 values apart. *weights* is the address of a group
         of 64 outputs, and *block* the number of its first block to compute. *headers* is the
         address of the first header, which has the bias of its columns.
@@ -156,7 +161,7 @@ SHORT = min(WIDE_TALL, 4)
 
 
 def _tiles(weights_a_byte, *, by_parts=False):
-    """Return :func:`_tile` for ``WIDE_TALL`` rows, for ``SHORT`` rows and for one row."""
+    """Return the intrinsics of :func:`_tile` for ``WIDE_TALL``, for ``SHORT`` and for one row."""
     sizes = (WIDE_TALL, WIDE), (SHORT, WIDE), (1, SINGLE)
     return [_tile(*size, weights_a_byte, by_parts=by_parts) for size in sizes]
 

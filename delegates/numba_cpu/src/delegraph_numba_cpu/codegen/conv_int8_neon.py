@@ -26,9 +26,10 @@ def dot_tile(rows, blocks):
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *headers* is the address of the first block's header, which has the biases. A row of *a* has
-        *steps* times 4 bytes, and rows are *row_bytes* apart. Blocks of *weights* are *block_bytes*
-        apart. Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
+        *headers* is the address of the first block's header, which begins with the biases. A row of
+        *a* has *steps* times 4 unsigned bytes, and rows are *row_bytes* apart. Blocks of *weights*
+        are *block_bytes* apart. *sums* is the address of an int32 for each row, or 0 for none. Rows
+        of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -89,12 +89,13 @@ def nibbles(builder, packed):
 
 
 def dot(builder, acc, activations, weights):
-    """Return 16 int32: ``acc`` plus dot products of four unsigned activations and four weights.
+    """Return 16 int32: *acc* plus dot products of four activations and four signed weights.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
         acc: 16 int32.
-        activations: four unsigned bytes in one int32 for all results, or in 16 int32.
+        activations: four bytes in one int32 for all results, or in each of 16 int32: unsigned, or
+            as :func:`seen` returns them.
         weights: see :func:`prepare_weights`.
     """
     if dot_products_neon.IS_THERE:

@@ -16,9 +16,10 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
-    """Return float32 *x* rounded, plus *zero*, clamped to bytes; *half* makes truncation round.
+    """Return bytes: float32 *x* rounded, plus *zero*, and clamped to *low* and *high*.
 
-    The lowering has checked that all values fit int32.
+    To round, *half*, with the sign of *x*, is added to *x*, and the sum is truncated. The lowering
+    has checked that all values fit int32. *signed* says whether the bytes are int8.
     """
     return _as_bytes((x + half.with_sign_of(x)).to_integer() + zero, low, high, signed)
 

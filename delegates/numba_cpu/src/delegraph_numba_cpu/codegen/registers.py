@@ -280,7 +280,11 @@ store_low_bytes, store_low_halves = storer(INTS, I8), storer(INTS, I16)
 
 
 def folder(vector, function):
-    """Return a function that combines all lanes of a vector into one number by *function*."""
+    """Return a function that combines all lanes of a vector into one number.
+
+    *function* combines two :class:`Lanes`, as :func:`plus` does. It is applied to both halves of
+    the vector, then to both halves of the result, until one lane remains.
+    """
 
     @intrinsic
     def fold(context, x):

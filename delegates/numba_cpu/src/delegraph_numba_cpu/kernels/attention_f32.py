@@ -129,7 +129,10 @@ def attend_function(width):
 
     @jit
     def turn(table, offset, count, target):
-        """Write *count* values of each row of a table as columns of a block."""
+        """Write the first *count* values of each of *width* rows as columns of the block *target*.
+
+        Row i begins *offset* bytes after address i in the *table*.
+        """
         for column in range(0, width, LANES):
             place, rows = target + 4 * column, table + 8 * column
             for start in range(0, count, LANES):
@@ -142,7 +145,10 @@ def attend_function(width):
 
     @jit
     def turn_back(source, count, table):
-        """Write *count* rows of a block as columns, which are rows of a table."""
+        """Write each column of the block *source*, of *count* rows, as a row in another place.
+
+        Column i is written at address i in the *table*.
+        """
         for column in range(0, width, LANES):
             place, rows = source + 4 * column, table + 8 * column
             for start in range(0, count, LANES):

@@ -367,8 +367,8 @@ def pack_block(source, target, rows, filled, width, down, across):
         rows: number of rows of the matrix.
         filled: number of columns that the matrix has for this block; the other columns become 0.
         width: number of columns of the block.
-        down: bytes between rows of the source.
-        across: bytes between columns of the source.
+        down: bytes from one row of the source to the next.
+        across: bytes from one column of the source to the next.
     """
     for _ in range(rows):
         if across == 4:

@@ -26,9 +26,10 @@ sum_of = r.folder(r.INTS, r.plus)
 
 @jit
 def pack_group(record, image, group):
-    """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers.
+    """Pack the weights of up to 64 outputs of a matrix, and write the headers of these outputs.
 
-    *record* is the address of the kernel call's operands.
+    The matrix has number *image* in its stack, and the first output is ``64 * group``. *record* is
+    the address of the kernel call's operands.
     """
     outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64

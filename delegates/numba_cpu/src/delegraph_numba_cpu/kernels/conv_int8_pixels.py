@@ -43,7 +43,8 @@ def multiply_pixels(
         first_column: number of the first block of 16 outputs.
         last_column: number of the block after the last one.
         target: address of the first pixel's results.
-        memory: scratch memory for accumulators, split rows, sums, and *step* windows.
+        memory: address of scratch memory. It has the memory of :func:`multiply`, an int32 for each
+            row, and *step* windows; for padded lines, see ``CONVOLVE``.
     """
     if layout == instructions.LINES:
         multiply_lines(

@@ -31,7 +31,7 @@ def gather(image, windows, row, column, count, target, lines):
     """Write *count* windows along an output row, from *column* on, as matrix rows.
 
     *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, or 0 if :func:`have_room`
-    returns 0.
+    returns False.
     """
     if word(windows, IS_TRANSPOSED):
         for i in range(count):

@@ -68,7 +68,8 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         row: number of the output row.
         channel: number of the first of 16 or 64 channels.
         wide: whether 64 channels are packed, in the order of ``dot_products.zipped``.
-        nothing: address of 64 bytes of padding, before they are flipped.
+        nothing: address of 64 bytes that stand for each row outside of the image. Like the image's
+            bytes, they are then xored with the word ``flip`` of *windows*, and with ``SEEN``.
         line: address for the result, ``[groups of 4 kernel rows, columns, 16 or 64]`` words of 32
             bits.
     """
@@ -204,8 +205,9 @@ def dot_row_pairs(line, windows, taps, block, wide, sums):
 
 @jit
 def pixels_together(pixels):
-    """Return the number of pixels of the micro-kernel for which fewest pixels are computed twice.
+    """Return how many pixels the micro-kernel computes together: 4, 6, 7 or 8.
 
+    It is the number with which fewest pixels are computed twice; of equal ones, the largest.
     *pixels* is the number of pixels of the row, at least 4.
     """
     found = 4

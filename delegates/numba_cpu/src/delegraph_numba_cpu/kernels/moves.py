@@ -42,7 +42,10 @@ COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*inst
 
 
 def _mover(unit, load, store):
-    """Return a function that copies *rows* rows of *count* strided elements of *unit* bytes."""
+    """Return a function that copies *rows* rows of *count* elements of *unit* bytes, by strides.
+
+    It takes source, source_row, target, target_row, rows, source_step, target_step and count.
+    """
 
     @jit
     def move(source, source_row, target, target_row, rows, source_step, target_step, count):
@@ -56,10 +59,9 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like :func:`_mover`'s that is faster if rows become columns.
+    """Return a function like that of :func:`_mover`, but faster if rows become columns.
 
-    Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
-    transposes small squares in registers. *load* and *store* read and write one element.
+    It then transposes small squares in registers: if *source_row* and *target_step* are *unit*.
     """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
@@ -250,7 +252,7 @@ def pick(record, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs of *run* bytes from *offsets* in the source; fastest for 1 and 4 bytes."""
+    """Copy *count* runs of *run* bytes; their offsets in *source*, int64, are at *offsets*."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))

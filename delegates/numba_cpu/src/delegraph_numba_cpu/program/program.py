@@ -40,7 +40,7 @@ GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 
 def is_guarded() -> bool:
-    """Whether programs run between guard bytes, as an environment variable requests."""
+    """Whether programs run between guard bytes, as :data:`GUARD_VARIABLE` requests."""
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 

@@ -40,7 +40,12 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 class Stack(NamedTuple):
-    """Matrices of one operand: a single matrix for all products, or one matrix per product."""
+    """Matrices of one operand: a single matrix for all products, or one matrix per product.
+
+    Attributes:
+        part: elements of all matrices.
+        matrices: number of matrices.
+    """
 
     part: Part
     matrices: int

@@ -182,11 +182,11 @@ def gather(
         builder: builder of the program.
         places: for each element of a tuple, the number of positions of its axis, and the bytes
             between positions.
-        tuples: number of tuples per slice, one for each run.
-        run: number of bytes of a run.
-        slices: number of slices of the input that share the same tuples.
-        slabs: number of groups of *slices*, each with other tuples.
-        slab: number of bytes between slices.
+        tuples: number of tuples of positions for each slice of the input.
+        run: number of bytes that are copied for a tuple.
+        slices: number of consecutive slices that share their tuples.
+        slabs: number of groups of *slices* slices; each group has tuples of its own.
+        slab: number of bytes from one slice to the next.
     """
     rows = slabs * slices * tuples
     if not rows:

@@ -88,6 +88,9 @@ Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
     """Return a function that packs a constant of the node once, stores it, and returns its memory.
 
+    It is called with a name that is unique in the node, and with a function that returns the packed
+    array; see :data:`Pack`.
+
     Args:
         call: the LSTM node.
         builder: builder of the program, which stores the constants.
