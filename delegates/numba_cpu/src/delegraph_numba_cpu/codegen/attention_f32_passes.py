@@ -45,7 +45,8 @@ def product(heights: tuple[int, ...], width: int) -> Any:
     It is called as ``product(height, x, across, down, depth, weights, start, start_step, out)``. It
     computes *height* rows, one of *heights*. Value k of row m is at ``x + m * across + k * down``.
     Each row has *depth* values, which are multiplied with as many rows of *weights*. Sums of row m
-    begin with those at ``start + m * start_step``.
+    begin with those at ``start + m * start_step``. Rows of *weights* and of the results at *out*
+    have *width* floats, without gaps.
     """
 
     @intrinsic

@@ -110,7 +110,8 @@ def float_kernel(instruction, row, padding):
     Args:
         instruction: name of the kernel, and of the operands that it reads.
         row: function ``(source, target, rest, results, whole, count, beta)`` that computes a row of
-            *count* elements. Those from *whole* on are read at *rest* and written to *results*.
+            *count* elements, padding included. Those from *whole* on are read at the address
+            *rest* and written to *results*. *beta* is the instruction's word of this name, if any.
         padding: value of the elements that follow a row whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (

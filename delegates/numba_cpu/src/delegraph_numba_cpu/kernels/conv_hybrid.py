@@ -66,7 +66,9 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 @kernel(instructions.MEASURE)
 def measure(record, tile, worker):
-    """Store the smallest and the largest value of each of this tile's pieces of rows.
+    """Store the smallest and the largest value, 0 included, of each of this tile's pieces of rows.
+
+    Both are NaN for a piece with a value that is not finite.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

@@ -125,6 +125,8 @@ def end(control, unused, unused_too):
 def look(address, count, unused):
     """Poll a word in memory as waiting threads do; the caller measures how long that takes.
 
+    If the word is -1, polling ends at once.
+
     Args:
         address: address of the word.
         count: number of polls.

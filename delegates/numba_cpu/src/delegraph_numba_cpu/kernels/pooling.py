@@ -179,10 +179,10 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
 @jit
 def store_rounded(target, total, half, share, least, most, count):
-    """Store the clamped means of one vector of channels, given the sums of bytes *total*.
+    """Store the clamped means of *count* channels as bytes, given the vector *total* of their sums.
 
-    *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
-    elements. Means are clamped to *least* and *most*.
+    *half* is the number of a window's elements plus 1/2, and *share* is half the reciprocal of this
+    number. Means are clamped to *least* and *most*.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))

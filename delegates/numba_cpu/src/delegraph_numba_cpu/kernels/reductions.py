@@ -76,9 +76,10 @@ def product_in_order(record, source, length):
 
 @jit
 def largest_in_order(record, source, length):
-    """Return the largest float of a row after its last NaN; NaN if the row ends with one.
+    """Return the largest product of a float and ``sign`` after a row's last NaN.
 
-    The row has *length* floats at *source*; *record* is the address of the kernel call's operands.
+    It is NaN if the row ends with one. The row has *length* floats at *source*. ``sign`` is a word
+    of the kernel call, whose operands are at *record*.
     """
     largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):

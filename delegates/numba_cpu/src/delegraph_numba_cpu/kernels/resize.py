@@ -132,7 +132,10 @@ def all_four(a, b, c, d, share_y):
 
 @jit
 def float_weights(share_y, share_x):
-    """Return vectors of the weights of the four input pixels."""
+    """Return vectors of the weights of four input pixels: both at the top, then both below.
+
+    *share_y* is the share of the pixels below, and *share_x* that of the pixels to the right.
+    """
     one = np.float32(1.0)
     top, bottom = r.floats(one - share_y), r.floats(share_y)
     left, right = r.floats(one - share_x), r.floats(share_x)
@@ -170,9 +173,11 @@ def blend_u8(target, pixels, share_y, share_x, count):
 
 @jit
 def start_and_slope(a, b, c, d, share_y):
-    """Return the mean of the left pixels and the slope to the right pixels, in units of 2**-20.
+    """Return the means of the two left pixels, and how much larger those of the right pixels are.
 
-    Sums of integers are exact in any order, so each column needs only one product.
+    The first are in units of 2**-20. The differences and *share_y*, the share of the lower pixels
+    *c* and *d*, are in units of 2**-10. Sums of integers are exact in any order, so each column
+    needs only one product.
     """
     top, bottom = r.ints(ONE - share_y), r.ints(share_y)
     left = r.add_ints(r.multiply_ints(a, top), r.multiply_ints(c, bottom))
