@@ -172,7 +172,8 @@ def _with_slopes(
 ) -> list[Any]:
     """Return *sums* with negative ones multiplied by their column's slope.
 
-    If *slopes* is 0, the sums are returned unchanged.
+    *slopes* is the address of the slopes of all columns. If it is 0, the sums are returned
+    unchanged.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):

@@ -58,6 +58,8 @@ def dot_tile(rows, blocks):
 def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     """Return the sums of products of each row with four columns at each of several places.
 
+    The result is a list for each row, with a vector of 4 int32 for each place.
+
     Args:
         builder: LLVM IR builder, to which instructions are added.
         rows_at: addresses of rows of unsigned bytes.

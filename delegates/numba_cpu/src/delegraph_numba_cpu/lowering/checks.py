@@ -117,7 +117,7 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
 
 
 def check_multiplier(real: float) -> Rejection | None:
-    """Return a rejection unless the factor *real* is below 2**31, the kernels' limit."""
+    """Return a rejection if the factor *real* is finite, and not below the kernels' limit 2**31."""
     if not 2.0**31 <= real < np.inf:
         return None
     return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")

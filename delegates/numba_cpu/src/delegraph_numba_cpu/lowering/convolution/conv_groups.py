@@ -102,6 +102,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 def groups_together(groups: int, outputs: int) -> int:
     """Return the number of channel groups that share a matrix, so that 16 columns are nearly full.
 
+    It is the largest divisor of *groups* with which a matrix has at most 16 columns, at least 1.
+
     Args:
         groups: number of groups.
         outputs: number of outputs, which are columns, of a group.
@@ -122,7 +124,8 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
         together: number of groups in a matrix.
 
     Returns:
-        ``[groups / together, O / groups * together, K]``.
+        ``[groups / together, O / groups * together, K]``, where K is the product of the taps, of
+        *together* and of ``C / groups``.
     """
     outputs, taps, channels = weight.shape
     outputs //= groups
