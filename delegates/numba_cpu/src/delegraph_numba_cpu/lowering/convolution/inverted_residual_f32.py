@@ -56,7 +56,9 @@ SMALL_HALO = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A depthwise convolution with 1 x 1 convolutions around it, each read only by the next.
+    """A depthwise convolution, the 1 x 1 convolution after it, and maybe a convolution before it.
+
+    Each layer is read only by the next.
 
     Attributes:
         expand: layer that computes the rows of the ring buffer; None if the input's rows are
@@ -92,12 +94,11 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Return the fusion of a depthwise convolution with its neighbours; None if there is none.
+    """Return the fusion of a depthwise convolution with its neighbours.
 
     The neighbours are a convolution before it, if any, a 1 x 1 convolution after it, and an ADD, if
-    any.
-
-    The first layer is at *position* of *partition*.
+    any. The first layer is at *position* of *partition*. The result is None if other nodes are
+    there, or if fusing them is slower.
     """
     chain = _chain(partition, position)
     if chain is None or _tiles(chain, builder) == 0:

@@ -163,6 +163,9 @@ def _first_words(
 ) -> tuple[dict[str, Any], int, int]:
     """Return the operands of the first convolution, the index of its input, and its scratch bytes.
 
+    If there is no convolution before the depthwise one, operands and bytes are 0, and the input is
+    that of the depthwise convolution.
+
     Args:
         chain: the fused convolutions.
         builder: builder of the program.

@@ -74,6 +74,8 @@ CORNERS: Pairs = np.array([256 * i + j for i in (0, 127, 128, 255) for j in (0, 
 def close_pairs(call: Call) -> Pairs:
     """Return the close pairs of a node's operands, which show whether a formula is exact.
 
+    If results may be so large that other pairs matter too, return all pairs.
+
     Args:
         call: an ADD, SUB or MUL node of 8-bit operands.
     """

@@ -103,8 +103,8 @@ class Sequences:
     """Geometry of the sequences that a layer processes.
 
     Attributes:
-        source: tensor of the input.
-        target: tensor of the output.
+        source: index of the input tensor.
+        target: index of the output tensor.
         batch: number of sequences.
         steps: number of time steps of a sequence.
         inputs: length of the input's last axis.
