@@ -210,6 +210,8 @@ def multiplied(width: int) -> Any:
 def reciprocal_sums(width: int, count: int) -> Any:
     """Return an intrinsic that writes ``1 / sum`` of each column of a block of *count* rows.
 
+    A row has *width* values; *count* is a power of two.
+
     It is called as ``(rows, target)``. It adds the second half of the rows to the first half, again
     and again, in the order of ``row_passes.folded``. The rows are overwritten.
     """

@@ -95,7 +95,10 @@ def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
 
 
 def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
-    """Return the address of column *start* in the results of pixel *row*."""
+    """Return the address of column *start* in the results of pixel *row*.
+
+    *base* is the address of pixel 0, and *pitch* the bytes from one pixel to the next.
+    """
     return builder.add(base, builder.add(builder.mul(row, pitch), integer(4 * start)))
 
 

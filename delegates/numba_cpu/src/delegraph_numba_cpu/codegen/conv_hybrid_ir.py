@@ -60,7 +60,10 @@ def _folded(builder, x, combine):
 
 
 def _places(builder, base, index, vectors, itemsize):
-    """Return the addresses of *vectors* vectors of 16 elements each, from element *index* on."""
+    """Return the addresses of *vectors* vectors of 16 elements each, from element *index* on.
+
+    *base* is the address of element 0; an element has *itemsize* bytes.
+    """
     first = builder.add(base, builder.mul(index, integer(itemsize)))
     return [builder.add(first, integer(16 * itemsize * i)) for i in range(vectors)]
 
@@ -156,7 +159,11 @@ def _convert(builder, source, count, target, width, convert):
 
 @intrinsic
 def quantize_floats(context, source, count, inverse, low, high, zero, target):
-    """Store *count* > 0 float32 as bytes: each times *inverse*, rounded, clamped, plus *zero*."""
+    """Store *count* > 0 float32 as bytes: each times *inverse*, rounded, clamped, plus *zero*.
+
+    Halves are rounded away from zero; *low* and *high* are the limits. The values are read at the
+    address *source*, and written at *target*.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, zero, target = arguments
@@ -174,7 +181,10 @@ def quantize_floats(context, source, count, inverse, low, high, zero, target):
 
 @intrinsic
 def round_floats(context, source, count, inverse, low, high, scale, target):
-    """Store *count* > 0 float32 as float32: times *inverse*, rounded, clamped, times *scale*."""
+    """Store *count* > 0 float32 as float32: times *inverse*, rounded, clamped, times *scale*.
+
+    For the other arguments see :func:`quantize_floats`.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, scale, target = arguments

@@ -113,7 +113,8 @@ def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
 def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     """Return an intrinsic that multiplies *rows* rows with *blocks* blocks of 16 columns.
 
-    With *by_parts*, each part of a row has separate scales, and results are float32.
+    *weights_a_byte* weights, 1 or 2, share a byte. With *by_parts*, each part of a row has separate
+    scales, and results are float32.
     """
     cells, kind = blocks * dot_products.LANES // WIDTH, FLOATS if by_parts else INTEGERS
 

@@ -93,9 +93,9 @@ def row_product(heights: tuple[int, ...], width: int, kernel: int, stride: int) 
 
     It is called as ``product(height, source, step, taps, tap_rows, weight, out, pitch, limits)``.
     It computes *width* channels of *height* adjacent pixels, one of *heights*. Windows are *kernel*
-    wide and *stride* apart, and values that they share are read once. The first pixel's taps are at
-    the sums of *source* and the numbers in the table *taps*, of which it reads only the first of
-    each row of a window. *step* is the distance of input pixels.
+    wide and *stride* apart, and values that they share are read once. *source* plus a number in the
+    table *taps* is the address of one of the first pixel's taps. Only the first number for each row
+    of a window is read. *step* is the distance of input pixels.
     """
 
     @intrinsic

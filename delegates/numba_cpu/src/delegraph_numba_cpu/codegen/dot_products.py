@@ -184,7 +184,7 @@ def _spread(builder, value, lanes=LANES):
 
 
 def add_pairs(builder, a, b):
-    """Return the sums of adjacent products of two int16 vectors; exact for *a* < 256."""
+    """Return int32: the products of two int16 vectors, added in pairs; exact for *a* < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 

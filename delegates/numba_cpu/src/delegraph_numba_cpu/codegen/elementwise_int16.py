@@ -46,6 +46,9 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 *x* as int16: rescaled by *multiplier*, plus *zero_point*, and clamped."""
+    """Return int32 *x* as int16: rescaled, plus *zero_point*, and clamped to *low* and *high*.
+
+    For *left*, *multiplier* and *right* see :func:`_scaled`.
+    """
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

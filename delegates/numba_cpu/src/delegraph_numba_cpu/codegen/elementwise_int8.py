@@ -25,7 +25,7 @@ def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, sig
 
 
 def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
-    """Return int32 *whole* clamped between *low* and *high*, as bytes."""
+    """Return int32 *whole* clamped between *low* and *high*, as bytes; int8 if *signed*."""
     if not x86_bytes.IS_THERE:
         return whole.at_least(low).at_most(high).narrow(I8)
     found = x86_bytes.saturated_bytes(whole, signed=signed)

@@ -217,7 +217,10 @@ def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
 
 
 def permuted(x: Lanes, table: Any) -> Lanes:
-    """Return the bytes of a table of 256 bytes at 64 indices, by two permutations of 128 bytes."""
+    """Return the bytes at the 64 unsigned indices *x* in the table of 256 bytes at address *table*.
+
+    An instruction permutes 128 bytes, so there are two.
+    """
     builder, kind = x.builder, x.type
     parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
     low, high = (
@@ -308,7 +311,7 @@ for code, letter in (
 
 
 def _dequantize(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``q * scale + offset`` on quantized values of one type."""
+    """Return the operation ``q * scale + offset`` on quantized values, signed if *signed*."""
 
     def function(q: Lanes, scale: Lanes, offset: Lanes) -> Lanes:
         return q.widen(I32, signed=signed).to_float() * scale + offset

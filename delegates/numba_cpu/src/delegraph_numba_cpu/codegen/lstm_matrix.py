@@ -111,7 +111,7 @@ def dot_rows(x, row_bytes, weights, bias, target):
 
 @jit
 def copy_unsigned(source, target, count):
-    """Copy *count* int8 values as unsigned bytes: each value plus 128."""
+    """Copy *count* int8 from *source* to *target* as unsigned bytes: each value plus 128."""
     whole = count // 8 * 8
     for i in range(0, whole, 8):
         flip_8(source + i, target + i, 128)

@@ -84,9 +84,10 @@ def lanes_down(context):
 
 
 def unary(vector, function, result=None):
-    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to one vector.
+    """Return an intrinsic that applies *function* to one vector of the type *vector*.
 
-    The result has the type *result*, or that of the argument.
+    *function* takes and returns :class:`Lanes`. Its result has the type *result*; None for that of
+    the argument.
     """
 
     @intrinsic
@@ -100,7 +101,10 @@ def unary(vector, function, result=None):
 
 
 def binary(vector, function):
-    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to two vectors."""
+    """Return an intrinsic that applies *function* to two vectors of the type *vector*.
+
+    *function* takes and returns :class:`Lanes`.
+    """
 
     @intrinsic
     def compute(context, x, y):

@@ -67,7 +67,10 @@ load_floats = r.whole_loader(r.FLOATS)
 
 @jit
 def row_f32(source, length, smallest):
-    """Return the position of the first largest or smallest float32 of a row."""
+    """Return the position of the first largest float32 of a row, or with *smallest*, smallest one.
+
+    The row has *length* values at the address *source*.
+    """
     sign = r.floats(np.float32(-1.0) if smallest else np.float32(1.0))
     if length < r.LANES:
         none = r.floats(LOWEST)

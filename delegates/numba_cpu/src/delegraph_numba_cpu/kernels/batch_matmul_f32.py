@@ -121,7 +121,10 @@ def _places_at_most(builder, first, step, most, count):
 
 
 def _addresses(builder, first, step, most, count):
-    """Return *most* addresses, *step* bytes apart; beyond *count*, the last one is repeated."""
+    """Return *most* addresses from *first* on, *step* bytes apart.
+
+    Only *count* of them differ: the last of these is repeated.
+    """
     last, found = builder.sub(count, integer(1)), []
     for i in range(most):
         number = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])

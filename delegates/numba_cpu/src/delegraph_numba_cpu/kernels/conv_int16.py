@@ -32,7 +32,7 @@ _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(l
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
-    """Return the sums of adjacent products of two vectors of 32 int16, as 16 int32."""
+    """Return 16 int32: the products of the vectors *a* and *b*, of 32 int16, added in pairs."""
     if _MADD is None or level().machine != "x86_64":
         wide = [builder.sext(each, vector(I32, 2 * LANES)) for each in (a, b)]
         products = builder.mul(*wide)

@@ -60,9 +60,9 @@ def pack_group(record, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store *count* bytes as one column of a block of weights: 32-bit words, 64 bytes apart.
+    """Store *count* bytes from *source* on as one column of a block of weights, from *target* on.
 
-    Zeros fill the last word.
+    A column consists of 32-bit words that are 64 bytes apart. Zeros fill the last word.
     """
     for k in range(0, count - 3, 4):
         store_i32(target, load_i32(source + k))

@@ -51,7 +51,10 @@ HAS_PLANES = level().vector_bytes == instructions.PLANE_LEVEL_BYTES
 
 @jit
 def line_columns(windows):
-    """Return the number of columns of a packed line, padding on both sides included."""
+    """Return the number of columns of a packed line, padding on both sides included.
+
+    *windows* is the address of the record; see ``WINDOWS``.
+    """
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
 
@@ -179,6 +182,8 @@ def dot_row(line, windows, taps, block, wide, sums):
 @jit
 def dot_row_pairs(line, windows, taps, block, wide, sums):
     """Store the same sums as :func:`dot_row`, by the micro-kernel that multiplies int16 in pairs.
+
+    For the arguments see :func:`dot_row`.
 
     If there are gaps between taps, the pixels computed together are as far apart as taps, so that
     their windows share columns.

@@ -172,7 +172,7 @@ def accumulate_bytes(record, source, length, weights, headers, width, target, me
 
 @jit
 def clip(values, count, limit):
-    """Clamp *count* floats to ``[-limit, limit]`` if the limit is positive; NaN stays NaN."""
+    """Clamp *count* floats at *values* to ``[-limit, limit]``; do nothing unless *limit* > 0."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):
@@ -279,7 +279,10 @@ def store_hidden(record, gates, cell, hidden):
 
 @jit
 def activated(value, activation):
-    """Return a vector after the activation function *activation*; NaN stays NaN."""
+    """Return the vector *value* after the activation function with the number *activation*.
+
+    For all functions but SIGN_BIT, NaN stays NaN.
+    """
     zero = r.floats(0.0)
     if activation == instructions.TANH:
         return tanh(value)

@@ -38,7 +38,8 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
         """Store *width* pixels of the result, blended from the input rows *top* and *bottom*.
 
         Only the first *count* channels of each pixel are stored. Pixels of *target* are *step*
-        bytes apart. *across* is the address of the table of columns: two positions and a share.
+        bytes apart. *share_y* is the share of the row *bottom*. *across* is the address of a table
+        with two positions and the second's share for each column.
         """
         known_left, known_right = -1, -1
         none = load(top, 0)
@@ -57,9 +58,10 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store a row of *width* pixels, blended from the rows *top* and *bottom*.
+        """Store a row of *width* pixels of all channels, blended from the rows *top* and *bottom*.
 
-        The pixels have at least LANES channels.
+        The pixels have *channels* channels, at least LANES. For other arguments, see
+        :func:`blend_row`.
         """
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
@@ -105,19 +107,19 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
 @jit
 def load_f32(address, count):
-    """Return a vector of *count* floats."""
+    """Return a vector of the first *count* floats at an address."""
     return r.load_floats(address, count, r.floats(0.0))
 
 
 @jit
 def load_u8(address, count):
-    """Return a vector of *count* uint8 numbers, as floats."""
+    """Return a vector of the first *count* uint8 numbers at an address, as floats."""
     return r.to_floats(r.widen_unsigned(address, count, r.ints(0)))
 
 
 @jit
 def load_s8(address, count):
-    """Return a vector of *count* int8 numbers, as int32."""
+    """Return a vector of the first *count* int8 numbers at an address, as int32."""
     return r.widen_signed(address, count, r.ints(0))
 
 

@@ -93,7 +93,7 @@ def compute_units(record, first, unit, count, source, target):
 
 @jit
 def dot_bytes(a, b, count):
-    """Return the dot product of two vectors of *count* int8."""
+    """Return the dot product of two vectors of *count* int8, at the addresses *a* and *b*."""
     zero = r.ints(0)
     total = zero
     for i in range(0, count, r.LANES):
