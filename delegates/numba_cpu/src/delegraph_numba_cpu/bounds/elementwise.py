@@ -92,7 +92,7 @@ def _records(row: Touched) -> list[Words]:
 def _slot_sizes(
     row: Touched, steps: list[tuple[int, list[int]]], records: list[Words]
 ) -> dict[int, int]:
-    """Return the element size in bytes of each slot of a chain that is written, by its number.
+    """Return the element size in bytes of each slot that a chain uses, by the slot's number.
 
     Slots hold the sources, the target and intermediate values.
 

@@ -162,7 +162,10 @@ SHORT = min(WIDE_TALL, 4)
 
 
 def _tiles(weights_a_byte, *, by_parts=False):
-    """Return the intrinsics of :func:`_tile` for ``WIDE_TALL``, for ``SHORT`` and for one row."""
+    """Return three intrinsics of :func:`_tile`: for ``WIDE_TALL`` rows, ``SHORT`` rows and one row.
+
+    For the arguments see :func:`_tile`.
+    """
     sizes = (WIDE_TALL, WIDE), (SHORT, WIDE), (1, SINGLE)
     return [_tile(*size, weights_a_byte, by_parts=by_parts) for size in sizes]
 

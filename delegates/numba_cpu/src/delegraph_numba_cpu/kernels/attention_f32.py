@@ -129,9 +129,9 @@ def attend_function(width):
 
     @jit
     def turn(table, offset, count, target):
-        """Write the first *count* values of each of *width* rows as columns of the block *target*.
+        """Write the first *count* values of some rows as the columns of the block at *target*.
 
-        Row i begins *offset* bytes after address i in the *table*.
+        There is a row for each column. Row i begins *offset* bytes after address i in the *table*.
         """
         for column in range(0, width, LANES):
             place, rows = target + 4 * column, table + 8 * column
@@ -145,7 +145,7 @@ def attend_function(width):
 
     @jit
     def turn_back(source, count, table):
-        """Write each column of the block *source*, of *count* rows, as a row in another place.
+        """Write each column of the block at *source*, of *count* rows, as a row in another place.
 
         Column i is written at address i in the *table*.
         """

@@ -54,7 +54,7 @@ def write_lines(image, windows, first, count, table, target):
 
 @jit
 def pad_lines(image, windows, y, count, target):
-    """Write to *target* *count* lines of an image with their padding, from line *y* on.
+    """Write *count* lines of an image with their padding to *target*, from line *y* on.
 
     Lines outside of the image are wholly padding. *windows* is the address of the record
     ``WINDOWS``: its word ``zero`` is the byte of the padding, and ``flip`` is xored with all other

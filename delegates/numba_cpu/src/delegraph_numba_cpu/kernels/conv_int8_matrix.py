@@ -92,8 +92,9 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
     """Multiply rows of unsigned bytes by some columns of packed weights; store results as bytes.
 
-    Micro-kernels read a fixed number of rows, at most 16. If there are fewer, the memory after the
-    last row, and after the last of *sums*, is read as well. No results are stored for it.
+    A micro-kernel for several rows reads a fixed number of them, at most 16. If there are fewer
+    rows, it also reads the memory after the last one, and after the last of *sums*. No results of
+    these missing rows are stored.
 
     Args:
         a: address of the first row, of unsigned bytes.
@@ -107,7 +108,8 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         target: address of the first row of results, of all columns.
         row_bytes: bytes from one row of results to the next.
         acc: address of scratch memory: ``ACC_BYTES`` bytes for accumulators. Unless *lines* is
-            given, ``SPLIT_BYTES`` bytes for each 4 bytes of a row follow, for :func:`split_rows`.
+            given, ``SPLIT_BYTES`` bytes for each 4 bytes of a row follow. Some levels store rows
+            there as int16, by :func:`split_rows`.
         lines: None, or the address of the record ``WINDOWS`` of windows in padded lines. *a* is
             then the address of a table of the windows' addresses, *a_bytes* is 8, and *sums* is 0.
             Numba compiles a separate function for each case.

@@ -28,8 +28,8 @@ sum_of = r.folder(r.INTS, r.plus)
 def pack_group(record, image, group):
     """Pack the weights of up to 64 outputs of a matrix, and write the headers of these outputs.
 
-    The matrix has number *image* in its stack, and the first output is ``64 * group``. *record* is
-    the address of the kernel call's operands.
+    The matrix has number *image* in its stack, and the first output is ``64 * group``. For group 0,
+    the record of the matrix is written, too. *record* is the address of the kernel call's operands.
     """
     outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64

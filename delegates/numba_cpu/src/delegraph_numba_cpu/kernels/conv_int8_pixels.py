@@ -94,9 +94,9 @@ def multiply_lines(
 def gather_pixels(x, windows, first, count, target, lines):
     """Write the windows of *count* output pixels, which may be of several images, as matrix rows.
 
-    *x* is the address of the first image, *first* the number of the first pixel, counted over all
-    images, and *target* the address of the first row. *lines* is the address of ``LINES_BYTES``
-    bytes of scratch memory; 0 for none.
+    *x* is the address of the first image, and *target* that of the first row. *first* is the number
+    of the first pixel, counted over all images. *lines* is the address of ``LINES_BYTES`` bytes of
+    scratch memory; 0 for none.
     """
     if not have_room(windows):
         lines = 0

@@ -172,7 +172,7 @@ def accumulate_bytes(record, source, length, weights, headers, width, target, me
 
 @jit
 def clip(values, count, limit):
-    """Clamp *count* floats at *values* to ``[-limit, limit]``; do nothing unless *limit* > 0."""
+    """Clamp *count* floats at *values* to ``[-limit, limit]`` if *limit* > 0; NaN stays NaN."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):

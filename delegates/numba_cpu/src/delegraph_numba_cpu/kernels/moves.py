@@ -42,7 +42,7 @@ COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*inst
 
 
 def _mover(unit, load, store):
-    """Return a function that copies *rows* rows of *count* elements of *unit* bytes, by strides.
+    """Return a function that copies rows of elements of *unit* bytes, by *load* and *store*.
 
     It takes source, source_row, target, target_row, rows, source_step, target_step and count.
     """
@@ -252,7 +252,7 @@ def pick(record, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs of *run* bytes; their offsets in *source*, int64, are at *offsets*."""
+    """Copy *count* runs of *run* bytes to *target*, from the int64 *offsets* in *source*."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))

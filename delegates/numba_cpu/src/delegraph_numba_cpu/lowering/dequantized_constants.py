@@ -21,8 +21,8 @@ def is_widened(call: Call, tensor: int) -> bool:
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
     """Return the constant from which DEQUANTIZE and DENSIFY nodes compute *tensor*.
 
-    The result is None if other nodes compute the tensor. Delegraph computes these nodes while
-    preparing, so the values of *tensor* are known when kernels are lowered.
+    The result is None for any other tensor. Delegraph computes these nodes while preparing, so the
+    values of *tensor* are known when kernels are lowered.
 
     Args:
         call: a node that reads the tensor.

@@ -157,7 +157,7 @@ class ProgramBuilder:
         return True
 
     def scratch(self, size: int) -> Memory:
-        """Return scratch memory, 64-byte aligned, with undefined contents.
+        """Return *size* bytes of scratch memory, 64-byte aligned, with undefined contents.
 
         Raises:
             OperatorError: the working memory would exceed its limit.

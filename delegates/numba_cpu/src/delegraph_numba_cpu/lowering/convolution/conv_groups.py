@@ -66,9 +66,9 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _packed_groups(weight: Tensor, bias: Tensor | None, groups: int, lanes: int) -> Array:
-    """Return each group's weights and bias packed for micro-kernels, ``[G, ...], float32``.
+    """Return each group's weights and bias packed for micro-kernels, ``[groups, ...], float32``.
 
-    *lanes* is the number of float32 values in a register.
+    *weight* is ``[O, KH, KW, C / groups]``, and *lanes* the number of float32 values in a register.
     """
     outputs = weight.shape[0]
     values = weight.data.reshape(groups, outputs // groups, -1)
@@ -161,6 +161,6 @@ def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emi
 
 
 def by_groups(array: Array, groups: int) -> Array:
-    """Return a view of *array*, images ``[N, H, W, C]``, as ``[N, G, H, W, C / G]``."""
+    """Return a view of *array*, images ``[N, H, W, C]``, as ``[N, groups, H, W, C / groups]``."""
     n, h, w, c = array.shape
     return array.reshape(n, h, w, groups, c // groups).transpose(0, 3, 1, 2, 4)

@@ -182,8 +182,10 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
     A register of channels is read from many pixels in turn. If the distance were a multiple of a
     large power of two, pixels would compete for the same few sets of the cache. It is therefore an
-    odd number of cache lines. Copied rows have no gaps if possible, because copying then takes less
-    time.
+    odd number of cache lines.
+
+    If *is_copied*, the rows are copies of the input's rows. They have no gaps if possible, because
+    copying then takes less time.
     """
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
@@ -227,7 +229,12 @@ def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
 
     Only windows over the edge of the image need a copy with zeros beside it. All register tiles of
     a row but the first and the last read the input itself. This is faster if fewer than half of the
-    pixels are copied.
+    pixels are copied. Whole rows are needed if a convolution computes them.
+
+    Args:
+        chain: the fused layers.
+        over: geometry of the depthwise convolution's windows.
+        vector_bytes: number of bytes of a register.
     """
     across = over.across
     height = tile_pixels(across.output, HEIGHTS[vector_bytes])

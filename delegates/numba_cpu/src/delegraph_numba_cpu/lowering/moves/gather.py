@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return a rejection as :func:`check_positions` does, after a check of constant positions.
+    """Return a rejection as :func:`check_positions` does; constant positions are checked, too.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.
