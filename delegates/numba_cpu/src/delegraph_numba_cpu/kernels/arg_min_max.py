@@ -67,7 +67,7 @@ load_floats = r.whole_loader(r.FLOATS)
 
 @jit
 def row_f32(source, length, smallest):
-    """Return the position of the first largest float32 of a row, or with *smallest*, smallest one.
+    """Return the position of the first largest float32 of a row; of the smallest if *smallest*.
 
     The row has *length* values at the address *source*.
     """

@@ -371,7 +371,7 @@ def packed(instruction: Instruction, words: Mapping[str, Any]) -> NDArray[np.int
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Check that the host's *array* for a tensor is contiguous and as large as *memory*.
+    """Check that the host's *array* for a tensor is contiguous and at least as large as *memory*.
 
     Raises:
         DelegateError: there is no array, it is too small, or its bytes are not contiguous.
