@@ -141,10 +141,11 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return *sums* plus the tensor at the address *residual*, clamped again.
+    """Return *sums* plus the values at the address *residual*, clamped again.
 
-    If the address is 0, the sums are unchanged. *rows* and *starts* are the pixels and the first
-    columns of the sums.
+    If the address is 0, the sums are unchanged. *residual* may have fewer columns than the sums;
+    the last columns then get no value added. Other arguments are those of :func:`write`;
+    *rows* and *starts* are those of :func:`store_rows`.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):
@@ -175,8 +176,8 @@ def _with_slopes(
 ) -> list[Any]:
     """Return *sums* with negative ones multiplied by their column's slope.
 
-    *slopes* is the address of the slopes of all columns. If it is 0, the sums are returned
-    unchanged.
+    *slopes* is the address of the slopes of all columns, which are float32. If it is 0, the sums
+    are unchanged. Other arguments are those of :func:`write` and :func:`store_rows`.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):

@@ -124,7 +124,10 @@ def check_multiplier(real: float) -> Rejection | None:
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Return a rejection unless *tensor* has one scale, or one per channel of *shape*."""
+    """Return a rejection unless *tensor* has one scale, or one per channel.
+
+    Channels are the positions along the axis of *shape* that the tensor's quantization names.
+    """
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)

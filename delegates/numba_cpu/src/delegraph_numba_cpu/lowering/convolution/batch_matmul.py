@@ -52,9 +52,10 @@ class Stack(NamedTuple):
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """Return the matrices of the operand *tensor*, for a product with the result *y*.
+    """Return the matrices of the operand *tensor*, for products whose results are in *y*.
 
-    If several products share each of several matrices, these are copied.
+    There is one matrix for each product, or a single one for all. If the operand has another
+    number of matrices, a kernel call is added that copies them once for each product.
     """
     part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
     if math.prod(tensor.shape[:-2]) in (1, count):

@@ -238,7 +238,7 @@ def _channels_before_padding(
 ) -> tuple[tuple[int, ...], Tensor]:
     """Return the position and the input of the PAD that only adds channels to make *padded*.
 
-    If there is none, return no position and *padded* itself.
+    If there is none, return an empty tuple and *padded* itself.
     """
     position = partition.maker(padded.index)
     if position is None or partition.only_reader(padded.index) is None:

@@ -233,7 +233,7 @@ def pack_windows_record(
         channels: number of channels of the input.
         windows: windows along height and along width.
         zero: value of the padding around the image, as kernels read it.
-        flip: number that kernels xor with values of the image.
+        flip: 128 if kernels xor each byte of the image with it; 0 if they read bytes unchanged.
         is_transposed: whether the node is a transposed convolution.
         line_bytes: bytes of a padded line, if windows are read from them; else 0.
     """
