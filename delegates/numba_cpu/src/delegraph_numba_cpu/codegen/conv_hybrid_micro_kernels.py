@@ -80,8 +80,19 @@ def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
     """Return float32 sums for 4-bit weights that have a separate scale for each part of a row.
 
     A sum is the bias plus, for each part, the sum of products times the part's scale. Two weights
-    share a byte. The scales of a part, for all 64 outputs, are stored after its weights. *weights*
-    is the address of the group, and *block* the number of the first block of 16 outputs to compute.
+    share a byte. The scales of a part, for all 64 outputs, are stored after its weights as float16.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        rows_at: addresses of rows of unsigned bytes.
+        weights: address of the weights of a group of 64 outputs.
+        block: number of the first block of 16 outputs to compute.
+        biases: vectors of the biases, one for each cell of ``WIDTH`` outputs.
+        parts: number of parts of a row.
+        steps: number of steps of a part, each of eight bytes of a row.
+
+    Returns:
+        For each row, a tuple with a vector of sums for each cell.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))

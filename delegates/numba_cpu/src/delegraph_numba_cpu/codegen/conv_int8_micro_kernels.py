@@ -149,7 +149,10 @@ HAS_SPLIT_ROWS = dot_products.HAS_MADD
 
 
 def _dot_split(rows):
-    """Return an intrinsic that multiplies *rows* rows from :func:`split_rows` by 8 columns."""
+    """Return an intrinsic that multiplies *rows* rows of int16 by 8 columns of weights.
+
+    The rows are those that :func:`split_rows` makes from unsigned bytes.
+    """
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):

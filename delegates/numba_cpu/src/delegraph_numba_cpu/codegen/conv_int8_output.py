@@ -214,9 +214,11 @@ def _finisher(prepare):
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
         """Convert the first *count* of the 16 int32 sums of each row to bytes at *target*.
 
-        There is at least one row. Rows of sums begin at the address *acc*, *acc_bytes* apart, and
-        rows of bytes are *row_bytes* apart. The header of the outputs has the numbers that rescale
-        the sums. Results are clamped to *low* and *high*.
+        There is at least one row. Rows of sums begin at the address *acc*, *acc_bytes* apart; rows
+        of bytes begin at the address *target*, *row_bytes* apart. *header* is the address of the 16
+        outputs' header, with the numbers that rescale sums; see ``instructions.conv_int8.HEADER``.
+
+        Results are clamped to *low* and *high*, which are the limits of int8 or uint8 results.
         """
 
         def generate(lowering, builder, signature, arguments):

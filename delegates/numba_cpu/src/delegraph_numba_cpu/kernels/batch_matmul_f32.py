@@ -106,7 +106,8 @@ def _dot_sums(builder, left, right, depth):
 def _strided_places(builder, first, step, most, count):
     """Return a function of an offset *at* that returns *most* addresses.
 
-    They begin at ``first + at``, and are *step* bytes apart. *count* equals *most*.
+    They begin at ``first + at``, and are *step* bytes apart. *count* is not used; callers know that
+    it equals *most*.
     """
     return lambda at: strided(builder, builder.add(first, at), step, most)
 

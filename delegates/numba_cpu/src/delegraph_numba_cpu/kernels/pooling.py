@@ -188,8 +188,9 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 def store_rounded(target, total, half, share, least, most, count):
     """Store the clamped means of *count* channels as bytes, given the vector *total* of their sums.
 
-    *half* is the number of a window's elements plus 1/2, and *share* is half the reciprocal of this
-    number. Means are clamped to *least* and *most*.
+    *target* is the address of the first byte. For a window of n elements, *half* is ``n + 0.5`` and
+    *share* is ``0.5 / n``. Means are clamped to *least* and *most*. All but *target* and *count*
+    are vectors.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))

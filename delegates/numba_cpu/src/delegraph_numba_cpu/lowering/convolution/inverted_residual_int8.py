@@ -213,7 +213,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return the share of the micro-kernels' rows that *rows* rows fill, and *rows*."""
+        """Return which part of the micro-kernels' tiles *rows* rows fill, at most 1; and *rows*."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 
