@@ -276,8 +276,10 @@ def gathered_square(is_part: bool) -> Any:
 def scattered_square(is_part: bool) -> Any:
     """Return an intrinsic that writes a square of ``LANES`` by ``LANES`` values, transposed.
 
-    It is called as ``(source, source_step, table, offset, count)``. Row i of the result is written
-    *offset* bytes after address i in the *table*; if *is_part*, only its first *count* values.
+    It is called as ``(source, source_step, table, offset, count)``. Rows of the square begin at the
+    address *source*, *source_step* bytes apart. *table* is the address of a table of addresses. Row
+    i of the result is written *offset* bytes after the address with number i in it. If *is_part*,
+    only the first *count* values of a row are written.
     """
 
     @intrinsic

@@ -84,10 +84,10 @@ def measure_floats(context, source, count, target):
             return [_smaller(builder, x, low), _larger(builder, x, high), unsound]
 
         def measure_vectors(index, values):
-            """Append one step of the search; return the next values, three for each vector.
+            """Append code that measures vectors of floats; return the next values, three for each.
 
-            These are the least and the largest elements so far, and NaN or 0: whether any of the
-            elements was not finite.
+            These are the least and the largest floats so far, and NaN or 0: NaN if any of the
+            floats was not finite. *index* is the number of the first float.
             """
             places, found = _places(builder, source, index, len(values) // 3, 4), []
             for i, place in enumerate(places):

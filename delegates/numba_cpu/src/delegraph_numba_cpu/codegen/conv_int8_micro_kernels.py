@@ -316,7 +316,7 @@ dot_tap, dot_tap_64 = _dot_taps(1, 1, 1), _dot_group(1)
 
 @intrinsic
 def fill_dwords(context, target, value):
-    """Store 16 copies of the low 32 bits of *value*."""
+    """Store 16 copies of the low 32 bits of *value* at the address *target*."""
 
     def generate(lowering, builder, signature, arguments):
         target, value = arguments

@@ -20,7 +20,7 @@ i64 = types.int64
 
 
 def dot_tile(rows, blocks):
-    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns."""
+    """Return an intrinsic that multiplies *rows* byte rows with *blocks* blocks of 16 columns."""
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
@@ -119,7 +119,10 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
 
 
 def _copies(builder, four, k):
-    """Return 16 bytes: four copies of the four bytes in a scalar, or in lane *k* of a vector."""
+    """Return 16 bytes: four copies of the four bytes in the int32 *four*.
+
+    If *four* is a vector of four int32, they are copies of its lane *k*.
+    """
     if isinstance(four.type, ir.VectorType):
         lanes = ir.Constant(V4I32, [k] * 4)
         return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)

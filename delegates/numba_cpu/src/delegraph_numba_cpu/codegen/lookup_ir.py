@@ -68,7 +68,10 @@ def _converter(split, per_byte):
 
     @intrinsic
     def convert(context, source, count, scale, target):
-        """Store *count* > 0 integers at the address *source*, times *scale*, as float32."""
+        """Convert *count* > 0 integers to float32, times *scale*, and store them at *target*.
+
+        *source* is the address of the integers, and *target* that of the results.
+        """
 
         def generate(lowering, builder, signature, arguments):
             source, count, scale, target = arguments

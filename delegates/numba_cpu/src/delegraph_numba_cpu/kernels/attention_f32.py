@@ -145,9 +145,10 @@ def attend_function(width):
 
     @jit
     def turn_back(source, count, table):
-        """Write each column of the block at *source*, of *count* rows, as a row in another place.
+        """Transpose a block of *count* rows of float32: write each column as a row of its own.
 
-        Column i is written at address i in the *table*.
+        *source* is the address of the block. *table* is the address of a table of addresses: column
+        i is written at the one with number i.
         """
         for column in range(0, width, LANES):
             place, rows = source + 4 * column, table + 8 * column

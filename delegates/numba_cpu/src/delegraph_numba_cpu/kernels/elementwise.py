@@ -233,7 +233,7 @@ def fill(target, source, count, size):
 
 @jit
 def copy_short(target, source, count, size):
-    """Copy *count* bytes from *source* to *target*: a few elements of *size* bytes."""
+    """Copy *count* bytes, a few elements of *size* bytes, from one address to another."""
     if size == 4:
         for i in range(0, count, 4):
             store_i32(target + i, load_i32(source + i))

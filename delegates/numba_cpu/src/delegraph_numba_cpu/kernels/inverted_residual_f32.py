@@ -112,7 +112,7 @@ def inverted_residual(record, tile, worker):
 def clear_edges(record, ring):
     """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the kernel call's operands, and *ring* that of the ring buffer.
     """
     left, size = word(record, LEFT), word(record, ROW)
     right = left + word(record, COPIED)

@@ -175,11 +175,12 @@ def blend_u8(target, pixels, share_y, share_x, count):
 
 @jit
 def start_and_slope(a, b, c, d, share_y):
-    """Return the means of the two left pixels, and how much larger those of the right pixels are.
+    """Return weighted means of the two left pixels, and how much larger those at the right are.
 
-    The first are in units of 2**-20. The differences and *share_y*, the share of the lower pixels
-    *c* and *d*, are in units of 2**-10. Sums of integers are exact in any order, so each column
-    needs only one product.
+    All pixels are vectors of channels: *a* and *b* are the upper pixels at the left and the right,
+    *c* and *d* the lower ones. *share_y* is the share of the lower pixels. The means are in units
+    of 2**-20; the differences and *share_y* are in units of 2**-10. Sums of integers are exact in
+    any order, so each column needs only one product.
     """
     top, bottom = r.ints(ONE - share_y), r.ints(share_y)
     left = r.add_ints(r.multiply_ints(a, top), r.multiply_ints(c, bottom))
