@@ -360,7 +360,7 @@ def sum_bytes(context, source, count):
 def _flipper(count):
     """Return an intrinsic that copies *count* bytes, each xored with the same number.
 
-    It is called as ``(source, target, flip)``.
+    It is called as ``(source, target, flip)``, with two addresses and that number.
     """
     kind = ir.VectorType(I8, count)
 

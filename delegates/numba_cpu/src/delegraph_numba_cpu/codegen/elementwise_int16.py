@@ -28,8 +28,8 @@ def rescale(
 ) -> Lanes:
     """Return int16 *x* minus its zero point, converted to another scale, as int32.
 
-    The difference is shifted by *left* and by *down*. Then it is rescaled by *multiplier* and the
-    shift *right*.
+    The difference is shifted left by *left* bits, then right by *down* bits. Then it is rescaled by
+    *multiplier* and *right*; see :func:`_scaled`.
     """
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
