@@ -165,9 +165,11 @@ class DepthwiseTaps:
 
 
 def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
-    """Return the taps of a row of the windows *across* the width, grouped by phase.
+    """Return the taps (weights) of one row of a window, grouped by the phase of their columns.
 
-    A phase is the set of columns with one remainder modulo *phases*.
+    Args:
+        across: windows along the width.
+        phases: number of phases; columns of one phase have the same remainder modulo this number.
     """
     period = phases // math.gcd(across.dilation, phases)  # taps until a phase repeats
     found = []
@@ -179,11 +181,14 @@ def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
 
 
 def _columns_per_loop(across: Window, outputs: int) -> int:
-    """Return the number of output columns that one inner loop computes.
+    """Return how many output columns one inner loop computes, so that it has enough values.
 
-    It is the smallest divisor of the number of windows *across* the width for which a loop has
-    ``_LONG_LOOP`` elements or more. If there is none, one loop computes all columns. Each column
-    has *outputs* channels.
+    It is the smallest divisor of the number of output columns with which a loop has at least
+    :data:`_LONG_LOOP` values. If there is none, the loop computes all columns.
+
+    Args:
+        across: windows along the width, one for each output column.
+        outputs: number of values of an output column.
     """
     for count in range(1, across.output):
         if across.output % count == 0 and count * outputs >= _LONG_LOOP:

@@ -26,7 +26,11 @@ from delegraph_numba_cpu.library.prebuilt import OBJECTS, open_library, prebuilt
 
 
 def _usable_level(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
-    """Return the value of ``--cpu``; one that this processor lacks is a mistake in the usage."""
+    """Return *name*, the value of ``--cpu``: a level that this processor has, ``auto`` or ``all``.
+
+    Raises:
+        UsageError: this processor does not have the level.
+    """
     try:
         if name != "all":
             level_named(name)

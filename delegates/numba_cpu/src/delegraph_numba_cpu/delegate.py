@@ -164,6 +164,8 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def check_claims(self, context: DelegateContext, nodes: Sequence[int]) -> None:
         """Check that nodes which a model file declares as supported really are.
 
+        Nothing is checked if the claims of this subgraph are not from the model file.
+
         Args:
             context: the subgraph.
             nodes: indices of the nodes, which are about to be lowered.

@@ -29,7 +29,10 @@ def _load_compiling() -> type[NumbaCpuDelegate]:
 
 
 def is_ready() -> bool:
-    """Whether the kernels for the level that ``auto`` selects came compiled with the package."""
+    """Whether the kernels for the level that ``auto`` selects came compiled with the package.
+
+    It is True as well if no level can be selected, since applying the delegate then says why.
+    """
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import has_file
@@ -42,7 +45,10 @@ def is_ready() -> bool:
 
 
 def advice() -> list[tuple[str, str]]:
-    """Return each reason why kernels are slower than this processor allows, with its remedy."""
+    """Return each reason why kernels are slower than this processor allows, with its remedy.
+
+    The list is empty if they are not.
+    """
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import VARIABLE, level_named, supported_levels
     from delegraph_numba_cpu.library.prebuilt import has_file

@@ -123,7 +123,7 @@ def lines_scratch(windows: Touched, step: int) -> int:
 
 
 def accumulator_bytes(steps: int) -> int:
-    """Return the number of scratch bytes for accumulators and for rows rearranged for AMX.
+    """Return the number of scratch bytes for accumulators and for rows converted to int16.
 
     Args:
         steps: number of groups of 4 bytes in a row of the left matrix.

@@ -92,7 +92,9 @@ def _records(row: Touched) -> list[Words]:
 def _slot_sizes(
     row: Touched, steps: list[tuple[int, list[int]]], records: list[Words]
 ) -> dict[int, int]:
-    """Return the element size in bytes of each intermediate value of a chain, by its number.
+    """Return the element size in bytes of each slot that a chain uses, by the slot's number.
+
+    Slots hold the sources, the target and intermediate values.
 
     An error is raised if an operation would read elements of another size than its own type has.
 

@@ -117,7 +117,7 @@ class Touched:
         Bytes are counted from the address in word *name*.
 
         Raises:
-            Overrun: some bytes are outside the memory, or the memory is a constant.
+            Overrun: some bytes are outside the memory, or it is a constant or an input.
         """
         memory = self._words[name].memory
         if memory.is_constant and stop > start:

@@ -45,7 +45,8 @@ def product(heights: tuple[int, ...], width: int) -> Any:
     It is called as ``product(height, x, across, down, depth, weights, start, start_step, out)``. It
     computes *height* rows, one of *heights*. Value k of row m is at ``x + m * across + k * down``.
     Each row has *depth* values, which are multiplied with as many rows of *weights*. Sums of row m
-    begin with those at ``start + m * start_step``.
+    begin with those at ``start + m * start_step``. Rows of *weights* and of the results at *out*
+    have *width* floats, without gaps.
     """
 
     @intrinsic
@@ -119,9 +120,10 @@ def _row_pass(width: int, body: Callable[..., Lanes]) -> Any:
             number.
 
     Returns:
-        ``(rows, count, other, other_step, vector, number)``. There are *count* rows, at least one.
-        The address *other* changes by *other_step* from row to row. The *vector* at an address is
-        read at first, and written at last.
+        An intrinsic, called as ``(rows, count, other, other_step, vector, number)``. There are
+        *count* rows, at least one, from the address *rows* on. The address *other* changes by
+        *other_step* bytes from row to row. *vector* is the address of a vector that is read before
+        the first row, and written after the last.
     """
     kind = vector(F32, width)
 
@@ -208,6 +210,8 @@ def multiplied(width: int) -> Any:
 def reciprocal_sums(width: int, count: int) -> Any:
     """Return an intrinsic that writes ``1 / sum`` of each column of a block of *count* rows.
 
+    A row has *width* values; *count* is a power of two.
+
     It is called as ``(rows, target)``. It adds the second half of the rows to the first half, again
     and again, in the order of ``row_passes.folded``. The rows are overwritten.
     """
@@ -238,8 +242,9 @@ def reciprocal_sums(width: int, count: int) -> Any:
 def gathered_square(is_part: bool) -> Any:
     """Return an intrinsic that reads a square of ``LANES`` by ``LANES`` values and transposes it.
 
-    It is called as ``(table, offset, target, target_step, count)``. Row i is at *offset* from
-    address i of the *table*. If *is_part*, rows have only *count* values, and zeros follow them.
+    It is called as ``(table, offset, target, target_step, count)``. Row i is read *offset* bytes
+    after address i in the *table*. If *is_part*, rows have only *count* values, and zeros follow
+    them. Rows of the result are *target_step* bytes apart.
     """
 
     @intrinsic
@@ -271,8 +276,10 @@ def gathered_square(is_part: bool) -> Any:
 def scattered_square(is_part: bool) -> Any:
     """Return an intrinsic that writes a square of ``LANES`` by ``LANES`` values, transposed.
 
-    It is called as ``(source, source_step, table, offset, count)``. Row i of the result is written
-    at *offset* from address i of the *table*; if *is_part*, only its first *count* values.
+    It is called as ``(source, source_step, table, offset, count)``. Rows of the square begin at the
+    address *source*, *source_step* bytes apart. *table* is the address of a table of addresses. Row
+    i of the result is written *offset* bytes after the address with number i in it. If *is_part*,
+    only the first *count* values of a row are written.
     """
 
     @intrinsic

@@ -240,7 +240,7 @@ def start_values(
 
 
 def _columns(builder: Any, widths: tuple[int, ...], weights: Any) -> list[Any]:
-    """Return one row of weights as a list of registers."""
+    """Return the row of weights at the address *weights*, as registers of *widths* lanes."""
     columns, start = [], 0
     for width in widths:
         columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
@@ -251,7 +251,10 @@ def _columns(builder: Any, widths: tuple[int, ...], weights: Any) -> list[Any]:
 def _add_products(
     builder: Any, sums: list[Any], widths: tuple[int, ...], values: list[Any], weights: Any
 ) -> list[Any]:
-    """Append the products of one value of every pixel; return the new sums."""
+    """Append the products of one value of every pixel, in *values*; return the new sums.
+
+    *weights* is the address of the row of weights that they are multiplied with.
+    """
     columns = _columns(builder, widths, weights)
     following = []
     for m, value in enumerate(values):
@@ -269,7 +272,7 @@ def _add_products_in_pairs(
     weights: Any,
     second: Any,
 ) -> list[Any]:
-    """Append the products of one value of every pixel, where two pixels share the last register.
+    """Append products like :func:`_add_products`, where two pixels share the last register.
 
     *second* is the mask of the lanes of the second pixel in a shared register.
     """

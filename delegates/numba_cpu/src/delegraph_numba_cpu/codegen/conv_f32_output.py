@@ -95,7 +95,10 @@ def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
 
 
 def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
-    """Return the address of column *start* in the results of pixel *row*."""
+    """Return the address of column *start* in the results of pixel *row*.
+
+    *base* is the address of pixel 0, and *pitch* the bytes from one pixel to the next.
+    """
     return builder.add(base, builder.add(builder.mul(row, pitch), integer(4 * start)))
 
 
@@ -138,10 +141,11 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return *sums* plus the tensor at the address *residual*, clamped again.
+    """Return *sums* plus the values at the address *residual*, clamped again.
 
-    If the address is 0, the sums are unchanged. *rows* and *starts* are the pixels and the first
-    columns of the sums.
+    If the address is 0, the sums are unchanged. *residual* may have fewer columns than the sums;
+    the last columns then get no value added. Other arguments are those of :func:`write`;
+    *rows* and *starts* are those of :func:`store_rows`.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):
@@ -172,7 +176,8 @@ def _with_slopes(
 ) -> list[Any]:
     """Return *sums* with negative ones multiplied by their column's slope.
 
-    If *slopes* is 0, the sums are returned unchanged.
+    *slopes* is the address of the slopes of all columns, which are float32. If it is 0, the sums
+    are unchanged. Other arguments are those of :func:`write` and :func:`store_rows`.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):

@@ -48,7 +48,10 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return all 16 elements of *x* combined into one number by *combine*, half with half."""
+    """Return one number: all 16 elements of *x* combined, half with half, again and again.
+
+    *combine* is a function of the builder and two vectors, such as :func:`_larger`.
+    """
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -57,14 +60,20 @@ def _folded(builder, x, combine):
 
 
 def _places(builder, base, index, vectors, itemsize):
-    """Return the addresses of *vectors* vectors of 16 elements each, from element *index* on."""
+    """Return the addresses of *vectors* vectors of 16 elements each, from element *index* on.
+
+    *base* is the address of element 0; an element has *itemsize* bytes.
+    """
     first = builder.add(base, builder.mul(index, integer(itemsize)))
     return [builder.add(first, integer(16 * itemsize * i)) for i in range(vectors)]
 
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the least and the largest of *count* floats and 0; NaN if any float is not finite."""
+    """Store two float32 at *target*: the least and the largest of *count* floats and 0.
+
+    Both are NaN if any of the floats is not finite.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -75,7 +84,11 @@ def measure_floats(context, source, count, target):
             return [_smaller(builder, x, low), _larger(builder, x, high), unsound]
 
         def measure_vectors(index, values):
-            """Return *values*, three for each vector, updated: least, largest, and NaN mark."""
+            """Append code that measures vectors of floats; return the next values, three for each.
+
+            These are the least and the largest floats so far, and NaN or 0: NaN if any of the
+            floats was not finite. *index* is the number of the first float.
+            """
             places, found = _places(builder, source, index, len(values) // 3, 4), []
             for i, place in enumerate(places):
                 found += measured(load(builder, place, V16F32), *values[3 * i : 3 * i + 3])
@@ -104,7 +117,8 @@ def measure_floats(context, source, count, target):
 def _rounder(builder, inverse, low, high):
     """Return a function that quantises 16 float32 to int32.
 
-    It multiplies by *inverse*, rounds halves away from zero, and clamps to *low* and *high*.
+    It multiplies by *inverse*, rounds halves away from zero, and clamps to *low* and *high*. These
+    three are float32.
     """
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
@@ -122,7 +136,7 @@ def _rounder(builder, inverse, low, high):
 def _convert(builder, source, count, target, width, convert):
     """Append a loop that converts *count* > 0 float32, and stores the results.
 
-    *convert* makes 16 values of *width* bytes from 16 float32.
+    *convert* is a function that turns a vector of 16 float32 into 16 values of *width* bytes each.
     """
     index = integer(0)
     for vectors in (VECTORS, 1):
@@ -145,7 +159,11 @@ def _convert(builder, source, count, target, width, convert):
 
 @intrinsic
 def quantize_floats(context, source, count, inverse, low, high, zero, target):
-    """Store *count* > 0 float32 as bytes: each times *inverse*, rounded, clamped, plus *zero*."""
+    """Store *count* > 0 float32 as bytes: each times *inverse*, rounded, clamped, plus *zero*.
+
+    Halves are rounded away from zero; *low* and *high* are the limits. The values are read at the
+    address *source*, and written at *target*.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, zero, target = arguments
@@ -163,7 +181,10 @@ def quantize_floats(context, source, count, inverse, low, high, zero, target):
 
 @intrinsic
 def round_floats(context, source, count, inverse, low, high, scale, target):
-    """Store *count* > 0 float32 as float32: times *inverse*, rounded, clamped, times *scale*."""
+    """Store *count* > 0 float32 as float32: times *inverse*, rounded, clamped, times *scale*.
+
+    For the other arguments see :func:`quantize_floats`.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, scale, target = arguments
@@ -189,8 +210,10 @@ def _finisher(kind):
     ):  # fmt: skip
         """Store the first *count* of 16 clamped results for each of *rows* >= 1 rows.
 
-        Scale and zero point of the first row are at *scales*; those of consecutive rows are
-        *scale_step* bytes apart.
+        Rows of accumulators begin at *acc*, *acc_bytes* apart, and rows of results at *target*,
+        *row_bytes* apart. *header* is the address of the outputs' header; see
+        ``instructions.conv_hybrid.HEADER``. Scale and zero point of the first row are at *scales*;
+        those of consecutive rows are *scale_step* bytes apart.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -205,7 +228,10 @@ def _finisher(kind):
             mask = first_lanes(builder, count, 16)
 
             def without_zeros(source, zero):
-                """Return float32 sums of products of weights and activations minus *zero*."""
+                """Return float32 accumulators, from *source*, without the zero point's part.
+
+                They are sums of products of a weight and the difference of activation and *zero*.
+                """
                 found = load(builder, source, kind)
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)

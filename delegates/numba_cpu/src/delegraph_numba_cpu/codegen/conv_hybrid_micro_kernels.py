@@ -40,6 +40,8 @@ INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, W
 def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
     """Append loops that multiply each row with the columns of each cell; return the int32 sums.
 
+    A cell is as many adjacent columns as a vector has sums (``WIDTH``).
+
     Args:
         builder: LLVM IR builder, to which instructions are added.
         rows_at: addresses of rows of unsigned bytes.
@@ -78,8 +80,19 @@ def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
     """Return float32 sums for 4-bit weights that have a separate scale for each part of a row.
 
     A sum is the bias plus, for each part, the sum of products times the part's scale. Two weights
-    share a byte. The scales of a part, for all 64 outputs, are stored after its weights. *weights*
-    is the address of the group, and *block* the number of the first block of 16 outputs to compute.
+    share a byte. The scales of a part, for all 64 outputs, are stored after its weights as float16.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        rows_at: addresses of rows of unsigned bytes.
+        weights: address of the weights of a group of 64 outputs.
+        block: number of the first block of 16 outputs to compute.
+        biases: vectors of the biases, one for each cell of ``WIDTH`` outputs.
+        parts: number of parts of a row.
+        steps: number of steps of a part, each of eight bytes of a row.
+
+    Returns:
+        For each row, a tuple with a vector of sums for each cell.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
@@ -111,13 +124,17 @@ def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
 def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     """Return an intrinsic that multiplies *rows* rows with *blocks* blocks of 16 columns.
 
-    With *by_parts*, each part of a row has separate scales, and results are float32.
+    *weights_a_byte* weights, 1 or 2, share a byte. With *by_parts*, each part of a row has separate
+    scales, and results are float32.
     """
     cells, kind = blocks * dot_products.LANES // WIDTH, FLOATS if by_parts else INTEGERS
 
     @intrinsic
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
         """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
+
+        Bytes of *a* are unsigned. A row has *parts* parts of *steps* steps with separate scales, or
+        *steps* steps; a step is 4 bytes, or 8 if two weights share a byte.
 
         Rows of results begin at *acc*, and are 64 values apart. *weights* is the address of a group
         of 64 outputs, and *block* the number of its first block to compute. *headers* is the
@@ -156,7 +173,10 @@ SHORT = min(WIDE_TALL, 4)
 
 
 def _tiles(weights_a_byte, *, by_parts=False):
-    """Return :func:`_tile` for ``WIDE_TALL`` rows, for ``SHORT`` rows and for one row."""
+    """Return three intrinsics of :func:`_tile`: for ``WIDE_TALL`` rows, ``SHORT`` rows and one row.
+
+    For the arguments see :func:`_tile`.
+    """
     sizes = (WIDE_TALL, WIDE), (SHORT, WIDE), (1, SINGLE)
     return [_tile(*size, weights_a_byte, by_parts=by_parts) for size in sizes]
 

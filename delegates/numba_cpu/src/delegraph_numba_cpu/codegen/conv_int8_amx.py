@@ -34,7 +34,10 @@ def _number(value):
 
 
 def _mover(instruction, tile):
-    """Return an intrinsic that loads or stores tile register *tile* by the LLVM *instruction*."""
+    """Return an intrinsic that loads or stores tile register *tile* by the LLVM *instruction*.
+
+    It is called with the address of the first row, and the bytes from one row to the next.
+    """
 
     @intrinsic
     def move(context, address, row_bytes):
@@ -50,7 +53,10 @@ def _mover(instruction, tile):
 
 
 def _dotter(acc, a, b):
-    """Return an intrinsic that adds the product of tile registers *a* and *b* to *acc*."""
+    """Return an intrinsic that adds the product of tile registers *a* and *b* to *acc*.
+
+    The arguments are numbers of registers. *a* has unsigned bytes, *b* signed ones, *acc* int32.
+    """
 
     @intrinsic
     def dot(context):
@@ -117,7 +123,7 @@ def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
     """Store ``bias + a @ weights`` of 16 rows and 16 columns at the address *acc*, as int32.
 
     Rows of *steps* times 4 unsigned bytes begin at *a*, and are *a_bytes* apart. *header* is the
-    address of the columns' header.
+    address of the columns' header, which begins with the bias. Results are ``[16, 16]``.
     """
     load_0(header, 0)
     for step in range(0, steps - 15, 16):

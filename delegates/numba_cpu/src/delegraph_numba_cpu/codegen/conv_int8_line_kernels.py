@@ -70,9 +70,10 @@ def _dot_tile(rows, blocks):
     def dot_tile(
         context, pixels, lines, line_bytes, weights, block_bytes, steps, headers, acc, acc_bytes
     ):
-        """Store ``bias + windows @ weights``, int32, for the windows at the addresses *pixels*.
+        """Store ``bias + windows @ weights``, int32, for windows whose addresses are at *pixels*.
 
-        A window has *steps* times 4 bytes in each of *lines* lines, which are *line_bytes* apart.
+        A window has *steps* times 4 unsigned bytes in each of *lines* lines, which are *line_bytes*
+        apart. *headers* is the address of the first block's header, which begins with the biases.
         Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
@@ -122,10 +123,10 @@ def _dot_split(rows):
 
     @intrinsic
     def dot_split(context, pixels, lines, line_bytes, weights, steps, header, acc, acc_bytes):
-        """Store ``bias + windows @ weights``, int32, for the windows at the addresses *pixels*.
+        """Store ``bias + windows @ weights``, int32, for windows whose addresses are at *pixels*.
 
-        A window has *steps* times 8 bytes, int16, in each of *lines* lines, which are *line_bytes*
-        apart. Rows of results are *acc_bytes* apart.
+        A window has *steps* times 4 int16 in each of *lines* lines, which are *line_bytes* apart.
+        *header* is the address of the biases. Rows of results are *acc_bytes* apart.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -71,9 +71,10 @@ def _dot_tile(rows, blocks, chains=1):
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *headers* is the address of the first block's header, which has the biases. A row of *a* has
-        *steps* times 4 bytes, and rows are *row_bytes* apart. Blocks of *weights* are *block_bytes*
-        apart. Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
+        *headers* is the address of the first block's header, which begins with the biases. A row of
+        *a* has *steps* times 4 unsigned bytes, and rows are *row_bytes* apart. Blocks of *weights*
+        are *block_bytes* apart. *sums* is the address of an int32 for each row, or 0 for none. Rows
+        of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -148,14 +149,18 @@ HAS_SPLIT_ROWS = dot_products.HAS_MADD
 
 
 def _dot_split(rows):
-    """Return an intrinsic that multiplies *rows* rows from :func:`split_rows` by 8 columns."""
+    """Return an intrinsic that multiplies *rows* rows of int16 by 8 columns of weights.
+
+    The rows are those that :func:`split_rows` makes from unsigned bytes.
+    """
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *header* is the address of the biases. Rows of *a* are *row_bytes* apart, and rows of
-        results *acc_bytes*. With only 8 columns, the sums and the weights fit into the registers.
+        *header* is the address of the biases. A row of *a* has *steps* times 4 int16, and rows are
+        *row_bytes* apart. *sums* is the address of an int32 for each row, or 0 for none. Rows of
+        results are *acc_bytes* apart. With only 8 columns, all sums and weights fit into registers.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -187,7 +192,11 @@ dot_split, dot_split_tall = _dot_split(SHORT_SPLIT), _dot_split(TALL_SPLIT)
 
 
 def _splitter(dwords):
-    """Return an intrinsic that stores the even bytes of words as int16, and then the odd bytes."""
+    """Return an intrinsic that converts the bytes of *dwords* 32-bit words to int16.
+
+    It is called as ``(source, target)``. For each word, it stores the two even bytes, then the two
+    odd bytes.
+    """
     kind = ir.VectorType(I32, dwords)
 
     @intrinsic
@@ -210,8 +219,8 @@ split_4, split_1 = _splitter(4), _splitter(1)
 def split_rows(a, a_bytes, rows, steps, target):
     """Convert *rows* rows of unsigned bytes to int16, as :func:`_dot_split` reads them.
 
-    The rows begin at *a*, and are *a_bytes* apart; a row has *steps* times 4 bytes. *target* is the
-    address for the result.
+    The rows begin at *a*, and are *a_bytes* apart; a row has *steps* times 4 bytes. Of each 4
+    bytes, the two even ones come first. Results follow one another from the address *target* on.
     """
     for _ in range(rows):
         for step in range(0, steps - 3, 4):
@@ -238,7 +247,8 @@ def _dot_taps(pixels, vectors, group):
 
         *pixel_bytes*, *vector_bytes* and *column_bytes* are the distances of pixels, of a pixel's
         vectors, and of columns of the packed *line*. *offsets* and *weights* are the addresses of
-        the offsets and the weights of *count* taps.
+        the offsets and the weights of *count* taps. *header* is the address of the first header,
+        which begins with biases, and *acc* that of the results.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -281,7 +291,7 @@ def _dot_taps(pixels, vectors, group):
 
 
 def _dot_group(pixels):
-    """Return :func:`_dot_taps` as a function for *pixels* pixels of 64 channels."""
+    """Return a function that works like ``dot_taps`` for *pixels* pixels of 64 channels."""
     if level().vector_bytes != 32:
         return _dot_taps(pixels, GROUP, GROUP)
     dot_vector = _dot_taps(pixels, 1, GROUP)
@@ -306,7 +316,7 @@ dot_tap, dot_tap_64 = _dot_taps(1, 1, 1), _dot_group(1)
 
 @intrinsic
 def fill_dwords(context, target, value):
-    """Store 16 copies of the low 32 bits of *value*."""
+    """Store 16 copies of the low 32 bits of *value* at the address *target*."""
 
     def generate(lowering, builder, signature, arguments):
         target, value = arguments
@@ -318,7 +328,7 @@ def fill_dwords(context, target, value):
 
 @intrinsic
 def sum_bytes(context, source, count):
-    """Return the sum of *count* unsigned bytes, each changed by :func:`dot_products.seen`."""
+    """Return the sum of *count* unsigned bytes at *source*, each minus ``CpuLevel.byte_shift``."""
 
     def generate(lowering, builder, signature, arguments):
         source, count = arguments
@@ -350,7 +360,7 @@ def sum_bytes(context, source, count):
 def _flipper(count):
     """Return an intrinsic that copies *count* bytes, each xored with the same number.
 
-    It is called as ``(source, target, flip)``.
+    It is called as ``(source, target, flip)``, with two addresses and that number.
     """
     kind = ir.VectorType(I8, count)
 

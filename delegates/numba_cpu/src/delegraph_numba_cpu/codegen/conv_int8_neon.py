@@ -20,15 +20,16 @@ i64 = types.int64
 
 
 def dot_tile(rows, blocks):
-    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns."""
+    """Return an intrinsic that multiplies *rows* byte rows with *blocks* blocks of 16 columns."""
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
         """Store ``bias + a @ weights + sums`` at *acc*, as int32.
 
-        *headers* is the address of the first block's header, which has the biases. A row of *a* has
-        *steps* times 4 bytes, and rows are *row_bytes* apart. Blocks of *weights* are *block_bytes*
-        apart. Rows of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
+        *headers* is the address of the first block's header, which begins with the biases. A row of
+        *a* has *steps* times 4 unsigned bytes, and rows are *row_bytes* apart. Blocks of *weights*
+        are *block_bytes* apart. *sums* is the address of an int32 for each row, or 0 for none. Rows
+        of results are *acc_bytes* apart, and the blocks of a row 64 bytes.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -56,6 +57,8 @@ def dot_tile(rows, blocks):
 
 def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     """Return the sums of products of each row with four columns at each of several places.
+
+    The result is a list for each row, with a vector of 4 int32 for each place.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
@@ -116,7 +119,10 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
 
 
 def _copies(builder, four, k):
-    """Return 16 bytes: four copies of the four bytes in a scalar, or in lane *k* of a vector."""
+    """Return 16 bytes: four copies of the four bytes in the int32 *four*.
+
+    If *four* is a vector of four int32, they are copies of its lane *k*.
+    """
     if isinstance(four.type, ir.VectorType):
         lanes = ir.Constant(V4I32, [k] * 4)
         return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)

@@ -125,8 +125,8 @@ def _quickly(quick, exact):
     Elsewhere it rescales in float64. For ``prepare`` see :func:`_all_of`.
 
     Args:
-        quick: function that loads header fields, as :func:`_all_of` returns it. Its function
-            returns rescaled vectors, and of each of the 16 lanes whether any may be wrong.
+        quick: function ``prepare`` whose result also returns a mask of 16 lanes, after the rescaled
+            vectors: the lanes in which a vector may be wrong.
         exact: the ``prepare`` that rescales in float64.
     """
 
@@ -151,11 +151,12 @@ def _quickly(quick, exact):
 
 
 def _by_fraction(builder, headers):
-    """Rescale to int32 with 16 bits after the point, for headers with :data:`FRACTION`.
+    """Return a function that rescales by headers of the rounding ``EXACT``, in float32.
 
-    Because of the offset, a result exceeds the right value by less than ``UNCERTAIN``. So the floor
-    is right if the fraction is at least ``UNCERTAIN``. Values that do not fit int32 become the
-    least int32, whose fraction is 0.
+    It computes int32 with 16 bits after the point, and returns their floors and a mask of doubtful
+    lanes. Because of the offset, a result exceeds the right value by less than ``UNCERTAIN``. So
+    the floor is right if the fraction is at least ``UNCERTAIN``. Values that do not fit int32
+    become the least int32, whose fraction is 0.
     """
     parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
     words = vector(I16, 32)
@@ -173,11 +174,11 @@ def _by_fraction(builder, headers):
 
 
 def _by_two_offsets(builder, headers):
-    """Rescale with two offsets, for headers without :data:`FRACTION`.
+    """Return a function that rescales by headers of roundings away from zero, in float32.
 
-    One offset makes the result too large, the other makes it too small. Both are 0.5 lower than a
-    floor needs, so that rounding to the nearest integer gives the floor. If both give the same
-    integer, this integer is right.
+    It returns the rescaled vectors and a mask of doubtful lanes. One offset makes the result too
+    large, the other makes it too small. Both are 0.5 lower than a floor needs, so that rounding to
+    the nearest integer gives the floor. If both give the same integer, this integer is right.
     """
     parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
     for part, header in zip(parts, headers, strict=True):
@@ -211,18 +212,23 @@ def _finisher(prepare):
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store the first *count* of each row's 16 sums, rescaled and clamped, as bytes.
+        """Convert the first *count* of the 16 int32 sums of each row to bytes at *target*.
 
-        The *rows* rows, at least one, begin at *acc*.
+        There is at least one row. Rows of sums begin at the address *acc*, *acc_bytes* apart; rows
+        of bytes begin at the address *target*, *row_bytes* apart. *header* is the address of the 16
+        outputs' header, with the numbers that rescale sums; see ``instructions.conv_int8.HEADER``.
+
+        Results are clamped to *low* and *high*, which are the limits of int8 or uint8 results.
         """
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
 
             def rows_by(size, write):
-                """Append a loop that converts *size* rows at a time by *write*.
+                """Append a loop that converts *size* rows at a time.
 
-                The last rows may be converted twice.
+                ``write(bytes, place)`` appends the store of a row's 16 bytes at an address. The
+                last rows may be converted twice.
                 """
                 rescale_all = prepare(builder, [header] * size)
                 last = builder.sub(rows, integer(size))
@@ -270,9 +276,15 @@ def _finisher_64(prepare):
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store *rows* rows of 64 sums, which begin at *acc*, as rescaled bytes.
+        """Convert the 64 int32 sums of each row to bytes, and store these at *target*.
 
-        They are clamped to *low* and *high*, and then xored with *flip*.
+        There is at least one row. Rows of sums follow one another from the address *acc* on; rows
+        of bytes begin at the address *target*, *row_bytes* apart. *header* is the address of four
+        headers, each for 16 outputs. They have the numbers that rescale the sums; see
+        ``instructions.conv_int8.HEADER``.
+
+        Results are clamped, as unsigned bytes, to *low* and *high*. They are then xored with
+        *flip*, which is 128 if int8 are stored, otherwise 0.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -93,9 +93,9 @@ def row_product(heights: tuple[int, ...], width: int, kernel: int, stride: int) 
 
     It is called as ``product(height, source, step, taps, tap_rows, weight, out, pitch, limits)``.
     It computes *width* channels of *height* adjacent pixels, one of *heights*. Windows are *kernel*
-    wide and *stride* apart, and values that they share are read once. *source* is the first pixel's
-    offset from the taps, and *step* the distance of input pixels. Only the first tap of each row of
-    a window is read from *taps*.
+    wide and *stride* apart, and values that they share are read once. *source* plus a number in the
+    table *taps* is the address of one of the first pixel's taps. Only the first number for each row
+    of a window is read. *step* is the distance of input pixels.
     """
 
     @intrinsic

@@ -16,7 +16,12 @@ i64 = types.int64
 
 @intrinsic
 def pack_column(context, a, b, c, d, count, flip, target):
-    """Store, for each of up to 16 channels, a word of four bytes from *a*, *b*, *c* and *d*."""
+    """Store at *target* 16 words of four bytes: a byte each from the addresses *a*, *b*, *c*, *d*.
+
+    Word i is for channel i, whose bytes are i bytes after these addresses. Each byte is xored with
+    a byte of *flip*, which has four equal bytes. If *count* is below 16, only the bytes of the
+    first *count* channels are read; all others are taken as 0.
+    """
 
     def generate(lowering, builder, signature, arguments):
         *rows, count, flip, target = arguments
@@ -56,10 +61,10 @@ def pack_column(context, a, b, c, d, count, flip, target):
 
 @intrinsic
 def pack_column_64(context, a, b, c, d, flip, target, apart):
-    """Store, for each of 64 channels, a word of four bytes from *a*, *b*, *c* and *d*.
+    """Store 64 words of four bytes: a byte each from the addresses *a*, *b*, *c* and *d*.
 
-    The bytes are xored with *flip*. The four vectors of words are stored from *target* on, at
-    distances of *apart* bytes.
+    The words are in the order of :func:`dot_products.zipped`; each byte is xored with the low byte
+    of *flip*. The four vectors of 16 words are stored from *target* on, *apart* bytes apart.
     """
 
     def generate(lowering, builder, signature, arguments):

@@ -30,7 +30,7 @@ i64 = types.int64
 
 
 def _product(builder: Any, value: Any, words: Any, pairs: Any) -> Any:
-    """Return 8 int32 plus the sums of products of pairs of int16 in *words* and *pairs*."""
+    """Return 8 int32: *value* plus products of int16 in *words* and *pairs*, added in pairs."""
     return builder.add(value, add_pairs(builder, builder.bitcast(words, V16I16), pairs))
 
 

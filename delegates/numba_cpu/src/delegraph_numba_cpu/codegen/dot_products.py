@@ -89,12 +89,13 @@ def nibbles(builder, packed):
 
 
 def dot(builder, acc, activations, weights):
-    """Return 16 int32: ``acc`` plus dot products of four unsigned activations and four weights.
+    """Return 16 int32: *acc* plus dot products of four activations and four signed weights.
 
     Args:
         builder: LLVM IR builder, to which instructions are added.
         acc: 16 int32.
-        activations: four unsigned bytes in one int32 for all results, or in 16 int32.
+        activations: four bytes in one int32 for all results, or in each of 16 int32: unsigned, or
+            as :func:`seen` returns them.
         weights: see :func:`prepare_weights`.
     """
     if dot_products_neon.IS_THERE:
@@ -183,7 +184,7 @@ def _spread(builder, value, lanes=LANES):
 
 
 def add_pairs(builder, a, b):
-    """Return the sums of adjacent products of two int16 vectors; exact for *a* < 256."""
+    """Return int32: the products of two int16 vectors, added in pairs; exact for *a* < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 

@@ -32,8 +32,9 @@ def dot(builder, sums, activations, weights):
     Args:
         builder: LLVM IR builder, to which instructions are added.
         sums: the previous sums, at first :data:`NOTHING`.
-        activations: 16 bytes, see :func:`dot_products.seen`.
-        weights: 16 bytes.
+        activations: 16 bytes: unsigned if the processor has ``i8mm``. Otherwise they are signed,
+            the unsigned activations minus 128; see :func:`dot_products.seen`.
+        weights: 16 signed bytes.
     """
     if _HAS_MIXED_DOT:
         arguments = [*sums, activations, weights]
@@ -77,7 +78,11 @@ def joined(builder, parts):
 
 
 def dot_of_16(builder, acc, activations, weights):
-    """Return *acc* plus dot products of four bytes; all vectors have 16 int32."""
+    """Return 16 int32: *acc* plus dot products of four activations and four signed weights.
+
+    *activations* and *weights* are vectors of 16 int32, each of which holds four bytes. Activations
+    are unsigned or signed as for :func:`dot`.
+    """
     found = []
     four = zip(*(quarters(builder, each) for each in (acc, activations, weights)), strict=True)
     for start, *operands in four:

@@ -28,8 +28,8 @@ def rescale(
 ) -> Lanes:
     """Return int16 *x* minus its zero point, converted to another scale, as int32.
 
-    The difference is shifted by *left* and by *down*. Then it is rescaled by *multiplier* and the
-    shift *right*.
+    The difference is shifted left by *left* bits, then right by *down* bits. Then it is rescaled by
+    *multiplier* and *right*; see :func:`_scaled`.
     """
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
@@ -46,6 +46,9 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 *x* as int16: rescaled by *multiplier*, plus *zero_point*, and clamped."""
+    """Return int32 *x* as int16: rescaled, plus *zero_point*, and clamped to *low* and *high*.
+
+    For *left*, *multiplier* and *right* see :func:`_scaled`.
+    """
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

@@ -16,15 +16,16 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
-    """Return float32 *x* rounded, plus *zero*, clamped to bytes; *half* makes truncation round.
+    """Return bytes: float32 *x* rounded, plus *zero*, and clamped to *low* and *high*.
 
-    The lowering has checked that all values fit int32.
+    To round, *half*, with the sign of *x*, is added to *x*, and the sum is truncated. The lowering
+    has checked that all values fit int32. *signed* says whether the bytes are int8.
     """
     return _as_bytes((x + half.with_sign_of(x)).to_integer() + zero, low, high, signed)
 
 
 def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
-    """Return int32 *whole* clamped between *low* and *high*, as bytes."""
+    """Return int32 *whole* clamped between *low* and *high*, as bytes; int8 if *signed*."""
     if not x86_bytes.IS_THERE:
         return whole.at_least(low).at_most(high).narrow(I8)
     found = x86_bytes.saturated_bytes(whole, signed=signed)

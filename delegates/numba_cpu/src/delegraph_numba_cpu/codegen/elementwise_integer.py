@@ -49,9 +49,10 @@ for _code, _letter in (
 
 
 def _saturate(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that truncates float32 to integers of type *element*.
+    """Return an operation that truncates float32 to integers of the LLVM type *element*.
 
-    Values below *low* become *low*; NaN and values above *high* become *largest*.
+    The operation has three parameters. Values below *low* become *low*; NaN and values above *high*
+    become *largest*.
     """
 
     def function(x: Lanes, low: Lanes, high: Lanes, largest: Lanes) -> Lanes:

@@ -217,7 +217,10 @@ def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
 
 
 def permuted(x: Lanes, table: Any) -> Lanes:
-    """Return the bytes of a table of 256 bytes at 64 indices, by two permutations of 128 bytes."""
+    """Return the bytes at the 64 unsigned indices *x* in the table of 256 bytes at address *table*.
+
+    An instruction permutes 128 bytes, so there are two.
+    """
     builder, kind = x.builder, x.type
     parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
     low, high = (
@@ -250,9 +253,10 @@ operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
-    """Return entries of the table *vector* or *rest*, as the position of the element decides.
+    """Return the entry of a table for a pair of bytes; the element's position decides which table.
 
-    Of each *length* elements, the first *vector_end* use *vector*, the others *rest*.
+    Of each *length* elements, the first *vector_end* use the table at the address *vector*, the
+    others that at *rest*. The index is ``256 * a + b``, of unsigned bytes.
     """
     builder = a.builder
     place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
@@ -261,9 +265,10 @@ def lookup_pair_by_position(
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises float32 to *element*.
+    """Return an operation that quantises float32 to integers of the LLVM type *element*.
 
-    It scales, clamps, rounds halves to even, and adds a zero point. NaN becomes the least value.
+    It multiplies by a factor, clamps, rounds halves to even, and adds a zero point. So the limits
+    are relative to the zero point. NaN becomes the least value.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
@@ -274,9 +279,10 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """Return an operation that quantises to *element* by a division in float64.
+    """Return an operation that quantises float32 to the LLVM type *element*, by a division.
 
-    Halves are rounded away from zero.
+    It divides by the scale in float64, rounds halves away from zero, adds the zero point, and
+    clamps.
     """
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
@@ -305,7 +311,7 @@ for code, letter in (
 
 
 def _dequantize(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``q * scale + offset`` on quantized values of one type."""
+    """Return the operation ``q * scale + offset`` on quantized values, signed if *signed*."""
 
     def function(q: Lanes, scale: Lanes, offset: Lanes) -> Lanes:
         return q.widen(I32, signed=signed).to_float() * scale + offset

@@ -216,7 +216,7 @@ def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> An
 
 @intrinsic
 def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
-    """Copy *count* bytes between ranges that do not overlap.
+    """Copy *count* bytes from *source* to *target*; the two ranges do not overlap.
 
     It calls ``memmove``. A library without a version for ``memcpy`` would get glibc's oldest
     version, which copies only 16 bytes at a time.
@@ -232,7 +232,7 @@ def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
 
 @intrinsic
 def fill_bytes(context: Any, target: Any, value: Any, count: Any) -> Any:
-    """Set *count* bytes to the low byte of *value*."""
+    """Set *count* bytes from the address *target* on to the low byte of *value*."""
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to = pointer(builder, arguments[0], I8)

@@ -165,7 +165,7 @@ class Lanes:
         return (self.bits() & 0x7FFFFFFF).as_float()
 
     def with_sign_of(self, other: Lanes) -> Lanes:
-        """Return non-negative float32 with the signs of the elements of *other*."""
+        """Return these float32, none of which may be negative, with the signs of *other*."""
         return (self.bits() | (other.bits() & -0x80000000)).as_float()
 
     def to_float(self, element: Any = F32) -> Lanes:

@@ -40,12 +40,15 @@ def load_f16(context, address):
 
 
 def _bytes(builder, values):
-    """Return 16 bytes, each with one integer, as a list of vectors of 16 integers."""
+    """Return a list with the vector *values*: 16 bytes, each of which is one signed integer."""
     return [values]
 
 
 def _nibbles(builder, values):
-    """Return the 32 integers in 16 bytes, two in each byte, as a list of vectors of 16 integers."""
+    """Return the 32 signed integers in 16 bytes, as a list of two vectors of 16 bytes.
+
+    Each byte has two of them, the first in its low half.
+    """
     four = ir.Constant(V16I8, [4] * LANES)
     low = builder.ashr(builder.shl(values, four), four)
     high = builder.ashr(values, four)
@@ -57,11 +60,18 @@ def _nibbles(builder, values):
 
 
 def _converter(split, per_byte):
-    """Return an intrinsic that converts integers to float32; a byte holds *per_byte* of them."""
+    """Return an intrinsic that converts integers to float32; a byte holds *per_byte* of them.
+
+    *split* is the function that gets the integers from 16 bytes, :func:`_bytes` or
+    :func:`_nibbles`.
+    """
 
     @intrinsic
     def convert(context, source, count, scale, target):
-        """Store *count* > 0 integers times *scale* as float32."""
+        """Convert *count* > 0 integers to float32, times *scale*, and store them at *target*.
+
+        *source* is the address of the integers, and *target* that of the results.
+        """
 
         def generate(lowering, builder, signature, arguments):
             source, count, scale, target = arguments

@@ -35,7 +35,11 @@ def _dot_block(rows):
 
     @intrinsic
     def dot_block(context, x, row_bytes, weights, bias, target, target_bytes):
-        """Store ``bias + x @ weights``, int32; rows of results are *target_bytes* apart."""
+        """Store ``bias + x @ weights`` at *target*, as int32.
+
+        All but the sizes are addresses. Rows of unsigned bytes *x* are *row_bytes* long, without
+        gaps, and rows of results *target_bytes* apart.
+        """
 
         def generate(lowering, builder, signature, arguments):
             x, row_bytes, weights, bias, target, target_bytes = arguments
@@ -86,7 +90,10 @@ _dot_row_block, _dot_rows_block = _dot_block(1), _dot_block(MANY)
 
 @jit
 def dot_row(x, row_bytes, weights, bias, target):
-    """Store 64 int32: the product of the row of bytes *x* and a strip of weights, plus the bias."""
+    """Store 64 int32: the product of a row and a strip of weights, plus the bias.
+
+    *x* is the address of *row_bytes* unsigned bytes; all other arguments are addresses.
+    """
     for n in range(0, 4, _BLOCKS):
         _dot_row_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
 
@@ -95,7 +102,8 @@ def dot_row(x, row_bytes, weights, bias, target):
 def dot_rows(x, row_bytes, weights, bias, target):
     """Store the products of :data:`MANY` rows at *x* and a strip of weights, plus the bias.
 
-    Results are int32 ``[MANY, 64]``. Rows are *row_bytes* apart.
+    Results are int32 ``[MANY, 64]``. A row has *row_bytes* unsigned bytes, and the next row follows
+    without a gap. All other arguments are addresses.
     """
     for n in range(0, 4, _BLOCKS):
         _dot_rows_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
@@ -103,7 +111,7 @@ def dot_rows(x, row_bytes, weights, bias, target):
 
 @jit
 def copy_unsigned(source, target, count):
-    """Copy *count* int8 values as unsigned bytes: each value plus 128."""
+    """Copy *count* int8 from *source* to *target* as unsigned bytes: each value plus 128."""
     whole = count // 8 * 8
     for i in range(0, whole, 8):
         flip_8(source + i, target + i, 128)

@@ -17,10 +17,11 @@ LN2_LOW = math.log(2) - LN2_HIGH
 
 
 def fit(function: Callable[[float], float], degree: int, low: float, high: float) -> list[float]:
-    """Return coefficients of a polynomial that approximates *function* on an interval.
+    """Return coefficients of a polynomial that approximates *function* from *low* to *high*.
 
-    The polynomial equals the function at the interval's Chebyshev points. Its largest error is
-    little more than that of the best polynomial. The highest power comes first.
+    The polynomial has the degree *degree*, and equals the function at the interval's Chebyshev
+    points. Its largest error is little more than that of the best polynomial. The highest power
+    comes first.
     """
     curve = Chebyshev.interpolate(np.vectorize(function), degree, domain=[low, high])
     return [float(c) for c in curve.convert(kind=Polynomial).coef[::-1]]

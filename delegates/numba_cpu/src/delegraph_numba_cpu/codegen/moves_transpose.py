@@ -71,7 +71,8 @@ def transposer(unit, load_one, store_one):
 
     It is ``transpose(source, source_step, target, target_step, height, width)``. Element (i, j) at
     ``source + i * source_step + j * unit`` goes to ``target + j * target_step + i * unit``. There
-    are *height* rows i and *width* columns j.
+    are *height* rows i and *width* columns j. *load_one* and *store_one* are functions that load
+    and store one element.
     """
     groups = level().vector_bytes // SQUARE_BYTES
     turn, turn_several = _turner(unit, 1), _turner(unit, groups)

@@ -55,7 +55,10 @@ def add_product(context, x, y, summand):
 
 
 def filler(vector):
-    """Return a function that makes a vector of copies of a number."""
+    """Return an intrinsic ``fill(number)`` that makes a vector of copies of a number.
+
+    The vector has the type *vector*.
+    """
 
     @intrinsic
     def fill(context, number):
@@ -84,9 +87,10 @@ def lanes_down(context):
 
 
 def unary(vector, function, result=None):
-    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to one vector.
+    """Return an intrinsic that applies *function* to one vector of the type *vector*.
 
-    The result has the type *result*, or that of the argument.
+    *function* takes and returns :class:`Lanes`. Its result has the type *result*; None for that of
+    the argument.
     """
 
     @intrinsic
@@ -100,7 +104,10 @@ def unary(vector, function, result=None):
 
 
 def binary(vector, function):
-    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to two vectors."""
+    """Return an intrinsic that applies *function* to two vectors of the type *vector*.
+
+    *function* takes and returns :class:`Lanes`.
+    """
 
     @intrinsic
     def compute(context, x, y):
@@ -158,7 +165,7 @@ with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 
 def whole_loader(vector, memory=None, signed=True):
-    """Return ``load(address)``, which loads all lanes of a vector of type *vector*.
+    """Return an intrinsic ``load(address)`` that loads all lanes of a vector of type *vector*.
 
     For *memory* and *signed* see :func:`loader`.
     """
@@ -182,9 +189,9 @@ def _widened(builder, value, vector, signed):
 
 
 def loader(vector, memory=None, signed=True):
-    """Return ``load(address, count, rest)``, which loads a vector's first *count* lanes.
+    """Return a function ``load(address, count, rest)`` that loads the first lanes of a vector.
 
-    Other lanes get the values of the vector *rest*.
+    It loads *count* lanes; other lanes get the values that the vector *rest* has there.
 
     Args:
         vector: type of the result.
@@ -217,8 +224,9 @@ def loader(vector, memory=None, signed=True):
 
 
 def whole_storer(vector, memory=None):
-    """Return ``store(address, value)``, which stores all lanes of a vector of type *vector*.
+    """Return an intrinsic ``store(address, value)`` that stores all lanes of a vector.
 
+    The vector has the type *vector*.
     For *memory* see :func:`storer`.
     """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
@@ -239,7 +247,9 @@ def _narrowed(builder, value, narrow):
 
 
 def storer(vector, memory=None):
-    """Return ``store(address, value, count)``, which stores a vector's first *count* lanes.
+    """Return a function ``store(address, value, count)`` that stores a vector's first lanes.
+
+    It stores *count* lanes; the memory after them is unchanged.
 
     Args:
         vector: type of the value.
@@ -280,7 +290,11 @@ store_low_bytes, store_low_halves = storer(INTS, I8), storer(INTS, I16)
 
 
 def folder(vector, function):
-    """Return a function that combines all lanes of a vector into one number by *function*."""
+    """Return an intrinsic ``fold(x)`` that combines all lanes of a vector into one number.
+
+    *function* combines two :class:`Lanes`, as :func:`plus` does. It is applied to both halves of
+    the vector, then to both halves of the result, until one lane remains.
+    """
 
     @intrinsic
     def fold(context, x):
@@ -303,7 +317,11 @@ def folder(vector, function):
 
 
 def cutter(vector):
-    """Return ``cut(x, count, rest)``: the first *count* lanes of *x*, then those of *rest*."""
+    """Return an intrinsic ``cut(x, count, rest)`` that joins lanes of two vectors.
+
+    Its result has the first *count* lanes of *x*; the other lanes are those of *rest*. All three
+    vectors have the type *vector*.
+    """
 
     @intrinsic
     def cut(context, x, count, rest):
@@ -321,7 +339,10 @@ cut_floats, cut_ints = cutter(FLOATS), cutter(INTS)
 
 
 def first_of(vector):
-    """Return a function that returns the first element of a vector."""
+    """Return an intrinsic ``first(x)`` that returns the first element of a vector as a number.
+
+    The vector has the type *vector*.
+    """
 
     @intrinsic
     def first(context, x):

@@ -38,9 +38,10 @@ def row_pass(function, start=None, combine=None):
         combine: ``add`` or ``larger``; None if no sum or maximum is computed.
 
     Returns:
-        ``(source, target, rest, results, whole, count, a, b) -> float32``. The last, padded vector
-        begins at element *whole*: it is read at *rest*, and its results are written to *results*. A
-        pass for the maximum writes nothing.
+        An intrinsic, called as ``(source, target, rest, results, whole, count, a, b)``, that
+        returns the sum or maximum; 0 if none is computed. The first four are addresses; *a* and
+        *b* are the factors. The last, padded vector begins at element *whole*: it is read at
+        *rest*, and its results are written to *results*. A pass for the maximum writes nothing.
     """
 
     @intrinsic
@@ -84,7 +85,10 @@ def larger(x, y):
 
 
 def folded(x, combine):
-    """Return all elements of *x* combined into one number, half with half, again and again."""
+    """Return one number: all elements of *x* combined, half with half, again and again.
+
+    *combine* is a function of two :class:`Lanes`, such as :func:`add`.
+    """
     builder, count = x.builder, LANES
     while count > 1:
         count //= 2
@@ -106,7 +110,8 @@ def float_kernel(instruction, row, padding):
     Args:
         instruction: name of the kernel, and of the operands that it reads.
         row: function ``(source, target, rest, results, whole, count, beta)`` that computes a row of
-            *count* elements. Those from *whole* on are read at *rest* and written to *results*.
+            *count* elements, padding included. Those from *whole* on are read at the address
+            *rest* and written to *results*. *beta* is the instruction's word of this name, if any.
         padding: value of the elements that follow a row whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (

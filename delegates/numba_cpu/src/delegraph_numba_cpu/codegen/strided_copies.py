@@ -25,9 +25,10 @@ i64 = types.int64
 
 
 def _copier(unit, is_masked=False):
-    """Return an intrinsic that copies *count* pieces of *unit* bytes, at equal distances.
+    """Return an intrinsic that copies pieces of *unit* bytes at equal distances.
 
-    If *is_masked*, it copies only the first *size* bytes of each piece.
+    It is called with the arguments of :func:`copy_strided`. If *is_masked*, it copies only the
+    first *size* bytes of each piece; otherwise *size* is unused.
     """
     kind = ir.VectorType(I8, unit)
 

@@ -177,7 +177,7 @@ def _has_bit(builder: Any, count: Any, bit: int) -> Any:
 
 
 def lanes_of(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
-    """Return the elements of two vectors that have the given numbers, in that order."""
+    """Return those elements of two vectors, counted together, that have the numbers *lanes*."""
     numbers = list(lanes)
     return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
 

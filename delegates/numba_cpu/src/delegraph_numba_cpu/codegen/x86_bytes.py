@@ -36,9 +36,10 @@ def nearest_integer(x: Lanes) -> Lanes:
 
 
 def saturated_bytes(x: Lanes, *, signed: bool, zero: Lanes | None = None) -> Lanes:
-    """Return int32 as the nearest bytes, by way of int16, to which *zero* is added if given.
+    """Return int32 as the nearest bytes, int8 if *signed*, otherwise uint8.
 
-    There are as many elements as a vector has bytes.
+    They are first clamped to int16, to which *zero* is added if given. There are as many elements
+    as a vector has bytes.
     """
     builder, quarter = x.builder, VECTOR_BYTES // 4
     words, kind = ir.VectorType(I16, 2 * quarter), ir.VectorType(I8, VECTOR_BYTES)

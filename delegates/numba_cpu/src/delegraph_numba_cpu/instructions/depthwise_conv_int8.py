@@ -48,13 +48,20 @@ def plane_columns(columns: int, channels: int) -> int:
 
 
 def has_pairs(kernel_h: int, kernel_w: int, stride_w: int, dilation_w: int, out_width: int) -> bool:
-    """Whether a micro-kernel with int16 pairs computes these windows, which must share columns."""
+    """Whether a micro-kernel with int16 pairs computes windows of these sizes and strides.
+
+    Windows must be 3 or 5 wide, have more than one row, and share columns. An output row must have
+    at least ``4 * dilation_w`` pixels.
+    """
     shares = stride_w == 1 or (stride_w == 2 and dilation_w == 1)
     return kernel_w in (3, 5) and shares and kernel_h > 1 and out_width >= 4 * dilation_w > 0
 
 
 def paired_words(kernel_h: int, kernel_w: int) -> int:
-    """Number of words of two int16 for all taps of a channel: ``count`` of :data:`TAPS`."""
+    """Number of words of two int16 for all taps of a channel: ``count`` of :data:`TAPS`.
+
+    The window has *kernel_h* rows and *kernel_w* columns.
+    """
     return ((kernel_h + 3) // 4 + (kernel_h + 2) // 4) * kernel_w
 
 

@@ -123,7 +123,12 @@ def report() -> Memory:
 
 
 class Address:
-    """Position of a byte in a block of memory."""
+    """Position of a byte in a block of memory.
+
+    Attributes:
+        memory: the block.
+        offset: number of bytes from its start.
+    """
 
     __slots__ = ("memory", "offset")
 

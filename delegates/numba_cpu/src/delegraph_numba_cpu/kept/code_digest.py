@@ -50,7 +50,9 @@ def _record(package: Path) -> Path | None:
 
 
 def recorded_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of an installed package, from pip's list of files.
+    """Yield a text ``path,digest`` for each Python file of a package, from pip's list of its files.
+
+    The package must be installed.
 
     Args:
         package: folder of the package.
@@ -64,7 +66,7 @@ def recorded_files(package: Path) -> Iterable[str]:
 
 
 def hashed_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of a package, computed from the files.
+    """Yield the texts of :func:`recorded_files` for a package, computed from the files themselves.
 
     Args:
         package: folder of the package.

@@ -129,7 +129,8 @@ def version() -> str | None:
     """Return a text that changes whenever the code that makes or runs programs changes.
 
     It has only characters that a cache's version may have. It is None if there is no prebuilt
-    library: kernels are then compiled at run time, and nothing is kept.
+    library: kernels are then compiled at run time, and nothing is kept. It is also None if the
+    sources have no files of their own, as in an archive.
     """
     manifest = usable_manifest()
     if isinstance(manifest, str):

@@ -54,9 +54,10 @@ def _workers(num_threads: int | None) -> int:
 
 
 def key_of(kernel: Any, border: Collection[int]) -> str | None:
-    """Return the key of the kept program that a delegate kernel runs.
+    """Return the key of the kept program that a delegate kernel runs, as hexadecimal digits.
 
-    The result is None if it has none, or if the program needs other tensors than those of *border*.
+    The result is None unless there is a program that is stored in the user's cache only.
+    It is also None if the program needs other tensors of the host than those of *border*.
 
     Args:
         kernel: the kernel of a partition, prepared.

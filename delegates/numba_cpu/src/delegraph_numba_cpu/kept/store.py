@@ -89,7 +89,7 @@ class Places:
     def keep(
         self, key: str, content: bytes | Sequence[memoryview], digest: str | None = None
     ) -> None:
-        """Store *content* for later processes, in the model file or the cache.
+        """Store *content* for later processes: in the cache, or if there is none, the model file.
 
         Args:
             key: name of the entry.
@@ -256,7 +256,11 @@ class KeptPrograms:
         return found
 
     def add(self, program: Program) -> None:
-        """Store *program*, which was made because :meth:`find` returned None."""
+        """Store *program*, which was made because :meth:`find` returned None.
+
+        It stays in memory. It is also written to a file if files are wanted, and if it is not too
+        large.
+        """
         self._remember(program)
         if self._places is None or self._written >= MOST_FILES:
             return

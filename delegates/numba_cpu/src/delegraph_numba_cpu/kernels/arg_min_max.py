@@ -67,7 +67,10 @@ load_floats = r.whole_loader(r.FLOATS)
 
 @jit
 def row_f32(source, length, smallest):
-    """Return the position of the first largest or smallest float32 of a row."""
+    """Return the position of the first largest float32 of a row; of the smallest if *smallest*.
+
+    The row has *length* values at the address *source*.
+    """
     sign = r.floats(np.float32(-1.0) if smallest else np.float32(1.0))
     if length < r.LANES:
         none = r.floats(LOWEST)
@@ -144,7 +147,7 @@ row_s8, row_u8 = (
 def found_in_row(source, first, length, kind, smallest):
     """Return the position of the first largest or smallest element of a row, or -1.
 
-    It is -1 for int32, and for lengths for which a search element by element is faster.
+    It is -1 for int32, and for rows of more than ``LONGEST`` bytes: :func:`found` searches these.
 
     Args:
         source: address of the tensor.
@@ -165,7 +168,10 @@ def found_in_row(source, first, length, kind, smallest):
 
 @jit
 def found(source, first, length, step, kind, smallest):
-    """Return the position of the first largest or smallest of *length* elements, *step* apart."""
+    """Return the position of the first largest or smallest of *length* elements, *step* apart.
+
+    Other arguments are those of :func:`found_in_row`; the search is element by element.
+    """
     if kind == FLOAT32:
         return find_f32(source + 4 * first, length, step, smallest)
     if kind == INT8:

@@ -129,7 +129,10 @@ def attend_function(width):
 
     @jit
     def turn(table, offset, count, target):
-        """Write *count* values of each row of a table as columns of a block."""
+        """Write the first *count* values of some rows as the columns of the block at *target*.
+
+        There is a row for each column. Row i begins *offset* bytes after address i in the *table*.
+        """
         for column in range(0, width, LANES):
             place, rows = target + 4 * column, table + 8 * column
             for start in range(0, count, LANES):
@@ -142,7 +145,11 @@ def attend_function(width):
 
     @jit
     def turn_back(source, count, table):
-        """Write *count* rows of a block as columns, which are rows of a table."""
+        """Transpose a block of *count* rows of float32: write each column as a row of its own.
+
+        *source* is the address of the block. *table* is the address of a table of addresses: column
+        i is written at the one with number i.
+        """
         for column in range(0, width, LANES):
             place, rows = source + 4 * column, table + 8 * column
             for start in range(0, count, LANES):

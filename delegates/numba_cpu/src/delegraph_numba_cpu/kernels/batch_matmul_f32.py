@@ -45,10 +45,11 @@ TOGETHER = 4 if LANES == 16 else 2
 def _dotter(rows, is_whole):
     """Return an intrinsic that stores dot products of *rows* rows and ``LANES // rows`` columns.
 
-    It is called as ``(x, row_count, weights, depth, count, y, pitch)``. *x* has *row_count* rows,
-    *weights* has *count* columns, each of *depth* adjacent values. If there are fewer rows or
-    columns than the intrinsic computes, the last one is used again. *is_whole* says that there are
-    enough. Rows of results are *pitch* bytes apart.
+    It is called as ``(x, row_count, weights, depth, count, y, pitch)``, where *x*, *weights* and
+    *y* are addresses. *x* has *row_count* rows, *weights* has *count* columns, each of *depth*
+    adjacent values. If there are fewer rows or columns than the intrinsic computes, the last one is
+    used again. *is_whole* says that there are always enough. Rows of results at *y* are *pitch*
+    bytes apart.
     """
     columns = LANES // rows
     places = _strided_places if is_whole else _places_at_most
@@ -76,10 +77,10 @@ def _dotter(rows, is_whole):
 
 
 def _dot_sums(builder, left, right, depth):
-    """Return vectors whose lanes add up to the products of each row and each column, row by row.
+    """Return a vector for each row and column, row by row; its lanes add up to their dot product.
 
-    *left* and *right* are functions that return the addresses of all rows, and of all columns, some
-    bytes from their beginnings.
+    *left* and *right* are functions of an offset in bytes. They return the address with this offset
+    in each row, and in each column. Rows and columns have *depth* values.
     """
 
     def added(index, sums, read=lambda address: load(builder, address, KIND)):
@@ -105,22 +106,26 @@ def _dot_sums(builder, left, right, depth):
 def _strided_places(builder, first, step, most, count):
     """Return a function of an offset *at* that returns *most* addresses.
 
-    They begin at ``first + at``, and are *step* bytes apart. *count* equals *most*.
+    They begin at ``first + at``, and are *step* bytes apart. *count* is not used; callers know that
+    it equals *most*.
     """
     return lambda at: strided(builder, builder.add(first, at), step, most)
 
 
 def _places_at_most(builder, first, step, most, count):
-    """Return a function like that of :func:`_strided_places`, but with only *count* addresses.
+    """Return a function like that of :func:`_strided_places`, for *count* up to *most*.
 
-    The last of them is repeated, so that there are *most*.
+    Its result has *most* addresses, too: after *count* of them, the last one is repeated.
     """
     found = _addresses(builder, first, step, most, count)
     return lambda at: [builder.add(address, at) for address in found]
 
 
 def _addresses(builder, first, step, most, count):
-    """Return *most* addresses, *step* bytes apart; beyond *count*, the last one is repeated."""
+    """Return *most* addresses from *first* on, *step* bytes apart.
+
+    Only *count* of them differ: the last of these is repeated.
+    """
     last, found = builder.sub(count, integer(1)), []
     for i in range(most):
         number = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
@@ -195,7 +200,9 @@ def _adder(rows, vectors, masked):
 
 
 def products_of_rows(rows):
-    """Return functions that compute dot products, and sums of rows, for up to *rows* rows.
+    """Return the functions ``dot`` and ``add``, which multiply up to *rows* rows by a matrix.
+
+    For ``dot``, the values of a column of the matrix are adjacent; for ``add``, those of a row.
 
     Args:
         rows: number of rows that are multiplied together.
@@ -223,7 +230,7 @@ def products_of_rows(rows):
     def add(x, row_count, weights, weights_row, depth, count, y, pitch):
         """Store *count* columns of the product of *row_count* rows of *x* and *weights* at *y*.
 
-        They are at most ``AT_ONCE`` vectors. For all arguments see :func:`_adder`.
+        The columns fill at most ``AT_ONCE`` vectors. For all arguments see :func:`_adder`.
         """
         if count == AT_ONCE * LANES:
             add_several(x, row_count, weights, weights_row, depth, count, y, pitch)

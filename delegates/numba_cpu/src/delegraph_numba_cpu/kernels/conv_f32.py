@@ -182,9 +182,10 @@ def multiply_to(record, rows, taps, pixels, column, weight, out, residual):
         taps: address of a table of the taps' offsets.
         pixels: number of pixels.
         column: number of the first column.
-        weight: address of the packed weights of these columns.
-        out: address of the results.
-        residual: address of the values that are added to the results; 0 for none.
+        weight: address of the packed weights of all columns.
+        out: address of the first pixel's results, of all columns.
+        residual: address of the values that are added to the first pixel's results, of all columns;
+            0 for none.
     """
     tap_count, tap_bytes = (
         word(record, TAP_ROWS) * word(record, TAP_COLUMNS),
@@ -367,8 +368,8 @@ def pack_block(source, target, rows, filled, width, down, across):
         rows: number of rows of the matrix.
         filled: number of columns that the matrix has for this block; the other columns become 0.
         width: number of columns of the block.
-        down: bytes between rows of the source.
-        across: bytes between columns of the source.
+        down: bytes from one row of the source to the next.
+        across: bytes from one column of the source to the next.
     """
     for _ in range(rows):
         if across == 4:

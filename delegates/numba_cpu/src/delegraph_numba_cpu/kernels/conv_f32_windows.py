@@ -147,7 +147,8 @@ def write_pixels(record, table, source, count):
     The last address is written ``HEIGHT`` times more, so that the last register tile is full, even
     if it has one pixel more than ``HEIGHT``.
 
-    *record* is the address of the convolution's operands.
+    *record* is the address of the convolution's operands, *table* that of the table, and *source*
+    that of the first pixel's first tap.
     """
     down, right = word(record, STRIDE_ROW), word(record, STRIDE_COLUMN)
     width = word(record, OUT_W)

@@ -66,7 +66,9 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 @kernel(instructions.MEASURE)
 def measure(record, tile, worker):
-    """Store the smallest and the largest value of each of this tile's pieces of rows.
+    """Store the smallest and the largest value, 0 included, of each of this tile's pieces of rows.
+
+    Both are NaN for a piece with a value that is not finite.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
@@ -221,11 +223,12 @@ def multiply_pixels(record, first, last, first_column, last_column, memory):
 def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
     """Compute and store float32 results of some rows of bytes and up to four blocks of 16 outputs.
 
-    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
+    Micro-kernels read a fixed number of rows, at most ``ROWS``. If there are fewer, the memory
+    after the last row is read as well, but no results are stored for it.
 
     Args:
         record: address of the kernel call's operands.
-        a: address of the first row.
+        a: address of the first row, of unsigned bytes.
         row_bytes: bytes from one row to the next.
         rows: number of rows.
         n: number of the first block.
@@ -233,7 +236,7 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
         scales: address of the first row's scale and zero point.
         scale_step: bytes from one row's scale to the next.
         target: address of the first row of results.
-        acc: memory for accumulators.
+        acc: address of scratch memory for the accumulators, ``[ROWS, 64]`` of 4 bytes.
     """
     headers, start = word(record, HEADERS) + n * HEADER_BYTES, 0
     while start < rows:
@@ -257,7 +260,7 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
 
 @jit
 def tile_height(record, rows, blocks_of_16):
-    """Return how many of *rows* remaining rows the next micro-kernel computes.
+    """Return the number of rows of the next micro-kernel, which may be more than remain.
 
     Args:
         record: address of the kernel call's operands.

@@ -32,7 +32,7 @@ _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(l
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
-    """Return the sums of adjacent products of two vectors of 32 int16, as 16 int32."""
+    """Return 16 int32: the products of the vectors *a* and *b*, of 32 int16, added in pairs."""
     if _MADD is None or level().machine != "x86_64":
         wide = [builder.sext(each, vector(I32, 2 * LANES)) for each in (a, b)]
         products = builder.mul(*wide)
@@ -64,8 +64,8 @@ def dot_rows(
         context: the typing context of Numba.
         rows: address of the first window.
         row_bytes: bytes from one window to the next.
-        weights: address of the weights of 16 outputs.
-        pairs: number of pairs, from 1 to ``PAIRS_A_CHUNK``.
+        weights: address of the weights of 16 outputs, ``[pairs, 16, 2], int16``.
+        pairs: number of pairs of adjacent int16 of a window, from 1 to ``PAIRS_A_CHUNK``.
         is_first: whether the sums start from zero.
         sums: address of the sums.
     """
@@ -105,7 +105,7 @@ def dot_channels(
         context: the typing context of Numba.
         window: address of the first channel of the first tap.
         tap_bytes: bytes from one tap to the next.
-        weights: address of the weights of 16 channels.
+        weights: address of the weights of 16 channels, ``[taps, 16], int16``.
         taps: number of taps, at least 1.
         sums: address of the sums.
     """
@@ -127,7 +127,11 @@ def dot_channels(
 
 
 def _finisher(rounding: int) -> Any:
-    """Return ``finish(sums, header, target, low, high)``, which converts 16 sums to int16."""
+    """Return ``finish(sums, header, target, low, high)``, which converts 16 int64 sums to int16.
+
+    The first three arguments are addresses; the header has the scaling of these outputs. Results
+    are clamped to *low* and *high*. *rounding* is ``instructions.FIXED_POINT`` or ``REAL``.
+    """
 
     @intrinsic
     def finish(context: Any, sums: Any, header: Any, target: Any, low: Any, high: Any) -> Any:

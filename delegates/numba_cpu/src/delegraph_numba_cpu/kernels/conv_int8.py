@@ -21,7 +21,7 @@ P_IMAGES, P_OUTPUTS, P_TILES = instructions.PACK_STACK.slots("images", "outputs"
 
 @kernel(instructions.CONVOLVE)
 def convolve(record, tile, worker):
-    """Compute this tile's range of pixels and of groups of 64 outputs, in one of the products.
+    """Compute this tile: a range of pixels and of groups of 64 outputs, of one product of a stack.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

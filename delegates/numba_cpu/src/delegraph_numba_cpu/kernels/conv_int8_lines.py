@@ -27,12 +27,15 @@ from delegraph_numba_cpu.kernels.conv_int8_windows import (
 def write_lines(image, windows, first, count, table, target):
     """Write the padded lines that windows of some pixels read, and the addresses of these windows.
 
+    On levels with ``HAS_SPLIT_ROWS``, the lines are then copied as int16 to the memory after them.
+    The addresses are those of windows in this copy.
+
     Args:
         image: address of the image.
         windows: address of the record that describes the windows; see ``WINDOWS``.
-        first: number of the first output pixel of the image.
-        count: number of pixels.
-        table: address to which the windows' addresses are written.
+        first: number of the first output pixel, counted in the image.
+        count: number of output pixels.
+        table: address to which the windows' addresses are written, as by :func:`write_addresses`.
         target: address to which the lines are written.
     """
     width, line_bytes = word(windows, OUT_WIDTH), word(windows, LINE_BYTES)
@@ -51,9 +54,11 @@ def write_lines(image, windows, first, count, table, target):
 
 @jit
 def pad_lines(image, windows, y, count, target):
-    """Write *count* lines of an image with their padding, from line *y* on.
+    """Write *count* lines of an image with their padding to *target*, from line *y* on.
 
-    Lines outside of the image are wholly padding.
+    Lines outside of the image are wholly padding. *windows* is the address of the record
+    ``WINDOWS``: its word ``zero`` is the byte of the padding, and ``flip`` is xored with all other
+    bytes.
     """
     channels, line_bytes = word(windows, CHANNELS), word(windows, LINE_BYTES)
     size, flip = word(windows, WIDTH) * channels, word(windows, FLIP)
@@ -66,15 +71,16 @@ def pad_lines(image, windows, y, count, target):
 
 @jit
 def write_addresses(lines, windows, column, count, table, unit):
-    """Write the addresses of the windows of some pixels, and copies of the last one.
+    """Write the addresses of the windows of some pixels, then ``SPARE_WINDOWS`` copies of the last.
 
     Args:
-        lines: address of the first padded line that windows of the first pixel read.
+        lines: address of the first padded line that the window of the first pixel reads.
         windows: address of the record that describes the windows.
         column: number of the first pixel in its output row.
         count: number of pixels.
-        table: address to which the addresses are written.
-        unit: number of bytes of a padded line for each byte of the image.
+        table: address to which the addresses are written, as int64.
+        unit: number of bytes that a padded line has for each byte of the image: 2 for lines of
+            int16, otherwise 1.
     """
     width = word(windows, OUT_WIDTH)
     right = word(windows, STRIDE_W) * word(windows, CHANNELS) * unit

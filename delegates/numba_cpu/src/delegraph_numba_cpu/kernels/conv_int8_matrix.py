@@ -69,7 +69,8 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
         acc: address of the first row's accumulators.
         acc_bytes: bytes from one row's accumulators to the next.
         rows: number of rows.
-        header: address of the header with factors and offsets of these 16 outputs.
+        header: address of the header of these 16 outputs, with the numbers that convert
+            accumulators; see ``instructions.HEADER``.
         target: address of the first row's results.
         row_bytes: bytes from one row of results to the next.
         count: number of results of a row, at most 16.
@@ -89,12 +90,14 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 @jit
 def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
-    """Compute a part of the product of a matrix of bytes and packed weights; store it as bytes.
+    """Multiply rows of unsigned bytes by some columns of packed weights; store results as bytes.
 
-    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
+    A micro-kernel for several rows reads a fixed number of them, at most 16. If there are fewer
+    rows, it also reads the memory after the last one, and after the last of *sums*. No results of
+    these missing rows are stored.
 
     Args:
-        a: address of the rows, unsigned.
+        a: address of the first row, of unsigned bytes.
         a_bytes: bytes from one row to the next.
         rows: number of rows.
         sums: address of an int32 for each row, which is added to the row's accumulators; 0 for
@@ -104,10 +107,12 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         last: number of the block after the last one.
         target: address of the first row of results, of all columns.
         row_bytes: bytes from one row of results to the next.
-        acc: memory for accumulators and split rows.
-        lines: None, or the record of windows that are read from padded lines. *a* is then a table
-            of the windows' addresses, *a_bytes* is 8, and *sums* is 0. Numba compiles a separate
-            function for each case.
+        acc: address of scratch memory: ``ACC_BYTES`` bytes for accumulators. Unless *lines* is
+            given, ``SPLIT_BYTES`` bytes for each 4 bytes of a row follow. Some levels store rows
+            there as int16, by :func:`split_rows`.
+        lines: None, or the address of the record ``WINDOWS`` of windows in padded lines. *a* is
+            then the address of a table of the windows' addresses, *a_bytes* is 8, and *sums* is 0.
+            Numba compiles a separate function for each case.
     """
     if HAS_SPLIT_ROWS and not is_row(rows, lines):
         multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines)
@@ -139,9 +144,9 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 
 @jit
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc, lines):
-    """Compute a part of a product as :func:`multiply` does, by micro-kernels for int16.
+    """Compute the same results as :func:`multiply`, by micro-kernels that read rows of int16.
 
-    They read rows that :func:`split_rows` has written.
+    Rows of bytes are first converted by :func:`split_rows`. Padded lines already have int16.
     """
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
@@ -204,7 +209,7 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add each row's int32 to the accumulators of the row in a register tile.
+    """Add to all accumulators of each of ``TILE_ROWS`` rows the int32 of the row.
 
     Args:
         acc: address of the accumulators.
@@ -301,10 +306,10 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return the address of the int32 of row *row*; 0 if *sums* is 0.
+    """Return the address of the int32 that is added to the accumulators of row *row*.
 
-    *sums* is the address of an array with one int32 for each row, which is added to the row's
-    accumulators; 0 if nothing is added.
+    *sums* is the address of an array with an int32 for each row. If it is 0, nothing is added, and
+    the result is 0.
     """
     return sums + 4 * row if sums else 0
 
@@ -313,8 +318,10 @@ def sums_from(sums, row):
 def add_rows(a, a_bytes, rows, matrix, sums):
     """Store for each row the int32 that :func:`multiply` adds to the row's accumulators.
 
+    It is the sum of the row's activations times the word ``sum_factor`` of the weights' record.
+
     Args:
-        a: address of the rows, unsigned.
+        a: address of the first row, of unsigned bytes.
         a_bytes: bytes from one row to the next.
         rows: number of rows.
         matrix: address of the record that describes the weights; see ``MATRIX``.

@@ -26,9 +26,10 @@ sum_of = r.folder(r.INTS, r.plus)
 
 @jit
 def pack_group(record, image, group):
-    """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers.
+    """Pack the weights of up to 64 outputs of a matrix, and write the headers of these outputs.
 
-    *record* is the address of the kernel call's operands.
+    The matrix has number *image* in its stack, and the first output is ``64 * group``. For group 0,
+    the record of the matrix is written, too. *record* is the address of the kernel call's operands.
     """
     outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
@@ -59,9 +60,9 @@ def pack_group(record, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store *count* bytes as one column of a block of weights: 32-bit words, 64 bytes apart.
+    """Store *count* bytes from *source* on as one column of a block of weights, from *target* on.
 
-    Zeros fill the last word.
+    A column consists of 32-bit words that are 64 bytes apart. Zeros fill the last word.
     """
     for k in range(0, count - 3, 4):
         store_i32(target, load_i32(source + k))

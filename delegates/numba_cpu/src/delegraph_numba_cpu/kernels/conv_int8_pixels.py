@@ -43,7 +43,8 @@ def multiply_pixels(
         first_column: number of the first block of 16 outputs.
         last_column: number of the block after the last one.
         target: address of the first pixel's results.
-        memory: scratch memory for accumulators, split rows, sums, and *step* windows.
+        memory: address of scratch memory. It has the memory of :func:`multiply`, an int32 for each
+            row, and *step* windows; for padded lines, see ``CONVOLVE``.
     """
     if layout == instructions.LINES:
         multiply_lines(
@@ -93,7 +94,9 @@ def multiply_lines(
 def gather_pixels(x, windows, first, count, target, lines):
     """Write the windows of *count* output pixels, which may be of several images, as matrix rows.
 
-    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory; 0 for none.
+    *x* is the address of the first image, and *target* that of the first row. *first* is the number
+    of the first pixel, counted over all images. *lines* is the address of ``LINES_BYTES`` bytes of
+    scratch memory; 0 for none.
     """
     if not have_room(windows):
         lines = 0

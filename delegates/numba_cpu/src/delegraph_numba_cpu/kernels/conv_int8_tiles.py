@@ -37,9 +37,10 @@ WEIGHTS, HEADERS, STEPS, BLOCK_BYTES = instructions.MATRIX.slots(
 
 @jit
 def tile_height(rows, short, tall):
-    """Return the tile height, *short* or *tall*, for which fewer rows are computed twice.
+    """Return the tile height, *short* or *tall*, for which fewer rows are computed in all.
 
-    *rows* is the number of rows of the product.
+    If both are equal, it is *tall*. *rows* is the number of rows of the product; rows are computed
+    twice if the height does not divide it.
     """
     return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
 
@@ -48,7 +49,9 @@ def tile_height(rows, short, tall):
 def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes, lines):
     """Store at *acc* the products of *height* rows and ``WIDE`` blocks of columns.
 
-    The height is ``WIDE_ROWS`` or ``WIDE_TALL``.
+    The height is ``WIDE_ROWS`` or ``WIDE_TALL``. *a*, *sums* and *lines* are as in
+    ``conv_int8_matrix.multiply``. Blocks of *weights* are *size* bytes apart. For all others, see
+    the intrinsic ``dot_tile`` of ``conv_int8_micro_kernels``.
     """
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
@@ -67,7 +70,8 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc, lines):
     """Store at *acc* the products of *height* rows and one block of columns.
 
-    The height is ``NARROW_ROWS`` or ``NARROW_TALL``.
+    The height is ``NARROW_ROWS`` or ``NARROW_TALL``. Other arguments are those of
+    :func:`dot_wide_rows`; rows of results are 64 bytes apart.
     """
     if lines is not None:
         count, apart = word(lines, KERNEL_H), line_step(lines)
@@ -84,7 +88,10 @@ def dot_narrow_rows(height, a, a_bytes, weights, size, steps, header, sums, acc,
 
 @jit
 def is_row(rows, lines):
-    """Whether a product of *rows* rows is computed by the micro-kernels of a single row."""
+    """Whether a product of *rows* rows is computed by the micro-kernels of a single row.
+
+    It is False if *lines* is not None, since those micro-kernels read no padded lines.
+    """
     if lines is None:
         return rows == 1
     return False
@@ -92,24 +99,29 @@ def is_row(rows, lines):
 
 @jit
 def line_step(lines):
-    """Return the number of bytes from one line of a window to the next."""
+    """Return the number of bytes from one line of a window to the next, in padded lines.
+
+    *lines* is the address of the record that describes the windows. On levels with
+    ``HAS_SPLIT_ROWS``, padded lines have int16 in place of bytes.
+    """
     return word(lines, DILATION_H) * word(lines, LINE_BYTES) * (2 if HAS_SPLIT_ROWS else 1)
 
 
 @jit
 def dot_split_blocks(split, height, matrix, n, columns, sums, acc, lines):
-    """Store products of split rows and up to 64 columns, from block *n* on.
+    """Store products of rows of int16 and up to 64 columns of weights, from block *n* on.
 
     Args:
-        split: address of the rows, from :func:`split_rows`.
+        split: address of the rows, which :func:`split_rows` has converted from bytes.
         height: number of rows.
         matrix: address of the record that describes the weights; see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
         sums: address of an int32 for each row, which is added to the row's sums; 0 for none.
-        acc: int32 ``[height, 64]``, or ``[height, 16]``.
-        lines: None, or the record of windows that are read from padded lines. *split* is then a
-            table of the windows' addresses.
+        acc: address of the results, int32: ``[height, 64]``, or ``[height, 16]`` for up to 16
+            columns.
+        lines: None, or the address of the record ``WINDOWS`` of windows in padded lines. *split* is
+            then the address of a table of the windows' addresses.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
     weights = word(matrix, WEIGHTS) + n * size

@@ -28,10 +28,11 @@ EDGE_BYTES = 512
 
 @jit
 def gather(image, windows, row, column, count, target, lines):
-    """Write *count* windows along an output row, from *column* on, as matrix rows.
+    """Write *count* windows along output row *row*, from *column* on, as matrix rows.
 
-    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, or 0 if :func:`have_room`
-    returns 0.
+    *image* is the address of the image, *windows* that of the record ``WINDOWS``, and *target* that
+    of the first matrix row. *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, or 0
+    if :func:`have_room` returns False.
     """
     if word(windows, IS_TRANSPOSED):
         for i in range(count):
@@ -78,7 +79,10 @@ def gather(image, windows, row, column, count, target, lines):
 
 @jit
 def padded_bytes(windows):
-    """Return the number of bytes of a line of the image with its padding at both sides."""
+    """Return the number of bytes of a line of the image with its padding at both sides.
+
+    *windows* is the address of the record that describes the windows.
+    """
     seen = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W) + word(windows, KERNEL_W)
     return max(word(windows, LEFT) + word(windows, WIDTH), seen) * word(windows, CHANNELS)
 
@@ -120,7 +124,11 @@ def pad_lines(image, windows, y, target):
 
 @jit
 def copy_padded(windows, column, count, target, lines):
-    """Write *count* windows, from output column *column* on, by copying from padded *lines*."""
+    """Write *count* windows, from output column *column* on, as matrix rows from *target* on.
+
+    *lines* is the address of the lines that :func:`pad_lines` has written; *windows* is that of the
+    record that describes the windows.
+    """
     row_bytes, step = word(windows, ROW_BYTES), word(windows, STRIDE_W) * word(windows, CHANNELS)
     line_bytes, size = padded_bytes(windows), word(windows, KERNEL_W) * word(windows, CHANNELS)
     source = lines + column * step
@@ -156,7 +164,10 @@ def gather_edge(line, windows, column, end, target):
 
 @jit
 def gather_taps(line, windows, column, end, target):
-    """Write one line of the windows of output columns *column* to *end*, tap by tap."""
+    """Write one line of the windows of output columns *column* to *end*, tap by tap.
+
+    For the arguments see :func:`gather_edge`.
+    """
     if column >= end:
         return
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
@@ -185,7 +196,10 @@ def gather_taps(line, windows, column, end, target):
 
 @jit
 def fill_strided(target, step, count, size, value):
-    """Fill *size* bytes at each of *count* places, *step* bytes apart."""
+    """Fill *size* bytes with *value* at each of *count* places, *step* bytes apart.
+
+    The first place is at the address *target*.
+    """
     for _ in range(count):
         fill_bytes(target, value, size)
         target += step
@@ -193,7 +207,7 @@ def fill_strided(target, step, count, size, value):
 
 @jit
 def copy_flipped(source, target, count, flip):
-    """Copy exactly *count* bytes, each xored with *flip*."""
+    """Copy exactly *count* bytes from *source* to *target*, each xored with *flip*."""
     done = 0
     while done + 64 <= count:
         flip_64(source + done, target + done, flip)
@@ -220,7 +234,8 @@ def copy_flipped(source, target, count, flip):
 def gather_transposed(image, windows, row, column, target):
     """Write to *target* all inputs that one output pixel of TRANSPOSE_CONV reads, as a matrix row.
 
-    The output pixel is in row *row* and column *column*.
+    The output pixel is in row *row* and column *column*. *image* is the address of the input, and
+    *windows* that of the record that describes the windows.
     """
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
     stride_h, stride_w = word(windows, STRIDE_H), word(windows, STRIDE_W)

@@ -83,8 +83,8 @@ def filter_rows(record, rows, taps, inner_taps, count, channel, out):
 
     Args:
         record: address of the kernel call's operands.
-        rows: address of a table of the pixels' addresses.
-        taps: address of a table of the taps' offsets.
+        rows: address of a table of the pixels' addresses; of offsets if *taps* has addresses.
+        taps: address of a table of the taps' offsets, or of the first pixel's taps' addresses.
         inner_taps: the same for taps inside the image.
         count: number of output rows.
         channel: number of the first channel.

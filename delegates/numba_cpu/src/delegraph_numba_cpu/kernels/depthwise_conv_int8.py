@@ -51,7 +51,10 @@ HAS_PLANES = level().vector_bytes == instructions.PLANE_LEVEL_BYTES
 
 @jit
 def line_columns(windows):
-    """Return the number of columns of a packed line, padding on both sides included."""
+    """Return the number of columns of a packed line, padding on both sides included.
+
+    *windows* is the address of the record; see ``WINDOWS``.
+    """
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
 
@@ -68,7 +71,8 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         row: number of the output row.
         channel: number of the first of 16 or 64 channels.
         wide: whether 64 channels are packed, in the order of ``dot_products.zipped``.
-        nothing: address of 64 bytes of padding, before they are flipped.
+        nothing: address of 64 bytes that stand for each row outside of the image. Like the image's
+            bytes, they are then xored with the word ``flip`` of *windows*, and with ``SEEN``.
         line: address for the result, ``[groups of 4 kernel rows, columns, 16 or 64]`` words of 32
             bits.
     """
@@ -179,6 +183,8 @@ def dot_row(line, windows, taps, block, wide, sums):
 def dot_row_pairs(line, windows, taps, block, wide, sums):
     """Store the same sums as :func:`dot_row`, by the micro-kernel that multiplies int16 in pairs.
 
+    For the arguments see :func:`dot_row`.
+
     If there are gaps between taps, the pixels computed together are as far apart as taps, so that
     their windows share columns.
     """
@@ -204,8 +210,9 @@ def dot_row_pairs(line, windows, taps, block, wide, sums):
 
 @jit
 def pixels_together(pixels):
-    """Return the number of pixels of the micro-kernel for which fewest pixels are computed twice.
+    """Return how many pixels the micro-kernel computes together: 4, 6, 7 or 8.
 
+    It is the number with which fewest pixels are computed twice; of equal ones, the largest.
     *pixels* is the number of pixels of the row, at least 4.
     """
     found = 4

@@ -93,7 +93,8 @@ def pack_planes(image, modulus, windows, taps, row, nothing, line, apart):
         windows: address of the record; see ``WINDOWS``.
         taps: address of the record; see ``TAPS``.
         row: number of the output row.
-        nothing: address of 64 bytes of padding, before they are flipped.
+        nothing: address of 64 bytes that stand for each row outside of the image. Like the image's
+            bytes, they are then xored with the word ``flip`` of *windows*, and with ``SEEN``.
         line: address of the first of four planes for the result, each ``[groups of 4 kernel rows,
             plane_columns, channels]`` bytes.
         apart: number of bytes from one plane to the next.

@@ -11,7 +11,8 @@ from delegraph_numba_cpu.kernels.conv_int8_windows import DILATION_H, HEIGHT, KE
 def row_address(image, modulus, row_bytes, windows, row, nothing):
     """Return the address of row *row* of the input, or *nothing* for a row outside the image.
 
-    Row *r* is stored as row *r* modulo *modulus* of the memory at *image*.
+    Row *r* is stored as row *r* modulo *modulus* of the memory at *image*, where rows have
+    *row_bytes* bytes. *windows* is the address of the record that describes the windows.
     """
     if row < 0 or row >= word(windows, HEIGHT):
         return nothing
@@ -39,6 +40,9 @@ def four_rows(image, modulus, row_bytes, windows, first, y, nothing):
 
 @jit
 def fill_columns(line, columns, column_bytes, value):
-    """Fill *columns* columns of a packed line with copies of a 32-bit word."""
+    """Fill *columns* columns, of *column_bytes* bytes, with copies of the 32-bit word *value*.
+
+    They begin at the address *line*.
+    """
     for place in range(line, line + columns * column_bytes, 64):
         fill_dwords(place, value)

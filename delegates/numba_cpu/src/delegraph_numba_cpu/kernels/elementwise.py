@@ -199,7 +199,7 @@ def repeat(source_record, base, target, start, count):
 
 @intrinsic
 def store_copies(context: Any, target: Any, value: Any) -> Any:
-    """Fill GRANULE bytes with copies of an int32."""
+    """Fill GRANULE bytes at the address *target* with copies of the int32 *value*."""
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target, value = arguments
@@ -211,7 +211,10 @@ def store_copies(context: Any, target: Any, value: Any) -> Any:
 
 @jit
 def fill(target, source, count, size):
-    """Fill *count* bytes with copies of one element of *size* bytes: 1, 2, 4 or 8."""
+    """Fill *count* bytes at *target* with copies of an element of *size* bytes: 1, 2, 4 or 8.
+
+    *source* is the address of the element. For 4 bytes, the last GRANULE is filled as a whole.
+    """
     if size == 4:
         value = load_i32(source)
         for i in range(0, count, GRANULE):  # registers have room after their last element
@@ -230,7 +233,7 @@ def fill(target, source, count, size):
 
 @jit
 def copy_short(target, source, count, size):
-    """Copy *count* bytes, a few elements of *size* bytes."""
+    """Copy *count* bytes, a few elements of *size* bytes, from one address to another."""
     if size == 4:
         for i in range(0, count, 4):
             store_i32(target + i, load_i32(source + i))

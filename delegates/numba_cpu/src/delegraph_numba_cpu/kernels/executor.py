@@ -125,6 +125,8 @@ def end(control, unused, unused_too):
 def look(address, count, unused):
     """Poll a word in memory as waiting threads do; the caller measures how long that takes.
 
+    If the word is -1, polling ends at once.
+
     Args:
         address: address of the word.
         count: number of polls.
@@ -138,7 +140,7 @@ def look(address, count, unused):
 
 @jit
 def run_alone(table):
-    """Run every tile of every row in the calling thread; stop if the run is cancelled."""
+    """Run every tile of every row of *table* in this thread; stop if the run is cancelled."""
     store_i64(table + IS_CANCELLED, 0)
     store_i64(table + THREADS, 1)
     cancellation = load_i64(table + CANCELLATION)

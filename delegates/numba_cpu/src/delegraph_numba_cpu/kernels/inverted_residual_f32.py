@@ -112,7 +112,7 @@ def inverted_residual(record, tile, worker):
 def clear_edges(record, ring):
     """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the kernel call's operands, and *ring* that of the ring buffer.
     """
     left, size = word(record, LEFT), word(record, ROW)
     right = left + word(record, COPIED)
@@ -158,7 +158,8 @@ def fill_ring(record, ring, worker, base, first, end):
 def copy_pixels(expand, source, target):
     """Copy equal pieces of a row, such as pixels, from *source* to *target*, with another stride.
 
-    *expand* is the address of the operands that have the sizes and the strides.
+    *expand* is the address of those operands of the kernel call that describe the copy in place of
+    an expanding convolution; they have the sizes and the strides.
     """
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
@@ -208,8 +209,9 @@ def filter_chunk(record, taps, inner_taps, result, count):
 
     Args:
         record: address of the kernel call's operands.
-        taps: address of tables of the taps' addresses.
-        inner_taps: the same for taps inside the image.
+        taps: address of tables of the taps' addresses, from :func:`write_row_taps`.
+        inner_taps: the same for windows inside the image. These are tables of the input itself if
+            the ring buffer holds only the ends of rows.
         result: address of the results.
         count: number of output rows.
     """

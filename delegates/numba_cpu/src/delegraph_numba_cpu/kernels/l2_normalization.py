@@ -24,7 +24,7 @@ divided = row_pass(lambda x, divisor, b: x / divisor)
 def l2_normalization_row(source, target, rest, results, whole, count, beta):
     """Write a row divided by its Euclidean norm, or by 1e-6 if the norm is less.
 
-    See ``row_passes.row_pass`` for arguments.
+    For the arguments see *row* of ``row_passes.float_kernel``; *beta* is unused.
     """
     length = np.sqrt(sum_of_squares(source, target, rest, results, whole, count, ZERO, ZERO))
     divisor = EPSILON if length < EPSILON else length

@@ -106,10 +106,10 @@ def accumulate(record, source, length, weights, headers, width, target, memory):
         source: address of the vector.
         length: length of the vector.
         weights: address of the packed matrix.
-        headers: address of the sums and scales of 8-bit weights.
+        headers: address of the sums and scales of 8-bit weights; unused for float weights.
         width: number of columns, a whole number of strips.
         target: address of the floats, one for each column.
-        memory: address of scratch memory.
+        memory: address of scratch memory for 8-bit weights: 64 int32, and the vector as bytes.
     """
     if word(record, IS_HYBRID):
         accumulate_bytes(record, source, length, weights, headers, width, target, memory)
@@ -172,7 +172,7 @@ def accumulate_bytes(record, source, length, weights, headers, width, target, me
 
 @jit
 def clip(values, count, limit):
-    """Clamp *count* floats to ``[-limit, limit]`` if the limit is positive; NaN stays NaN."""
+    """Clamp *count* floats at *values* to ``[-limit, limit]`` if *limit* > 0; NaN stays NaN."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):
@@ -184,6 +184,8 @@ def clip(values, count, limit):
 @jit
 def finish_gate(record, gates, k, cell):
     """Finish a gate: add the peephole product and normalise the gate, if the layer does these.
+
+    The gate of new cell values has no peephole.
 
     Args:
         record: address of the kernel call's operands.
@@ -277,7 +279,10 @@ def store_hidden(record, gates, cell, hidden):
 
 @jit
 def activated(value, activation):
-    """Return a vector after the activation function *activation*; NaN stays NaN."""
+    """Return the vector *value* after the activation function with the number *activation*.
+
+    For all functions but SIGN_BIT, NaN stays NaN.
+    """
     zero = r.floats(0.0)
     if activation == instructions.TANH:
         return tanh(value)

@@ -60,7 +60,8 @@ saturated = r.unary(r.INTS, lambda x: x.at_least(-32768).at_most(32767))
 def rescaled(context, x, multiplier, left, right, half, away):
     """Return int32 ``x * multiplier * 2**(left - right - 31)``, clamped to ±2**17.
 
-    It is rounded as by :func:`~delegraph_numba_cpu.kernels.fixed_point.scaled`.
+    It is rounded as by :func:`~delegraph_numba_cpu.kernels.fixed_point.scaled`, halves away from
+    zero. For this, *half* is ``2**right // 2``, and *away* is 0 if *right* is 0, otherwise -1.
     """
 
     def generate(lowering, builder, signature, arguments):
@@ -243,7 +244,8 @@ def rounded_shift(value, shift):
 def update_cell(record, gates, cell):
     """Write the next cell state, int16: the state times the forget gate, plus the new part.
 
-    *record* is the address of the kernel call's operands.
+    The sum is clamped to the layer's limits of the cell state. *record* is the address of the
+    kernel call's operands.
     """
     count, row = word(record, COUNT), 2 * word(record, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
@@ -259,9 +261,10 @@ def update_cell(record, gates, cell):
 
 @jit
 def store_hidden(record, gates, cell, target, flip):
-    """Store the hidden vector as int8, each value xored with *flip*.
+    """Store the hidden vector at *target*, as int8 if *flip* is 0, as unsigned bytes if it is -128.
 
-    *record* is the address of the kernel call's operands.
+    *flip* is xored with each int8, so that unsigned bytes are larger by 128. *record* is the
+    address of the kernel call's operands.
     """
     gate = gates + 2 * (word(record, COUNT) - 1) * word(record, ROW)
     sigmoid, tanh = word(record, SIGMOID), word(record, CELL_TANH)

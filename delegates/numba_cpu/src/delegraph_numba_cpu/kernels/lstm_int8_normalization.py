@@ -11,7 +11,8 @@ def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
     """Normalise the *cells* int16 of a gate, in place, to mean 0 and variance 1.
 
     Then multiply them by *weights*, add *bias*, and rescale them by *multiplier* and *shift* to
-    Q3.12. *least_variance* replaces a variance below 1.
+    Q3.12. *least_variance* replaces a variance below 1. *gate* is the address of the values,
+    *weights* that of int16, and *bias* that of int32.
     """
     total, squares = 0, 0
     for i in range(cells):

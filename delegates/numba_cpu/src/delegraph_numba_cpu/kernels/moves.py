@@ -42,7 +42,11 @@ COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*inst
 
 
 def _mover(unit, load, store):
-    """Return a function that copies *rows* rows of *count* strided elements of *unit* bytes."""
+    """Return a function that copies rows of elements of *unit* bytes, by *load* and *store*.
+
+    Its arguments are source, source_row, target, target_row, rows, source_step, target_step and
+    count. Rows of the source are *source_row* bytes apart, and its elements *source_step* bytes.
+    """
 
     @jit
     def move(source, source_row, target, target_row, rows, source_step, target_step, count):
@@ -56,10 +60,9 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like :func:`_mover`'s that is faster if rows become columns.
+    """Return a function like that of :func:`_mover`, but faster if rows become columns.
 
-    Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
-    transposes small squares in registers. *load* and *store* read and write one element.
+    It then transposes small squares in registers: if *source_row* and *target_step* are *unit*.
     """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
@@ -85,8 +88,7 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 def place(loops, depth, outer, side):
     """Return the byte offset at step *outer* of the outer loops, all of *depth* but the inner two.
 
-    *loops* is the address of the loops' records. *side* is 1 for the offset in the source, 2 for
-    that in the target.
+    *loops* is the address of the loops' records. *side* is 1 for the source, 2 for the target.
     """
     offset = 0
     for k in range(depth - 3, -1, -1):
@@ -140,7 +142,7 @@ def update(record, tile, worker):
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
     """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop.
 
-    *depth* is the number of loops. Tiles consist of groups of *grain* rows.
+    *loops* is the address of the records of *depth* loops. Tiles have groups of *grain* rows.
     """
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
@@ -250,7 +252,7 @@ def pick(record, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs of *run* bytes from *offsets* in the source; fastest for 1 and 4 bytes."""
+    """Copy *count* runs of *run* bytes to *target*; *offsets* has int64 places in *source*."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))
@@ -342,7 +344,7 @@ def load_index(address, size):
 
 @jit
 def copy_run(target, source, size):
-    """Copy *size* bytes; common sizes are copied without a function call."""
+    """Copy *size* bytes at one address to another; common sizes need no function call."""
     if size == 4:
         store_i32(target, load_i32(source))
     elif size == 1:
@@ -358,7 +360,7 @@ def copy_run(target, source, size):
 
 @jit
 def copy_line(target, source):
-    """Copy 64 bytes."""
+    """Copy 64 bytes from the address *source* to the address *target*."""
     a, b, c, d = (
         load_i64(source),
         load_i64(source + 8),

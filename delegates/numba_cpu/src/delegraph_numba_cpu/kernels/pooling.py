@@ -63,7 +63,7 @@ def pool(instruction, itemsize, limit, combine):
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
     """Store each channel's largest element of a window of float32, clamped; NaN is ignored.
 
-    The window has *rows* rows, *row_step* bytes apart, of *columns* pixels of *pixel* bytes.
+    For the arguments see *combine* of :func:`pool`.
     """
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
@@ -123,7 +123,10 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 
 @jit
 def store_mean(target, total, share, least, most, count):
-    """Store ``total * share``, clamped to *least* and *most*: the means of *count* channels."""
+    """Store ``total * share``, clamped to *least* and *most*: the means of *count* channels.
+
+    *target* is the address of the first mean; *total*, *share* and the limits are vectors.
+    """
     value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays NaN, here and below
     r.store_floats(target, r.smaller_floats(most, value), count)
 
@@ -136,7 +139,11 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
     @jit
     def largest_of_last(source, row_step, rows, pixel, columns, target, channels, low, high):
-        """Store the largest bytes of the last channels, which are too few for a vector of bytes."""
+        """Store the largest bytes of the last channels, which are too few for a vector of bytes.
+
+        For the arguments see *combine* of :func:`pool`; *source* and *target* are addresses of the
+        first of these *channels* channels.
+        """
         if HAS_BYTE_MASKS:
             least = value = fill(low)
             for i in range(rows):
@@ -179,10 +186,11 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
 @jit
 def store_rounded(target, total, half, share, least, most, count):
-    """Store the clamped means of one vector of channels, given the sums of bytes *total*.
+    """Store the clamped means of *count* channels as bytes, given the vector *total* of their sums.
 
-    *half* is the number of elements plus 1/2, and *share* is half the reciprocal of the number of
-    elements. Means are clamped to *least* and *most*.
+    *target* is the address of the first byte. For a window of n elements, *half* is ``n + 0.5`` and
+    *share* is ``0.5 / n``. Means are clamped to *least* and *most*. All but *target* and *count*
+    are vectors.
     """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))
@@ -192,6 +200,8 @@ def store_rounded(target, total, half, share, least, most, count):
 
 def mean_bytes(widen):
     """Return a function that stores each channel's mean over a window of bytes, clamped.
+
+    *widen* is the function of ``registers`` that loads bytes, signed or unsigned, as int32.
 
     Halves are rounded away from zero. A mean is ``trunc((2 sum + sign(sum) count) / (2 count))``.
     Half a unit is added to the numerator: the result is the same, but the quotient is never near an

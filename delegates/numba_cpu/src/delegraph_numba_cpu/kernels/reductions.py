@@ -76,9 +76,10 @@ def product_in_order(record, source, length):
 
 @jit
 def largest_in_order(record, source, length):
-    """Return the largest float of a row after its last NaN; NaN if the row ends with one.
+    """Return the largest product of a float and ``sign`` after a row's last NaN.
 
-    The row has *length* floats at *source*; *record* is the address of the kernel call's operands.
+    It is NaN if the row ends with one. The row has *length* floats at *source*. ``sign`` is a word
+    of the kernel call, whose operands are at *record*.
     """
     largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):
@@ -113,7 +114,7 @@ def reduction(
 
     @jit
     def along(record, source, length):
-        """Return the reduction of *length* consecutive elements."""
+        """Return the reduction of *length* consecutive elements at the address *source*."""
         none = fill(start)
         a = b = none
         ordered = 0
@@ -133,7 +134,10 @@ def reduction(
 
     @jit
     def across(record, source, length, step, target, count):
-        """Store *count* reductions: each of *length* elements that are *step* bytes apart."""
+        """Store *count* reductions at *target*, each of *length* elements, *step* bytes apart.
+
+        The first elements of the reductions are adjacent, from the address *source* on.
+        """
         none = fill(start)
         whole = count if count == STRIP else 0
         if whole:
@@ -276,9 +280,10 @@ def scale(record, tile, worker):
 
 @intrinsic
 def scaled_sums(context, x, multiplier, left, right, up):
-    """Return :func:`fixed_point.scaled` of each int32; the first *up* lanes round halves up.
+    """Return :func:`fixed_point.scaled` of each int32 of *x*, with the shift ``left - right``.
 
-    At most one of the shifts *left* and *right* is not 0.
+    The first *up* lanes round halves up, the others away from zero. At most one of the shifts
+    *left* and *right* is not 0.
     """
 
     def generate(lowering, builder, signature, arguments):
@@ -352,7 +357,10 @@ def int32(record, tile, worker):
 
 @jit
 def reduced_int32(source, length, step, operation):
-    """Return the reduction by *operation* of *length* int32 that are *step* bytes apart."""
+    """Return the reduction of *length* int32, *step* bytes apart, from the address *source* on.
+
+    *operation* is its number, such as ``instructions.MIN``.
+    """
     total, product, largest, smallest = 0, 1, INT32_MIN, INT32_MAX
     for k in range(length):
         value = load_i32(source + step * k)

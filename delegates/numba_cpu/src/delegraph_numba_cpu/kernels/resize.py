@@ -38,7 +38,8 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
         """Store *width* pixels of the result, blended from the input rows *top* and *bottom*.
 
         Only the first *count* channels of each pixel are stored. Pixels of *target* are *step*
-        bytes apart. *across* is the address of the table of columns: two positions and a share.
+        bytes apart. *share_y* is the share of the row *bottom*. *across* is the address of a table
+        with two positions and the second's share for each column.
         """
         known_left, known_right = -1, -1
         none = load(top, 0)
@@ -57,9 +58,10 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
     @jit
     def blend_columns(target, top, bottom, share_y, across, width, channels):
-        """Store a row of *width* pixels, blended from the rows *top* and *bottom*.
+        """Store a row of *width* pixels of all channels, blended from the rows *top* and *bottom*.
 
-        The pixels have at least LANES channels.
+        The pixels have *channels* channels, at least LANES. For other arguments, see
+        :func:`blend_row`.
         """
         for _ in range(width):
             left, right, share_x = load_i64(across), load_i64(across + 8), share_of(across, 2)
@@ -105,19 +107,19 @@ def bilinear(instruction, itemsize, share_of, load, pair, blend, narrow=1 << 62)
 
 @jit
 def load_f32(address, count):
-    """Return a vector of *count* floats."""
+    """Return a vector of the first *count* floats at an address."""
     return r.load_floats(address, count, r.floats(0.0))
 
 
 @jit
 def load_u8(address, count):
-    """Return a vector of *count* uint8 numbers, as floats."""
+    """Return a vector of the first *count* uint8 numbers at an address, as floats."""
     return r.to_floats(r.widen_unsigned(address, count, r.ints(0)))
 
 
 @jit
 def load_s8(address, count):
-    """Return a vector of *count* int8 numbers, as int32."""
+    """Return a vector of the first *count* int8 numbers at an address, as int32."""
     return r.widen_signed(address, count, r.ints(0))
 
 
@@ -132,7 +134,10 @@ def all_four(a, b, c, d, share_y):
 
 @jit
 def float_weights(share_y, share_x):
-    """Return vectors of the weights of the four input pixels."""
+    """Return vectors of the weights of four input pixels: both at the top, then both below.
+
+    *share_y* is the share of the pixels below, and *share_x* that of the pixels to the right.
+    """
     one = np.float32(1.0)
     top, bottom = r.floats(one - share_y), r.floats(share_y)
     left, right = r.floats(one - share_x), r.floats(share_x)
@@ -170,9 +175,12 @@ def blend_u8(target, pixels, share_y, share_x, count):
 
 @jit
 def start_and_slope(a, b, c, d, share_y):
-    """Return the mean of the left pixels and the slope to the right pixels, in units of 2**-20.
+    """Return weighted means of the two left pixels, and how much larger those at the right are.
 
-    Sums of integers are exact in any order, so each column needs only one product.
+    All pixels are vectors of channels: *a* and *b* are the upper pixels at the left and the right,
+    *c* and *d* the lower ones. *share_y* is the share of the lower pixels. The means are in units
+    of 2**-20; the differences and *share_y* are in units of 2**-10. Sums of integers are exact in
+    any order, so each column needs only one product.
     """
     top, bottom = r.ints(ONE - share_y), r.ints(share_y)
     left = r.add_ints(r.multiply_ints(a, top), r.multiply_ints(c, bottom))

@@ -98,7 +98,7 @@ dots = _summed(V16I32, DOT_CHAINS, _add_dot, "add")
 
 @intrinsic
 def read_all(context: Any, source: Any, end: Any, result: Any) -> Any:
-    """Add all int32 between two addresses to the 64-byte vector at *result*."""
+    """Add all int32 from the address *source* to *end* to the 64-byte vector at *result*."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, end, result = arguments

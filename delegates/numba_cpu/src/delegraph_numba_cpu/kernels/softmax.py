@@ -47,7 +47,10 @@ def softmax_row(source, target, rest, results, whole, count, beta):
 
 @jit
 def log_softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the logarithms of the softmax of a row; see ``row_passes.row_pass`` for arguments."""
+    """Write the logarithms of the softmax of a row; *beta* is unused.
+
+    For the arguments see *row* of ``row_passes.float_kernel``.
+    """
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
     store_f32(results, total)
@@ -215,7 +218,10 @@ def reciprocal(record, total):
 
 @jit
 def interpolated(points, q):
-    """Return a function's value at *q*, an int16, interpolated between 513 *points* of a table."""
+    """Return a function's value at *q*, an int16, interpolated in a table of 513 int64.
+
+    *points* is the address of the table. A *q* out of range is first clamped to int16.
+    """
     q = min(max(q, -32768), 32767)
     place = points + 8 * (256 + (q >> 7))
     first = load_i64(place)

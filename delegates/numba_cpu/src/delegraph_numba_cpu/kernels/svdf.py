@@ -70,7 +70,7 @@ def compute_units(record, first, unit, count, source, target):
         unit: number of the first computed unit.
         count: number of units.
         source: address of the sequence's input.
-        target: address of the sequence's output.
+        target: address of the first computed unit's output.
     """
     # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
@@ -93,7 +93,7 @@ def compute_units(record, first, unit, count, source, target):
 
 @jit
 def dot_bytes(a, b, count):
-    """Return the dot product of two vectors of *count* int8."""
+    """Return the dot product of two vectors of *count* int8, at the addresses *a* and *b*."""
     zero = r.ints(0)
     total = zero
     for i in range(0, count, r.LANES):
@@ -104,7 +104,7 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Shift a filter's int16 results by one time step; return their product with the weights.
+    """Shift a filter's int16 results by one time step; return their dot product with the weights.
 
     Args:
         state: address of the results, oldest first.
@@ -156,7 +156,7 @@ def svdf_f32(record, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Shift a filter's float results by one time step; return their product with the weights.
+    """Shift a filter's float results by one time step; return their dot product with the weights.
 
     Args:
         state: address of the results, oldest first.

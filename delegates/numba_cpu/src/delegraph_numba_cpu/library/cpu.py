@@ -32,7 +32,9 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
         features: the processor's features, from :func:`host_features`.
 
     Returns:
-        LLVM's names of the features; other words for a lack of another kind.
+        LLVM's names of the features; empty if none is lacking. For a level of another type of
+        processor, only the name of that type. If the system forbids tile registers, a text that
+        says so.
     """
     if level.machine not in ("", host_machine()):
         return (level.machine,)
@@ -175,8 +177,8 @@ VARIABLE = "DELEGRAPH_NUMBA_CPU"
 def level_named(name: str) -> CpuLevel:
     """Return the instruction-set level that a value of the delegate's option ``cpu`` names.
 
-    ``auto`` stands for the level that the environment variable names. Without the variable, it is
-    the best level with prebuilt kernels; if there are none, the best level.
+    ``auto`` stands for the level that the environment variable :data:`VARIABLE` names. Without the
+    variable, it is the best level with prebuilt kernels; if there are none, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.

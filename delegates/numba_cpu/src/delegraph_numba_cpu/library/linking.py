@@ -40,7 +40,8 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
         machine: the type of processor, as ``host_platform`` names it; None for this machine.
 
     Raises:
-        CompileError: the processor family has no such level.
+        CompileError: the type of processor has no such level; or *words* is ``native``, and
+            *machine* is another type than this machine's.
     """
     machine = machine or host_machine()
     levels = {name: level for name, level in LEVELS.items() if level.machine in ("", machine)}
@@ -118,7 +119,7 @@ def find_linker(machine: str | None = None) -> list[str] | None:
     """Return the first words of the linker's command line; None if there is no linker.
 
     Only ELF linkers can be used, because an ELF library need not name the library of a function
-    that it calls.
+    that it calls. So the result is None on all systems but Linux.
 
     Args:
         machine: the target's type of processor, as ``host_platform`` names it; None for this

@@ -116,7 +116,8 @@ def sources_symbol(sources: str) -> str:
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the opened library of compiled kernels that came with the package for one level.
 
-    The result is None if no library fits this system and the present source files.
+    The result is None if no library fits this system and the present source files. It is also None
+    if the library cannot be opened; a warning then says why.
 
     Args:
         level: instruction set of the processor, such as ``avx2``.
@@ -144,7 +145,8 @@ def open_library(path: str | Path) -> PrebuiltLibrary | str:
 def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
     """Return object code of a level's kernels that came with the package, by family.
 
-    The result is None if no object code came with it.
+    The result is None if no object code came with it, or if the file cannot be read; a warning then
+    says why.
 
     Args:
         level: instruction set of the processor, such as ``avx2``.

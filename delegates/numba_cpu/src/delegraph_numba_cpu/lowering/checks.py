@@ -117,14 +117,17 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
 
 
 def check_multiplier(real: float) -> Rejection | None:
-    """Return a rejection unless the factor *real* is below 2**31, the kernels' limit."""
+    """Return a rejection if the factor *real* is finite, and not below the kernels' limit 2**31."""
     if not 2.0**31 <= real < np.inf:
         return None
     return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Return a rejection unless *tensor* has one scale, or one per channel of *shape*."""
+    """Return a rejection unless *tensor* has one scale, or one per channel.
+
+    Channels are the positions along the axis of *shape* that the tensor's quantization names.
+    """
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)

@@ -9,7 +9,7 @@ WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Whether a tensor holds a constant that was only converted to a wider type, as by DEQUANTIZE.
+    """Whether a tensor is computed from a constant by DEQUANTIZE and DENSIFY nodes alone.
 
     Args:
         call: a node that reads the tensor.
@@ -19,10 +19,10 @@ def is_widened(call: Call, tensor: int) -> bool:
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant of which *tensor* is the form with a wider type; None if there is none.
+    """Return the constant from which DEQUANTIZE and DENSIFY nodes compute *tensor*.
 
-    Delegraph converts these constants while preparing, so their values are known when kernels are
-    lowered.
+    The result is None for any other tensor. Delegraph computes these nodes while preparing, so the
+    values of *tensor* are known when kernels are lowered.
 
     Args:
         call: a node that reads the tensor.

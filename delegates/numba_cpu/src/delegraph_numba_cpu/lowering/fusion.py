@@ -46,17 +46,19 @@ class Partition:
         return self._readers.get(tensor, ())
 
     def only_reader(self, tensor: int) -> int | None:
-        """Return the position of the only node that reads a tensor; None if there are more readers.
+        """Return the position of the only node that reads a tensor, whose index is *tensor*.
 
-        *tensor* is the tensor's index.
+        The result is None if no node or several nodes of the partition read it, or if it is also
+        read outside of the partition.
         """
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the position of the only node that reads a node's only output; else None.
+        """Return the position of the node that alone reads the only output of another node.
 
-        *position* is that of the node whose output is read.
+        *position* is that of the other node. The result is None if that node has several outputs,
+        or if :meth:`only_reader` finds no single reader.
         """
         outputs = self.calls[position].node.outputs
         return self.only_reader(outputs[0]) if len(outputs) == 1 else None

@@ -142,7 +142,8 @@ class ProgramBuilder:
             of: index of the tensor whose memory is shared.
 
         Returns:
-            Whether they share memory. They cannot if *index* is already used.
+            Whether they share memory. They do not if their sizes differ, or if *index* already has
+            memory that is in use. Of two tensors at the border, each keeps its memory.
         """
         known, other = self._tensors.get(index), self.tensor(of)
         if self.context.tensors[index].bytes != other.size:
@@ -156,7 +157,7 @@ class ProgramBuilder:
         return True
 
     def scratch(self, size: int) -> Memory:
-        """Return scratch memory, 64-byte aligned, with undefined contents.
+        """Return *size* bytes of scratch memory, 64-byte aligned, with undefined contents.
 
         Raises:
             OperatorError: the working memory would exceed its limit.
@@ -165,12 +166,14 @@ class ProgramBuilder:
         return Memory(size)
 
     def constant(self, array: NDArray[Any], *, is_own: bool = False) -> Memory:
-        """Return memory with the values of *array*; it is copied unless aligned for vectors.
+        """Return memory with the values of *array*, which are copied if necessary.
+
+        They are copied if their address is not aligned for vectors. They are also copied if *array*
+        is a view of another array, unless *is_own*.
 
         Args:
             array: the values.
-            is_own: whether nothing else uses the memory of *array*; aligned memory is then not
-                copied.
+            is_own: whether nothing else uses the memory of *array*.
         """
         array = np.ascontiguousarray(array)
         return _guarded(array) if is_guarded() else constant(array, is_own=is_own)

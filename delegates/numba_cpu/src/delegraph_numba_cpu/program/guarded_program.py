@@ -59,7 +59,7 @@ class GuardedProgram(Program):
         memory.tensor, memory.array, memory.address = None, piece.array, piece.address
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Make *word* the cancellation word: runs stop at the next row once it is not 0.
+        """Make *word* the cancellation word: runs stop at the next tile once it is not 0.
 
         The word has the shape ``[1]``.
         """

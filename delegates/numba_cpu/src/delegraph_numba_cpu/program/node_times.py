@@ -34,7 +34,7 @@ class TimedProgram:
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
-        """Run all parts; return False if the run was cancelled, otherwise True.
+        """Run all parts; return False if the run was cancelled or failed, otherwise True.
 
         Args:
             pool: worker threads that run the parts.

@@ -40,7 +40,7 @@ GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 
 def is_guarded() -> bool:
-    """Whether programs run between guard bytes, as an environment variable requests."""
+    """Whether programs run between guard bytes, as :data:`GUARD_VARIABLE` requests."""
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
@@ -170,7 +170,7 @@ class Program:
         return False
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Make *word* the cancellation word: runs stop at the next row once it is not 0.
+        """Make *word* the cancellation word: runs stop at the next tile once it is not 0.
 
         The word has the shape ``[1]``.
         """
@@ -371,7 +371,11 @@ def packed(instruction: Instruction, words: Mapping[str, Any]) -> NDArray[np.int
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Check that the host's *array* for a tensor is contiguous and has the size of *memory*."""
+    """Check that the host's *array* for a tensor is contiguous and at least as large as *memory*.
+
+    Raises:
+        DelegateError: there is no array, it is too small, or its bytes are not contiguous.
+    """
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")
     if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:

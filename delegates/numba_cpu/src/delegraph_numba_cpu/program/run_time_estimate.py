@@ -94,7 +94,10 @@ class RunTimeEstimate:
             self.takes_workers = ORDER[self._runs]
 
     def count_run(self) -> None:
-        """Count a run of known time, unless :attr:`runs_until_trial` is 0."""
+        """Count a run of known time; called only while :attr:`runs_until_trial` is not 0.
+
+        After the last of these runs, the estimate begins anew.
+        """
         self.runs_until_trial -= 1
         if not self.runs_until_trial:
             self._begin()

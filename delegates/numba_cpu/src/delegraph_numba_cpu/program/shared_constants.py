@@ -53,6 +53,8 @@ class SharedConstants:
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of a stored constant that equals an array; store the array otherwise.
 
+        Small arrays are always stored, without a comparison.
+
         Args:
             array: the values.
             keep: function that stores a new array and returns its memory, which has the array.

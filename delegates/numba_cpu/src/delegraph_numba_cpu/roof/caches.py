@@ -38,7 +38,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def caches(folder: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
-    """Return the caches of data, the smallest first.
+    """Return the caches of data, the smallest first; typical ones if the system describes none.
 
     Args:
         folder: folder in which Linux describes its processors.

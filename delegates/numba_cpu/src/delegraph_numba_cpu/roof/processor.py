@@ -152,7 +152,7 @@ def _sizes(threads: int) -> Iterator[tuple[str, int | None, int]]:
 
 
 class _Table(NamedTuple):
-    """A table of one row, or of none, in the form that the thread pool runs."""
+    """A table of one kernel call, or an empty table, in the form that the thread pool runs."""
 
     words: NDArray[np.int64]
     table: int

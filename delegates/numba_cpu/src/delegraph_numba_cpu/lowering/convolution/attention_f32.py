@@ -51,7 +51,10 @@ class Scores:
 
 
 def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of all nodes of an attention into one kernel call; None if there is none.
+    """Return the fusion of all nodes of an attention into one kernel call.
+
+    The result is None if the nodes are no attention, or if the kernel cannot address its operands.
+    It is also None if there are so few queries that separate products are faster.
 
     Args:
         partition: the nodes.

@@ -40,16 +40,22 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 class Stack(NamedTuple):
-    """Matrices of one operand: a single matrix for all products, or one matrix per product."""
+    """Matrices of one operand: a single matrix for all products, or one matrix per product.
+
+    Attributes:
+        part: elements of all matrices.
+        matrices: number of matrices.
+    """
 
     part: Part
     matrices: int
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """Return the matrices of the operand *tensor*, for a product with the result *y*.
+    """Return the matrices of the operand *tensor*, for products whose results are in *y*.
 
-    If several products share each of several matrices, these are copied.
+    There is one matrix for each product, or a single one for all. If the operand has another
+    number of matrices, a kernel call is added that copies them once for each product.
     """
     part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
     if math.prod(tensor.shape[:-2]) in (1, count):

@@ -61,8 +61,8 @@ def emit_conv(
         call: the CONV_2D node.
         builder: builder of the program, to which the kernel call is added.
         source: memory of the input.
-        shape: shape of the input, ``[N, H, W, C]``.
-        windows: windows along height and along width.
+        shape: shape of the input without padding, ``[N, H, W, C]``.
+        windows: windows along height and along width, which say where the padding is.
         output: operands of the kernel by name: result, clamp, and the tensor added to the result.
     """
     weight, bias = call.input(1), call.optional_input(2)

@@ -51,7 +51,7 @@ def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
         lanes: float32 values of a register.
 
     Returns:
-        ``[...]``, float32, aligned for vectors; the last block is filled up with zeros.
+        A flat array, float32, aligned for vectors; the last block is filled up with zeros.
     """
     widths, rows = block_widths(weight.shape[1], lanes), 1 + len(weight)
     packed = aligned_bytes(rows * sum(widths) * 4).view(np.float32)

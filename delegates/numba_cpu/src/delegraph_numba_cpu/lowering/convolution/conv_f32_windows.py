@@ -67,7 +67,7 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Number of bytes from one row that taps read to the next, rows between them included."""
+        """Number of bytes of an input row with its padding, as taps read it."""
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:

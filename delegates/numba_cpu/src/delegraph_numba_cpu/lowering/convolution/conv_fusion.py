@@ -147,7 +147,10 @@ def _is_convolution(call: Call) -> bool:
 
 
 def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the zeros that a PAD adds to height and width; None if it pads in another way."""
+    """Return the numbers of zeros that a PAD adds before and after height and width.
+
+    The result is None if it pads in another way.
+    """
     pads = _zeros(call)
     if pads is None or any(pads[0]) or any(pads[3]):
         return None
@@ -155,7 +158,10 @@ def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
-    """Return the zeros that a PAD adds to each of four dimensions; None for other nodes."""
+    """Return the numbers of zeros that a PAD adds before and after each of four dimensions.
+
+    The result is None for another rank, for values other than zero, and for computed numbers.
+    """
     x, pads, value = call.input(0), call.input(1), call.optional_input(2)
     if len(x.shape) != 4 or not pads.is_constant:
         return None
@@ -232,7 +238,7 @@ def _channels_before_padding(
 ) -> tuple[tuple[int, ...], Tensor]:
     """Return the position and the input of the PAD that only adds channels to make *padded*.
 
-    If there is none, return no position and *padded* itself.
+    If there is none, return an empty tuple and *padded* itself.
     """
     position = partition.maker(padded.index)
     if position is None or partition.only_reader(padded.index) is None:

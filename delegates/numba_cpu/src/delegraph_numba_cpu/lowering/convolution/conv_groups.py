@@ -66,9 +66,9 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _packed_groups(weight: Tensor, bias: Tensor | None, groups: int, lanes: int) -> Array:
-    """Return each group's weights and bias packed for micro-kernels, ``[G, ...], float32``.
+    """Return each group's weights and bias packed for micro-kernels, ``[groups, ...], float32``.
 
-    *lanes* is the number of float32 values in a register.
+    *weight* is ``[O, KH, KW, C / groups]``, and *lanes* the number of float32 values in a register.
     """
     outputs = weight.shape[0]
     values = weight.data.reshape(groups, outputs // groups, -1)
@@ -102,6 +102,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 def groups_together(groups: int, outputs: int) -> int:
     """Return the number of channel groups that share a matrix, so that 16 columns are nearly full.
 
+    It is the largest divisor of *groups* with which a matrix has at most 16 columns, at least 1.
+
     Args:
         groups: number of groups.
         outputs: number of outputs, which are columns, of a group.
@@ -122,7 +124,8 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
         together: number of groups in a matrix.
 
     Returns:
-        ``[groups / together, O / groups * together, K]``.
+        ``[groups / together, O / groups * together, K]``, where K is the product of the taps, of
+        *together* and of ``C / groups``.
     """
     outputs, taps, channels = weight.shape
     outputs //= groups
@@ -158,6 +161,6 @@ def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emi
 
 
 def by_groups(array: Array, groups: int) -> Array:
-    """Return a view of *array*, images ``[N, H, W, C]``, as ``[N, G, H, W, C / G]``."""
+    """Return a view of *array*, images ``[N, H, W, C]``, as ``[N, groups, H, W, C / groups]``."""
     n, h, w, c = array.shape
     return array.reshape(n, h, w, groups, c // groups).transpose(0, 3, 1, 2, 4)

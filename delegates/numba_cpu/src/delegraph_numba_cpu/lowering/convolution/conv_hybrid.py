@@ -49,7 +49,11 @@ def is_hybrid(call: Call) -> bool:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant, with one scale or one per output."""
+    """Return a rejection unless weights are constant, with one scale or one per output.
+
+    Other tensors must be float32, sums of products must fit 32 bits, and :func:`check_constants`
+    must accept the node.
+    """
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -63,7 +67,10 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and bias are constants that the kernels can use."""
+    """Return a rejection unless weights and bias are constants that the kernels can use.
+
+    The activation must be a clamp.
+    """
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)

@@ -228,7 +228,10 @@ def check_conv(call: Call) -> Rejection | None:
 
 
 def check_depthwise(call: Call) -> Rejection | None:
-    """Return a rejection unless each channel has one output, or there is one channel."""
+    """Return a rejection unless each channel has one output, or there is one channel.
+
+    Windows must not have too many taps, and :func:`check_product` must accept the node.
+    """
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -252,7 +255,10 @@ def lower_windows(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
+    """Return a rejection unless the weights are ``[O, K]`` in the default order.
+
+    :func:`check_product` must accept the node, too.
+    """
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")

@@ -233,7 +233,7 @@ def pack_windows_record(
         channels: number of channels of the input.
         windows: windows along height and along width.
         zero: value of the padding around the image, as kernels read it.
-        flip: number that kernels xor with values of the image.
+        flip: 128 if kernels xor each byte of the image with it; 0 if they read bytes unchanged.
         is_transposed: whether the node is a transposed convolution.
         line_bytes: bytes of a padded line, if windows are read from them; else 0.
     """
@@ -265,7 +265,8 @@ def pack_matrix(
         call: the node that is turned into kernel calls.
         product: constants of the node.
         key: text that distinguishes several records of one node.
-        shift: number that is added to results that stay unsigned.
+        shift: number that is added to results that stay unsigned in memory of the program; 0 for
+            results in the output's type.
     """
     return pack_matrices(builder, call, product, product.weight[None], key, shift)
 
@@ -286,7 +287,7 @@ def pack_matrices(
         product: constants of the node, for all outputs.
         stack: weights of the node, ``[G, O / G, K]``.
         key: text that distinguishes several records of one node.
-        shift: number that is added to results that stay unsigned.
+        shift: as for :func:`pack_matrix`.
     """
     count, outputs, depth = stack.shape
     name = (call.node.outputs[0], key, shift, builder.exact, depth)  # gaps between lines add to it

@@ -215,7 +215,7 @@ class Product:
         Args:
             exact: whether kernels must recognize results for which float32 is not exact; see
                 ``NEAR``.
-            shift: number that is added to results that stay unsigned.
+            shift: as for :meth:`out_flip`.
             outputs: indices of the outputs; by default all.
             byte_shift: number that kernels subtract from unsigned activations, 128 or 0.
         """

@@ -110,8 +110,7 @@ def lines_together(step: int, width: int, height: int, stride: int, span: int) -
 def with_gaps(product: Product, lines: int) -> Product:
     """Return *product* with zeros inserted after the weights of each line of a window.
 
-    The number of weights of a line is then a multiple of 4. *lines* is the number of lines of a
-    window.
+    The number of weights of a line is then a multiple of 4.
 
     Args:
         product: constants of a node, whose weights are ``[O, K]``.

@@ -132,7 +132,7 @@ def tap_pairs(weight: Integers) -> NDArray[np.int16]:
 
 
 def _by_fours(weight: Integers) -> Integers:
-    """Return ``[KH, KW, C]`` as ``[KH / 4, KW, C, 4]``, filled up with zeros.
+    """Return the taps *weight*, ``[KH, KW, C]``, as ``[KH / 4, KW, C, 4]``, filled up with zeros.
 
     Channels have the order of :func:`zipped_channels`.
     """
@@ -144,9 +144,10 @@ def _by_fours(weight: Integers) -> Integers:
 
 
 def _by_channels(words: NDArray[Any], channels: int) -> NDArray[Any]:
-    """Return ``[..., C, values]`` as ``[..., 64, values]`` for each 64 channels, then with 16.
+    """Return *words*, ``[..., C, values]``, as a flat array of groups of channels.
 
-    The C channels include padding from number *channels* on, which only fills up the last 16.
+    It has ``[..., 64, values]`` for each 64 channels, then ``[..., 16, values]`` for each 16 of the
+    rest. Channels from number *channels* on are padding, which only fills up the last 16.
     """
     whole = channels // 64 * 64
     found = []

@@ -66,8 +66,8 @@ def emit_depthwise(
         call: the DEPTHWISE_CONV_2D node.
         builder: builder of the program, to which the kernel call is added.
         source: memory of the input.
-        shape: shape of the input, ``[N, H, W, C]``.
-        windows: windows along height and along width.
+        shape: shape of the input without padding, ``[N, H, W, C]``.
+        windows: windows along height and along width, which say where the padding is.
         target: memory of the result.
         limits: clamping range.
     """

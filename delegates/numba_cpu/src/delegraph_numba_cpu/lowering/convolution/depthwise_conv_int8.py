@@ -42,7 +42,8 @@ def depthwise_bytes(channels: int, down: Window, across: Window, vector_bytes: i
 def columns_in_planes(channels: int, across: Window, vector_bytes: int) -> int:
     """Return the number of columns of a depthwise line packed in planes; 0 if it is not packed so.
 
-    Lines are packed in planes if whole pixels have 64 values together.
+    Lines are packed in planes on levels with vectors of 64 bytes, for 16 or 32 channels and a
+    stride of 1. The rows of input and output must have multiples of 64 values.
 
     Args:
         channels: number of channels.

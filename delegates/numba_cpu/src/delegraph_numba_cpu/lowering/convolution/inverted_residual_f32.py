@@ -56,7 +56,9 @@ SMALL_HALO = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A depthwise convolution with 1 x 1 convolutions around it, each read only by the next.
+    """A depthwise convolution, the 1 x 1 convolution after it, and maybe a convolution before it.
+
+    Each layer is read only by the next.
 
     Attributes:
         expand: layer that computes the rows of the ring buffer; None if the input's rows are
@@ -92,12 +94,11 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Return the fusion of a depthwise convolution with its neighbours; None if there is none.
+    """Return the fusion of a depthwise convolution with its neighbours.
 
     The neighbours are a convolution before it, if any, a 1 x 1 convolution after it, and an ADD, if
-    any.
-
-    The first layer is at *position* of *partition*.
+    any. The first layer is at *position* of *partition*. The result is None if other nodes are
+    there, or if fusing them is slower.
     """
     chain = _chain(partition, position)
     if chain is None or _tiles(chain, builder) == 0:
@@ -181,8 +182,10 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
     A register of channels is read from many pixels in turn. If the distance were a multiple of a
     large power of two, pixels would compete for the same few sets of the cache. It is therefore an
-    odd number of cache lines. Copied rows have no gaps if possible, because copying then takes less
-    time.
+    odd number of cache lines.
+
+    If *is_copied*, the rows are copies of the input's rows. They have no gaps if possible, because
+    copying then takes less time.
     """
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
@@ -226,7 +229,12 @@ def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
 
     Only windows over the edge of the image need a copy with zeros beside it. All register tiles of
     a row but the first and the last read the input itself. This is faster if fewer than half of the
-    pixels are copied.
+    pixels are copied. Whole rows are needed if a convolution computes them.
+
+    Args:
+        chain: the fused layers.
+        over: geometry of the depthwise convolution's windows.
+        vector_bytes: number of bytes of a register.
     """
     across = over.across
     height = tile_pixels(across.output, HEIGHTS[vector_bytes])

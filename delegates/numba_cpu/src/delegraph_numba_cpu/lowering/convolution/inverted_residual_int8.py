@@ -163,6 +163,9 @@ def _first_words(
 ) -> tuple[dict[str, Any], int, int]:
     """Return the operands of the first convolution, the index of its input, and its scratch bytes.
 
+    If there is no convolution before the depthwise one, operands and bytes are 0, and the input is
+    that of the depthwise convolution.
+
     Args:
         chain: the fused convolutions.
         builder: builder of the program.
@@ -210,7 +213,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return the share of the micro-kernels' rows that *rows* rows fill, and *rows*."""
+        """Return which part of the micro-kernels' tiles *rows* rows fill, at most 1; and *rows*."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

@@ -33,7 +33,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 def check_f32(call: Call) -> Rejection | None:
     """Return a rejection unless weights and output shape are constants.
 
-    The stride must not exceed the kernel, and the weights must be finite.
+    The stride must not exceed the kernel, the weights must be finite, and the activation a clamp.
     """
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
@@ -157,7 +157,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the output shape and the weights are constants."""
+    """Return a rejection unless output shape and weights are constants, and results exact."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)

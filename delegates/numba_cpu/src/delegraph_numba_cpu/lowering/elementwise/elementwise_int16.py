@@ -68,7 +68,7 @@ def _has_powers_of_two(call: Call) -> bool:
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
     """Add to the program a kernel call that computes some elements of a node's output.
 
-    All elements are computed if operands have different shapes.
+    These must be all elements if the operands have different shapes.
 
     Args:
         call: the node.

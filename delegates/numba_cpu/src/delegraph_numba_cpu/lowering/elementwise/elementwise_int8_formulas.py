@@ -74,6 +74,8 @@ CORNERS: Pairs = np.array([256 * i + j for i in (0, 127, 128, 255) for j in (0, 
 def close_pairs(call: Call) -> Pairs:
     """Return the close pairs of a node's operands, which show whether a formula is exact.
 
+    If results may be so large that other pairs matter too, return all pairs.
+
     Args:
         call: an ADD, SUB or MUL node of 8-bit operands.
     """
@@ -253,7 +255,10 @@ def _rounded_sum(
 
 
 def _fused_sum(a: Floats, b: Floats, a_factor: Floats, b_factor: Floats, offset: Floats) -> Floats:
-    """Return the result of :func:`_rounded_sum`, but without rounding of products."""
+    """Return ``a * a_factor + (b * b_factor + offset)``, with products that are not rounded.
+
+    Each of the two sums is rounded to float32, as a fused multiply-add does.
+    """
     narrow, wide = np.float32, np.float64
     second = (b * b_factor.astype(wide) + offset).astype(narrow)
     return (a * a_factor.astype(wide) + second).astype(narrow)

@@ -57,7 +57,10 @@ def tables(call: Call, pairs: Pairs | None = None) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Return a rejection unless Delegraph's own kernel accepts operands of equal types."""
+    """Return a rejection unless Delegraph's own kernel accepts both operands.
+
+    Operands and output must have one type.
+    """
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 

@@ -44,7 +44,7 @@ def lower_average(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_max(call: Call, builder: ProgramBuilder) -> None:
-    """Add to the program a kernel call that finds the largest element of each window (MAX_POOL)."""
+    """Add a kernel call that finds the largest element of each window (MAX_POOL_2D)."""
     _pool(call, builder, LARGEST[call.input(0).type.name])
 
 

@@ -82,9 +82,10 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the table of the two input positions that *taps* mixes for each output.
+    """Return a table with a row for each output: two input positions, and the second's share.
 
-    Positions are *step* bytes apart in the input.
+    These are the positions that *taps* mixes, as offsets in bytes; neighbours are *step* bytes
+    apart in the input. A float32 share is stored as its bits.
     """
     table = np.empty((len(taps.low), TAP_WORDS), np.int64)
     share: NDArray[Any] = taps.share

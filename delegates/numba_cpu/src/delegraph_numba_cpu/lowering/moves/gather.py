@@ -23,7 +23,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Return a rejection unless the node only moves elements, to integer positions."""
+    """Return a rejection unless the node only moves elements, from integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -34,7 +34,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def check_gather(call: Call) -> Rejection | None:
-    """Return a rejection unless the node only moves elements, from integer positions.
+    """Return a rejection as :func:`check_positions` does; constant positions are checked, too.
 
     Raises:
         OperatorError: a constant position is outside the input, which the core reports at invoke.

@@ -75,7 +75,7 @@ class Part:
 
 
 def placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-    """Return an array without memory of its own; its elements must not be accessed."""
+    """Return an array of this shape and dtype without memory; its elements must not be accessed."""
     element = np.empty((), dtype)
     strides = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return as_strided(element, shape, strides)
@@ -182,11 +182,11 @@ def gather(
         builder: builder of the program.
         places: for each element of a tuple, the number of positions of its axis, and the bytes
             between positions.
-        tuples: number of tuples per slice, one for each run.
-        run: number of bytes of a run.
-        slices: number of slices of the input that share the same tuples.
-        slabs: number of groups of *slices*, each with other tuples.
-        slab: number of bytes between slices.
+        tuples: number of tuples of positions for each slice of the input.
+        run: number of bytes that are copied for a tuple.
+        slices: number of consecutive slices that share their tuples.
+        slabs: number of groups of *slices* slices; each group has tuples of its own.
+        slab: number of bytes from one slice to the next.
     """
     rows = slabs * slices * tuples
     if not rows:
@@ -272,9 +272,10 @@ def nest_of(
 ) -> tuple[list[Loop], int]:
     """Return the fewest nested loops that copy all elements, and the bytes copied at each step.
 
-    *source* and *target* are strides in bytes, and *unit* is the size of an element. The loops
-    follow the target in the order of its addresses. If the innermost loop jumps in the source, the
-    loop around it does not jump, so that the kernel can transpose.
+    *shape* is that of both arrays, *source* and *target* are their strides in bytes, and *unit* is
+    the size of an element. The loops follow the target in the order of its addresses. If the
+    innermost loop jumps in the source, the loop around it does not jump, so that the kernel can
+    transpose.
 
     >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
     ([Loop(steps=24, source=4, target=4)], 4)

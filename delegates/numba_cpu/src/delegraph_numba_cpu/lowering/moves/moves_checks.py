@@ -46,6 +46,9 @@ def check_moved(
 ) -> Rejection | None:
     """Return a rejection unless the node only moves elements, by constant parameters.
 
+    A node whose outputs depend on shapes and constants alone is rejected, too: Delegraph computes
+    it once.
+
     Args:
         call: the node that is turned into kernel calls.
         parameters: positions of the inputs that are parameters of the move, such as axes.

@@ -52,7 +52,10 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant, and intermediates have scales."""
+    """Return a rejection unless weights are constant, and all intermediates are there.
+
+    The scale of the cell state must be 2**-15 or more.
+    """
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 
@@ -138,7 +141,8 @@ class IntegerLstm(LstmLayer):
     Attributes:
         x: input tensor.
         y: output tensor.
-        intermediates: scales of the gates before normalization, and of the hidden state.
+        intermediates: tensors that have the scales of the gates before normalization, and of the
+            hidden state.
         options: clipping ranges.
         unsigned: number that kernels add to int8 values before they multiply them.
     """

@@ -88,6 +88,9 @@ Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
     """Return a function that packs a constant of the node once, stores it, and returns its memory.
 
+    It is called with a name that is unique in the node, and with a function that returns the packed
+    array; see :data:`Pack`.
+
     Args:
         call: the LSTM node.
         builder: builder of the program, which stores the constants.
@@ -100,8 +103,8 @@ class Sequences:
     """Geometry of the sequences that a layer processes.
 
     Attributes:
-        source: tensor of the input.
-        target: tensor of the output.
+        source: index of the input tensor.
+        target: index of the output tensor.
         batch: number of sequences.
         steps: number of time steps of a sequence.
         inputs: length of the input's last axis.

@@ -24,7 +24,10 @@ def padded(count: int, unit: int) -> int:
 
 
 def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return *weights*, ``[O, K]``, as ``[O / 64, K / 4, 64, 4]``, zeros added."""
+    """Return *weights*, ``[O, K]``, as ``[O / 64, K / 4, 64, 4]``.
+
+    Zeros are first added, so that O is a multiple of 64, and K one of :data:`DEPTH`.
+    """
     outputs, depth = weights.shape
     size = padded(outputs, STRIP), padded(depth, DEPTH)
     whole = np.zeros(size, np.int8)

@@ -65,7 +65,10 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Return a rejection unless axes are constant, and scales of 8-bit tensors are close."""
+    """Return a rejection unless axes are constant, and 8-bit tensors have scales.
+
+    The ratio of these scales must be below the kernels' limit.
+    """
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -92,7 +95,8 @@ class Axes:
     def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
         """Return the sizes and the memory of a node's reduction.
 
-        If the reduced axes are not adjacent, a kernel call that transposes the input is added.
+        If the reduced axes are not adjacent, a kernel call that transposes the input is added. Axes
+        of size 1 do not count for this.
         """
         x = call.input(0)
         rank, shape = len(x.shape), x.shape

@@ -66,6 +66,8 @@ def check_int8(call: Call) -> Rejection | None:
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
     """Return a rejection unless float32 holds all exponentials.
 
+    The output's scale must not be too small either.
+
     Args:
         scale: scale of the input.
         beta: the node's factor.
