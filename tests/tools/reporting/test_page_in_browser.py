@@ -448,7 +448,7 @@ def test_verdicts_are_those_of_the_comparison(opened: Open, sines: Path) -> None
     found = compare(setup, others, blocks=5, seconds=0.05, processes=False)
     page = opened(report(setup, comparison=found))
     rows = page.locator("#verdicts tbody tr")
-    assert rows.nth(0).locator("td").last.inner_text() == str(found.others[0].verdict)
+    assert rows.nth(0).locator("td").last.inner_text() == found.words_on(found.others[0])
     assert "no installed plugin provides" in rows.nth(1).inner_text()
     assert page.locator("#verdicts circle").count() == 2  # the control, and the one that ran
 
