@@ -142,7 +142,7 @@ class _FileRecords:
 
     @property
     def called(self) -> tuple[int, ...]:
-        """Indices in the model of the file's subgraphs after the first."""
+        """Index in the original model of each subgraph of the file except the first."""
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:

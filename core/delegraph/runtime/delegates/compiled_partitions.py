@@ -100,7 +100,7 @@ class _LoadingDelegate(SimpleDelegate):
             raise self.init_error(in_words(error), params) from error
 
     def prepare_node(self, context: DelegateContext, node: Node) -> Eval:
-        """Prepare the kernel with the inputs and outputs of the compiled partition."""
+        """Prepare the loaded kernel of *node*, which sees the tensors of the compiled partition."""
         return prepared_kernel(node.user_data, context, _as_compiled(context, node))
 
 

@@ -60,9 +60,9 @@ class PaletteOperands(RandomOperands):
         return super().broadcast_shapes(n, high, empty=empty)
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
-        """Return scale and zero point of each generated tensor of a type; empty for floats.
+        """Return the arguments ``scale`` and ``zero_point`` for tensors of *type*; none for floats.
 
-        With *symmetric*, as weights need it, the zero point is 0.
+        With *symmetric*, as weights need it, the zero point is 0, except for UINT8.
         """
         zero = {"INT8": 3, "UINT8": 120, "INT16": 0}.get(type)
         if zero is None:

@@ -159,15 +159,15 @@ def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_basic(
     op: str, random: RandomOperands, options: Any, batch: int, n_input: int, n_cell: int
 ) -> OperatorCase:
-    """Return a case of the basic LSTM kernel in uint8; *n_input* and *n_cell* are in eights.
+    """Return a case of the basic LSTM kernel in uint8, which needs multiples of eight.
 
     Args:
         op: name of the operator.
         random: source of random values.
         options: options of the operator.
         batch: number of rows.
-        n_input: number of inputs of the layer.
-        n_cell: number of cells of the layer.
+        n_input: number of the layer's inputs, divided by 8.
+        n_cell: number of the layer's cells, divided by 8.
     """
     n_input, n_cell = 8 * n_input, 8 * n_cell
     unit: dict[str, Any] = {"scale": 1 / 128, "zero_point": 128}

@@ -44,8 +44,9 @@ class Plan:
         first: number of the first case.
         cases: number of cases; None for as many as time allows.
         seconds: number of seconds after which no case is begun; None means no limit.
-        operators: requested operators; empty means those that the delegate claims.
-        drawn: operators that cases are drawn from; empty means all.
+        operators: operators that the user asked for; empty means those that the delegate claims.
+        drawn: operators that cases are made of, found from *operators* and the claims when the
+            sweep begins; empty means *operators*, or all that the sweep knows.
         claims: claims of the delegate, which most cases are within; empty for none.
         is_asked: whether the claims are observed, because the delegate declares none.
         jobs: number of processes.

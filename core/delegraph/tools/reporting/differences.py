@@ -43,7 +43,7 @@ def differences_json(
 
 
 def _outputs_json(difference: Difference, layers: LayersDifference) -> dict[str, Any]:
-    """Return the verdict on the outputs, and for each output the figures of ``diff``, for JSON."""
+    """Return for JSON: the verdict, which *layers* decide too, and each output's figures."""
     return {
         "verdict": verdict_of(difference, layers).to_json(),
         "outputs": [

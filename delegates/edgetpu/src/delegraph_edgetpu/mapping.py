@@ -46,7 +46,7 @@ class OperatorMapping(JsonRecord):
 
     @property
     def status(self) -> Status:
-        """Status of the operator in the real compiler's log."""
+        """Status that Google's Edge TPU compiler would print for the operator in its log."""
         return self.reasons[0].status if self.reasons else Status.MAPPED
 
 

@@ -44,7 +44,10 @@ def identities(node: FlexNode) -> Step:
 
 @operator("EnsureShape")
 def ensure_shape(node: FlexNode) -> Step:
-    """Function that returns its input, after a check of its shape against the attribute."""
+    """Return a function that checks its input's shape by the attribute, and returns the input.
+
+    The function raises ValueError if the shape differs.
+    """
     expected = node.shape("shape")
     if expected is None:
         return _itself
