@@ -112,6 +112,9 @@ def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) 
         registration: registration of the node.
         ask: function that calls the delegate.
         delegate: name of the delegate, for errors.
+
+    Raises:
+        DelegateError: the delegate failed, or its answer is none of those allowed.
     """
     return answered(
         lambda: ask(registration, node),

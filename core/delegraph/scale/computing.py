@@ -105,7 +105,8 @@ class Computer(Protocol):
 
         Args:
             given: column of each input, by its name.
-            stop: whether the first bad row raises an error.
+            stop: whether the first bad row raises an error. If False, the other rows are computed,
+                and the result has the reason for each bad row.
 
         Raises:
             PredictionError: a row is bad, and *stop* is True.

@@ -362,9 +362,9 @@ class Guard:
                 after.put_back()
 
     def _different(self, after: SavedState | None) -> str | None:
-        """Text about outputs or variables that differ beyond the tolerance; None if there are none.
+        """Text about outputs or variables that differ beyond the tolerance; None if none differ.
 
-        Variables then have values of Delegraph's kernels; *after* has values of the delegate.
+        Variables have the values of Delegraph's kernels now, and *after* those of the delegate.
         """
         from delegraph.delegation.partition_tolerance import partition_tolerances
 

@@ -190,7 +190,7 @@ def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_SEQUENCE")
 def sequence_reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: the first elements of each sequence are reversed, any number."""
+    """Yield cases of *op*, which reverses a random number of each sequence's first elements."""
     for type in types_of(random):
         shape = random.shape(2, 4, empty=0)
         axes = random.rng.permutation(len(shape))

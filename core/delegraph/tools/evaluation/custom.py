@@ -231,10 +231,10 @@ def _drops(
 
 
 def _called_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return a mapping from each tensor's name to the name by which commands call it.
+    """Return a mapping from each tensor's name to its name in commands, such as a signature's.
 
-    If several models have a tensor, the first model's name is used, so that a metric sees the same
-    name for all models.
+    If tensors of several models share a name, the name in commands is that of the first model, so
+    that a metric sees the same name for all models.
     """
     found: dict[str, str] = {}
     for setup in {setup.model: setup for setup in setups}.values():

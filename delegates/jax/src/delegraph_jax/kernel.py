@@ -25,7 +25,7 @@ from delegraph_jax.traced import TracedPartition
 
 
 class ExecutableKernel(SimpleDelegateKernelInterface):
-    """Runs an executable on the host's tensors.
+    """Kernel that runs its partition's compiled executable on the tensors of the runtime.
 
     Args:
         device: device that runs the executable.

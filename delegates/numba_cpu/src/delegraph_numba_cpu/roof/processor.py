@@ -53,10 +53,11 @@ class ProcessorRoof(JsonRecord):
         level: name of the level.
         threads: number of threads that were measured together.
         float32: float32 operations per second; a multiply-add is two.
-        int8: operations per second of int8 products that are added up in int32. None for matrix
-            registers, which are not measured.
-        memory: the levels of memory, the smallest first.
-        call_seconds: seconds of a call from Python to native code and back, as for brief programs.
+        int8: operations per second of int8 products that are added up in int32. None if the level
+            multiplies in matrix registers (AMX), whose rate is not measured.
+        memory: the caches and the main memory, the smallest first.
+        call_seconds: seconds of a call from Python to native code and back, which is most of the
+            time of a small partition.
         rounds: number of rounds; each rate is the best of them.
     """
 

@@ -75,7 +75,7 @@ class Chain:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Positions of all nodes of the chain."""
+        """Positions of the chain's nodes among those of the partition."""
         first = () if self.expand is None else self.expand.members
         return (*first, *self.depthwise.members, *self.project.members, *self.residual.members)
 
