@@ -360,3 +360,12 @@ def test_missing_numbers_of_parquet_are_bad_rows_and_leave_integers_whole(tmp_pa
         1: "input 'x' (float32 [1]): 'x' holds a missing value, expected float32"
     }
     assert [str(each) for each in rows.passed["k"]] == ["1", "2", "None"]
+
+
+def test_a_column_of_numbers_is_rows_of_one_element(tmp_path: Path) -> None:
+    shapes = {"shape": np.array([1, 1]), "shape_signature": np.array([-1, 1])}
+    np.savez(tmp_path / "numbers.npz", image=np.int8([1, 2, 3]))
+    source = open_source(str(tmp_path / "numbers.npz"), {"image": {**INPUTS["image"], **shapes}})
+    assert source.read(0, 3).given["image"].tolist() == [[1], [2], [3]]
+    with pytest.raises(ArgumentError, match="expected"):
+        open_source(str(tmp_path / "numbers.npz"), INPUTS).read(0, 3)

@@ -159,6 +159,23 @@ def in_row_shape(values: NDArray[Any], details: Details) -> NDArray[Any]:
     return values.reshape(shape) if is_full and is_alike else values
 
 
+def numbers_as_rows(column: NDArray[Any], details: Details) -> NDArray[Any]:
+    """Return a column of numbers as rows of one element, if the input takes such; others unchanged.
+
+    >>> details = {"shape": np.array([1, 1]), "shape_signature": np.array([-1, 1])}
+    >>> numbers_as_rows(np.array([2.0, 3.0]), details).tolist()
+    [[2.0], [3.0]]
+    """
+    shape = row_shape(details)
+    if column.ndim != 1 or not shape or {*shape} - {1, -1}:
+        return column
+    if column.dtype != object:
+        return column.reshape(-1, *([1] * len(shape)))
+    rows = np.empty(len(column), object)
+    rows[:] = [row if np.ndim(row) or row is None else [row] for row in column]
+    return rows
+
+
 def _row(values: object, name: str) -> NDArray[Any]:
     """Return the values of a row of the column *name* as an array, of numbers where possible.
 

@@ -26,6 +26,7 @@ from delegraph.scale.rows import (
     columns_of,
     fitted_row,
     misfits,
+    numbers_as_rows,
     row_count,
     stacked,
 )
@@ -132,7 +133,8 @@ class Table(Source):
         """
         columns = dict(zip(self.named(columns), columns.values(), strict=True))
         require_columns(self.path, list(columns), self.inputs)
-        given = {name: values for name, values in columns.items() if name in self.inputs}
+        inputs = self.inputs
+        given = {n: numbers_as_rows(v, inputs[n]) for n, v in columns.items() if n in inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
         for name, values in given.items():
