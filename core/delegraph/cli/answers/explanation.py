@@ -22,7 +22,7 @@ from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount, macs_s
 from delegraph.cli.failure import with_options
 from delegraph.delegation.rules import shortened_node_numbers
 from delegraph.errors import printable
-from delegraph.quantities import percent, plural
+from delegraph.quantities import plural
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import runner_of
 
