@@ -206,7 +206,9 @@ def command(
     if html is not None:
         words = click.get_current_context().meta[_WORDS]
         line = shlex.join(["delegraph", "diff", *map(printable, words)])
-        write_text(html, difference_page(found, verdict, seen, cause, command=line), "--html")
+        is_worst = sort == "worst"
+        page = difference_page(found, verdict, seen, cause, command=line, worst_first=is_worst)
+        write_text(html, page, "--html")
         click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
