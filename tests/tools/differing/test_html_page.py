@@ -74,6 +74,13 @@ def test_a_page_without_differences_speaks_of_no_histograms(chain: str) -> None:
     assert 'data-title="runs on">Delegraph</td>' in page  # whose kernels run the nodes
 
 
+def test_no_run_is_the_worst_where_all_are_equal(chain: str) -> None:
+    same = setup_of(chain, "delegraph")
+    found, layers = diff(same, runs=2), diff_layers(same, runs=1)
+    page = difference_page(found, verdict_of(found, layers), layers)
+    assert "layers of seed 0; outputs of all 2 runs are equal" in page
+
+
 def test_names_of_a_model_are_no_markup(chain: str) -> None:
     found = diff(setup_of(chain, "delegraph"), runs=1)
     (output,) = found.outputs

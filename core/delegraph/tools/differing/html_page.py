@@ -116,7 +116,7 @@ def difference_page(
         _latency(found),
     ]
     if layers is not None:
-        parts.append(_layers(layers, len(found.runs), worst_first=worst_first))
+        parts.append(_layers(layers, layers_run(layers, found), worst_first=worst_first))
     made = f"<code>{escape(command)}</code>" if command else ""
     parts.append(f"<footer class=dim>{escape(origin_text())} {made}</footer>")
     title = escape(f"{found.test} against {found.reference}")
@@ -298,13 +298,13 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
     return max(min(finite), high - _MOST_BARS), high + (_INFINITE in found)
 
 
-def _layers(layers: LayersDifference, num_runs: int, *, worst_first: bool) -> str:
+def _layers(layers: LayersDifference, run: str, *, worst_first: bool) -> str:
     shown = layers.shown(worst_first=worst_first)
     ways = _WAYS[: 1 + layers.same_inputs_say_more]
     rows = [(layer, [layer.drift, layer.same_inputs][: len(ways)]) for layer in shown]
     counts = [histogram_of(each) for _, found in rows for each in found if each is not None]
     ends = _ends(counts)
-    texts = [layers_run(layers, num_runs), *layers.notes]
+    texts = [run, *layers.notes]
     notes = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
     more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
