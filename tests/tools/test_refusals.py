@@ -57,3 +57,16 @@ def test_what_leaves_most_arithmetic_behind_comes_first() -> None:
         ("large", (0,), 0.5),
         ("small", (2, 3), 0.0),
     ]
+
+
+def test_a_share_is_unknown_where_shapes_and_so_the_arithmetic_are() -> None:
+    tensors = {"x": tensor((1, 4)), "a": tensor((1, 4)), "y": tensor(())}
+    tensors["w"] = constant(np.ones((4, 4), np.float32))
+    nodes = [("FULLY_CONNECTED", "x w", "a"), ("FULLY_CONNECTED", "a w", "y")]
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    delegate = Answering(Rejection("known"), Rejection("unknown"))
+    found = explain(Interpreter(model_content=model, delegates=[delegate])).refusals
+    assert [(r.constraint, r.macs, r.share, r.macs_are_least) for r in found] == [
+        ("known", 16, 1.0, False),
+        ("unknown", 0, None, True),
+    ]

@@ -33,7 +33,7 @@ class Refusal:
             ``nothing``, or ``NAME (plugin)`` where kernels of a plugin run them.
         macs: multiply-accumulates of the nodes.
         share: share of these in the multiply-accumulates of all explained nodes; None if there are
-            none.
+            none, or if those of these nodes are unknown.
         bytes: number of bytes that the nodes write.
         macs_are_least: whether the multiply-accumulates are only a least number, since the file
             lacks shapes.
@@ -127,7 +127,7 @@ def _refusal(
 ) -> Refusal:
     nodes = [node for node, _ in members]
     work = [costs[node.subgraph, node.index] for node in nodes]
-    left = sum(cost.macs for cost in work)
+    left, is_least = sum(cost.macs for cost in work), any(cost.macs_are_least for cost in work)
     return Refusal(
         delegate,
         members[0][1].constraint,
@@ -137,9 +137,9 @@ def _refusal(
         tuple(node.op for node in nodes),
         tuple(dict.fromkeys(runner_of(node, placement.host) for node in nodes)),
         left,
-        left / total if total else None,
+        left / total if left or (total and not is_least) else None,
         sum(cost.bytes for cost in work),
-        any(cost.macs_are_least for cost in work),
+        is_least,
     )
 
 

@@ -122,7 +122,7 @@ def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) 
             buffers[tensors[i].buffer] = tables.Buffer(data=_bytes(part))
         elif buffers[tensors[i].buffer].data is not None:
             continue  # strings and packed integers stay as they are
-        tensors[i], cuts[i] = tensors[i].replace(shape=cut), tuple(map(slice, cut))
+        tensors[i], cuts[i] = _with_shape(tensors[i], cut), tuple(map(slice, cut))
     if not cuts:
         return None
     inputs = _main(case).inputs or ()
@@ -131,6 +131,15 @@ def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) 
         for step in case.steps
     )
     return replace(_with(case, tensors=tuple(tensors), buffers=tuple(buffers)), steps=steps)
+
+
+def _with_shape(record: tables.Tensor, shape: tuple[int, ...]) -> tables.Tensor:
+    """Return *record* with another shape, whose signature keeps the unknown dimensions."""
+    known = record.shape_signature
+    if known is None or len(known) != len(shape):
+        return record.replace(shape=shape, shape_signature=None)
+    signature = tuple(-1 if a == -1 else n for a, n in zip(known, shape, strict=True))
+    return record.replace(shape=shape, shape_signature=signature)
 
 
 def _plainer_inputs(case: AnyCase) -> Iterator[AnyCase]:

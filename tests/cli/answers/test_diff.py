@@ -91,7 +91,7 @@ def test_the_table_of_layers_decides_once_which_columns_it_has(
         return bool(given(layers))
 
     monkeypatch.setattr(LayersDifference, "same_inputs_say_more", property(counted))
-    print_layers(console(), found, num_runs=1, worst_first=False)
+    print_layers(console(), found, run="", worst_first=False)
     assert "CONV_2D" in capsys.readouterr().out
     assert len(asked) < 3 < len(found.shown())
 
@@ -127,7 +127,7 @@ def test_the_width_alone_chooses_the_columns_of_layers(
     layer = LayerDifference(0, 123, op, 5, name, "numba_cpu", 0, drift, "", same, "")
     setup = Setup("model.tflite")
     found = LayersDifference(setup, setup, "alone", ("seed 0",), (layer,))
-    print_layers(console(), found, num_runs=1, worst_first=False)
+    print_layers(console(), found, run="", worst_first=False)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if op in line]
     assert (len(row.split()), len(row) <= width) == (count, True)
 

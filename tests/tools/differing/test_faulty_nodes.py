@@ -205,16 +205,19 @@ def test_the_search_goes_on_with_the_inputs_that_fail(chain: str, tmp_path: Path
     assert sorted(found.probes[-1].runs) == [0, 1, 2]
 
 
-def test_what_is_wrong_without_any_node_is_not_blamed_on_one(chain: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("delegates", "has_advice"), [(("none",), False), ((), True)])
+def test_what_is_wrong_without_any_node_is_not_blamed_on_one(
+    chain: str, tmp_path: Path, delegates: tuple[str, ...], has_advice: bool
+) -> None:
     other = tmp_path / "other.tflite"
     nodes: list[Any] = [("MUL", "x two", "n7")]
     tensors = {"two": constant(np.full(4, 2, np.float32))}
     other.write_bytes(graph_model(nodes, inputs="x", outputs="n7", tensors=tensors))
-    reference = Setup(str(other), delegates=("none",))
+    reference = Setup(str(other), delegates=delegates)
     found = bisect(faulty(chain, "wrong"), reference, tolerance=EXACT, runs=1)
     assert not found.culprits
     assert found.baseline is not None
-    assert "compare with a reference of the same runtime" in found.remarks[0]
+    assert ("compare with a reference of the same runtime" in found.remarks[0]) is has_advice
 
 
 def test_the_users_own_rules_hold_and_pins_are_refused(chain: str) -> None:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from importlib_metadata import version
 
 from delegraph.delegation.tolerance import Tolerance
@@ -70,7 +71,14 @@ def test_a_page_without_differences_speaks_of_no_histograms(chain: str) -> None:
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "All compared tensors are equal." in page
     assert "istogram" not in page
-    assert "<td>Delegraph</td>" in page  # whose kernels run the nodes
+    assert 'data-title="runs on">Delegraph</td>' in page  # whose kernels run the nodes
+
+
+def test_no_run_is_the_worst_where_all_are_equal(chain: str) -> None:
+    same = setup_of(chain, "delegraph")
+    found, layers = diff(same, runs=2), diff_layers(same, runs=1)
+    page = difference_page(found, verdict_of(found, layers), layers)
+    assert "layers of seed 0; outputs of all 2 runs are equal" in page
 
 
 def test_names_of_a_model_are_no_markup(chain: str) -> None:
@@ -142,6 +150,30 @@ def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) 
     right = "e => Math.max(...e.map(x => x.getBoundingClientRect().right))"
     for shown in ("figure svg", "tr td:nth-child(4)"):
         assert page.locator(shown).evaluate_all(right) <= 360
+    page.close()
+
+
+def test_worst_layers_come_first_where_the_user_sorts_so(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    for worst_first in (False, True):
+        page = difference_page(found, verdict_of(found), layers, worst_first=worst_first)
+        rows = re.findall(r'data-title="node">(\d+)', page)
+        assert rows == [str(layer.node) for layer in layers.shown(worst_first=worst_first)]
+
+
+@pytest.mark.parametrize("width", [360, 700, 1000, 1280, 1600])
+def test_the_table_of_layers_fits_its_window(chain: str, browser: Any, width: int) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    for layer in layers.layers:
+        object.__setattr__(layer, "op", "DEPTHWISE_CONV_2D")
+        object.__setattr__(layer, "name", "name/" * 40)
+        object.__setattr__(layer, "delegate", "numba_cpu, mine")
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_content(difference_page(found, verdict_of(found), layers))
+    assert layers.same_inputs_say_more
+    assert page.locator(".layers").evaluate("e => e.scrollWidth <= e.clientWidth")
     page.close()
 
 

@@ -476,6 +476,12 @@ def test_the_head_has_what_inspect_says(opened: Open) -> None:
     assert re.search(r"parameters \d+\.\d k MACs \d", text)
 
 
+def test_unknown_arithmetic_of_refused_nodes_is_a_question_mark(opened: Open, sines: Path) -> None:
+    told = report(Setup(str(sines), delegates=("sin",)))
+    told.data["refusals"][0] |= {"macs": 0, "macs_are_least": True}
+    assert opened(told).locator('#left td[data-title="MACs"]').inner_text() == "?"
+
+
 def test_differences_have_the_verdict_and_the_place_of_the_greatest(
     opened: Open, sines: Path
 ) -> None:

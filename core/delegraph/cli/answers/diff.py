@@ -153,26 +153,23 @@ def print_cause(out: Console, cause: Cause) -> None:
     print_paragraph(out, cause.in_words(shortened))
 
 
-def print_layers(
-    out: Console, found: LayersDifference, *, num_runs: int, worst_first: bool
-) -> None:
+def print_layers(out: Console, found: LayersDifference, *, run: str, worst_first: bool) -> None:
     """Print the differences of all tensors, and a line per reason for tensors without one.
 
     Args:
         out: the terminal.
         found: the differences of all tensors.
-        num_runs: number of runs in which the outputs were compared.
+        run: text that names the run of the layers; empty if they have all runs.
         worst_first: whether the noisiest layer is first.
     """
     from delegraph.tools.differing.difference_texts import (
         layer_figures,
-        layers_run,
         uncompared_layers,
     )
 
     heading(out, "Layers")
-    if which := layers_run(found, num_runs):
-        print_paragraph(out, which)
+    if run:
+        print_paragraph(out, run)
     for note in found.notes:
         print_paragraph(out, note)
     shown = found.shown(worst_first=worst_first)

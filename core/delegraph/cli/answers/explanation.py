@@ -18,11 +18,11 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.cli.answers.table_layout import Column, kept_columns
-from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount
+from delegraph.cli.answers.unknown_shapes import LEAST_MACS, macs_amount, macs_share
 from delegraph.cli.failure import with_options
 from delegraph.delegation.rules import shortened_node_numbers
 from delegraph.errors import printable
-from delegraph.quantities import percent, plural
+from delegraph.quantities import plural
 from delegraph.tools.explanation import operator_counts
 from delegraph.tools.refusals import runner_of
 
@@ -179,7 +179,8 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
     names = placement.requested_delegates or placement.delegates
     shown = [refusal for refusal in explanation.refusals if refusal.delegate in names]
     several = len({node.subgraph for node in placement.nodes}) > 1
-    left_out = {"out"} if any(r.share is not None for r in shown) else {"share", "MACs"}
+    has_macs = any(r.share is not None or r.macs_are_least for r in shown)
+    left_out = {"out"} if has_macs else {"share", "MACs"}
     left_out |= set() if several else {"subgraph"}
     found = [
         Column(name, cells, is_number=name in _NUMBERS, is_sentence=name == "reason")
@@ -192,7 +193,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
         cells = _refusal_cells(list(refusals))
         rows = zip(*(cells[name] for name in kept), strict=True)
         print_table(out, kept, rows, right=_NUMBERS)
-    if "MACs" in kept and any(refusal.macs_are_least for refusal in shown):
+    if {"MACs", "share"} & {*kept} and any(r.macs and r.macs_are_least for r in shown):
         print_paragraph(out, LEAST_MACS)
 
 
@@ -206,7 +207,7 @@ def _refusal_cells(refusals: Sequence[Refusal]) -> dict[str, tuple[str, ...]]:
     return {
         "subgraph": tuple(str(refusal.subgraph) for refusal in refusals),
         "count": tuple(str(len(refusal.nodes)) for refusal in refusals),
-        "share": tuple(percent(refusal.share or 0.0) for refusal in refusals),
+        "share": tuple(macs_share(r.share, r.macs_are_least) for r in refusals),
         "MACs": tuple(macs_amount(r.macs, r.macs_are_least) or "0" for r in refusals),
         "out": tuple(size(refusal.bytes) for refusal in refusals),
         "operators": tuple(_operators(refusal.ops) for refusal in refusals),

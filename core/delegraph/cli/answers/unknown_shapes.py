@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delegraph.cli.answers.printing import amount
+from delegraph.quantities import percent
 
 
 def macs_amount(macs: int | None, are_least: bool) -> str:
@@ -16,6 +17,17 @@ def macs_amount(macs: int | None, are_least: bool) -> str:
     if not macs:
         return "?" if are_least else ""
     return f"{amount(macs)}{'+' * are_least}"
+
+
+def macs_share(share: float | None, are_least: bool) -> str:
+    """Return a share of multiply-accumulates, of which *are_least* is as in :func:`macs_amount`.
+
+    >>> macs_share(0.25, False), macs_share(0.25, True), macs_share(None, True)
+    ('25.0 %', '25.0 %+', '?')
+    """
+    if share is None and are_least:
+        return "?"
+    return f"{percent(share or 0.0)}{'+' * are_least}"
 
 
 LEAST_MACS = "+: at least so many, since the file lacks a shape"

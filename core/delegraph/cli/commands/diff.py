@@ -172,6 +172,7 @@ def command(
     The options describe the tested set-up; --reference describes the set-up to compare with.
     """
     from delegraph.tools.differing.difference import diff
+    from delegraph.tools.differing.difference_texts import layers_run
     from delegraph.tools.differing.html_page import difference_page
     from delegraph.tools.differing.verdict import verdict_of, worst_run
 
@@ -206,7 +207,9 @@ def command(
     if html is not None:
         words = click.get_current_context().meta[_WORDS]
         line = shlex.join(["delegraph", "diff", *map(printable, words)])
-        write_text(html, difference_page(found, verdict, seen, cause, command=line), "--html")
+        is_worst = sort == "worst"
+        page = difference_page(found, verdict, seen, cause, command=line, worst_first=is_worst)
+        write_text(html, page, "--html")
         click.echo(f"page written to {printable(html)}", err=True)
     if as_json:
         shown: dict[str, Any] = {"verdict": verdict.to_json()}
@@ -221,7 +224,8 @@ def command(
         )
         print_difference(out, found)
         if seen is not None:
-            print_layers(out, seen, num_runs=len(found.runs), worst_first=sort == "worst")
+            run = layers_run(seen, found)
+            print_layers(out, seen, run=run, worst_first=sort == "worst")
         if cause is not None:
             print_cause(out, cause)
     if found.failures:

@@ -280,6 +280,7 @@ def diff(
         right = Side(stack, reference, signature, is_reference=True)
         order = matched_inputs(test.inputs, right.inputs)
         fed = InputRuns(setup, signature, test.inputs, inputs, runs)
+        stack.enter_context(fed.timed())
         found = _Found()
         counts = np.zeros((len(test.inputs), 2), np.int64)  # clipped and all values
         for number in range(len(fed)):

@@ -95,11 +95,14 @@ def _statistics(time: Latency) -> tuple[str, ...]:
     return str(time.count), *(duration(getattr(time, name)) for name in _STATISTICS)
 
 
-def layers_run(found: LayersDifference, num_runs: int) -> str:
-    """Text that names the one run of the layers; empty if they have all *num_runs* runs."""
-    if len(found.runs) == num_runs:
+def layers_run(layers: LayersDifference, found: Difference) -> str:
+    """Text that names the one run of *layers*; empty if they have all runs of *found*."""
+    if len(layers.runs) == len(found.runs):
         return ""
-    return f"layers of {found.runs[0]}, the worst of {plural(num_runs, 'run')}"
+    runs = plural(len(found.runs), "run")
+    if all(run.are_equal for output in found.outputs for run in output.runs):
+        return f"layers of {layers.runs[0]}; outputs of all {runs} are equal"
+    return f"layers of {layers.runs[0]}, the worst of {runs}"
 
 
 def layer_figures(found: LayersDifference) -> str:

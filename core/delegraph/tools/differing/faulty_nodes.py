@@ -198,7 +198,7 @@ def bisect(
             _fed(process, probes),
             result.baseline,
             result.is_complete,
-            tuple(_remarks(result, probes, by_key, cause)),
+            tuple(_remarks(result, probes, by_key, cause, setup, reference)),
             cause=cause,
         )
         if folder is None or not bisection.culprits:
@@ -291,12 +291,16 @@ def _remarks(
     probes: Probes,
     nodes: dict[Node, NodePlacement],
     cause: Mapping[str, Any] | None,
+    setup: Setup,
+    reference: Setup,
 ) -> Iterator[str]:
     """Yield remarks for the user about unusual facts of the search *result*."""
     if result.baseline is not None:
+        is_plain = (reference.runtime, reference.delegates) == (setup.runtime, ("none",))
+        advice = ": compare with a reference of the same runtime without those delegates"
         yield (
             "the result is as wrong when no node is with a delegate that follows rules, so none is "
-            "to blame: compare with a reference of the same runtime without those delegates"
+            f"to blame{'' if is_plain else advice}"
         )
         return
     most = _most_faults(cause)

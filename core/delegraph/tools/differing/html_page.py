@@ -50,17 +50,34 @@ figure svg { max-width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--dim); font-size: 11px; }
 .bar { fill: var(--bar); } .alone { fill: var(--alone); } .axis { stroke: var(--line); }
 .off { color: var(--alone); font-weight: 600; }
-.name { max-width: 12.5rem; overflow: hidden; text-overflow: ellipsis; }
+.layers table { width: 100%; } .layers .name { min-width: 5rem; width: 100%; }
+td.name { max-width: 0; overflow: hidden; text-overflow: ellipsis; }
+.runner { min-width: 5.5rem; white-space: normal; }
 td svg { height: 18px; width: 110px; } wbr { display: none; }
 :target { outline: 2px solid var(--alone); }
 a { color: inherit; } footer { margin-top: 2rem; font-size: .85rem; }
-@media (max-width: 40rem) {
-  body { padding: 0 .6rem; } th, td { padding-right: .5rem; vertical-align: top; }
-  figure svg text { font-size: 18px; } table { font-size: .85rem; }
+@media (max-width: 76rem) {
   .operator { min-width: 5.8rem; white-space: normal; } wbr { display: inline; }
   td svg { width: 5.5rem; }
 }
+@media (max-width: 40rem) {
+  body { padding: 0 .6rem; } th, td { padding-right: .5rem; vertical-align: top; }
+  figure svg text { font-size: 18px; } table { font-size: .85rem; }
+}
+@media (max-width: 60rem) {
+  .layers :is(table, tbody, tr) { display: block; }
+  .layers thead { position: absolute; overflow: hidden; width: 1px; height: 1px;
+    clip-path: inset(50%); }
+  .layers tr { padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  .layers td { display: grid; grid-template-columns: 6.6rem minmax(0, 1fr); padding: 0; border: 0;
+    text-align: left; white-space: normal; max-width: none; }
+  .layers td:empty { display: none; }
+  .layers td::before { content: attr(data-title); color: var(--dim); font-weight: normal; }
+}
 """
+
+_WAYS = (("drift", "drift dB"), ("same inputs", "same dB"))
+"""Headings of the greatest difference and the SNR of a layer, for each way to compare it."""
 
 _FIGURES = {"mean": "mean", "max": "max", "p999": "p99.9", "snr_db": "SNR dB", "cosine": "cosine"}
 
@@ -72,6 +89,7 @@ def difference_page(
     cause: Cause | None = None,
     *,
     command: str = "",
+    worst_first: bool = False,
 ) -> str:
     """HTML page: verdict, cause, set-ups, a histogram for each output, and the layers.
 
@@ -81,6 +99,7 @@ def difference_page(
         layers: differences of all tensors; None leaves them out.
         cause: reason why outputs are beyond the tolerance; None if it was not searched.
         command: the command line that makes the page, for its footer.
+        worst_first: whether the noisiest layer is first.
     """
     nodes = set() if layers is None else {layer.node for layer in layers.shown()}
     parts = [
@@ -97,7 +116,7 @@ def difference_page(
         _latency(found),
     ]
     if layers is not None:
-        parts.append(_layers(layers, len(found.runs)))
+        parts.append(_layers(layers, layers_run(layers, found), worst_first=worst_first))
     made = f"<code>{escape(command)}</code>" if command else ""
     parts.append(f"<footer class=dim>{escape(origin_text())} {made}</footer>")
     title = escape(f"{found.test} against {found.reference}")
@@ -279,13 +298,13 @@ def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
     return max(min(finite), high - _MOST_BARS), high + (_INFINITE in found)
 
 
-def _layers(layers: LayersDifference, num_runs: int) -> str:
-    shown = layers.shown()
-    ways = [("drift", "drift dB"), ("same inputs", "same dB")][: 1 + layers.same_inputs_say_more]
+def _layers(layers: LayersDifference, run: str, *, worst_first: bool) -> str:
+    shown = layers.shown(worst_first=worst_first)
+    ways = _WAYS[: 1 + layers.same_inputs_say_more]
     rows = [(layer, [layer.drift, layer.same_inputs][: len(ways)]) for layer in shown]
     counts = [histogram_of(each) for _, found in rows for each in found if each is not None]
     ends = _ends(counts)
-    texts = [layers_run(layers, num_runs), *layers.notes]
+    texts = [run, *layers.notes]
     notes = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
     more = "".join(f"<p class=dim>{escape(text)}</p>" for text in uncompared_layers(layers))
     drawn = "All compared tensors are equal."
@@ -307,8 +326,9 @@ def _layers(layers: LayersDifference, num_runs: int) -> str:
     )
     return (
         f"<h2>Layers</h2>{notes}<p class=dim>{drawn} {escape(layer_figures(layers))}</p>"
-        "<div class=wide><table><tr><th class=number>node</th><th>operator</th>"
-        f"{heads}<th>name</th><th>runs on</th></tr>{body}</table></div>{more}"
+        "<div class='wide layers'><table><thead><tr><th class=number>node</th><th>operator</th>"
+        f"{heads}<th class=name>name</th><th>runs on</th></tr></thead><tbody>{body}</tbody></table>"
+        f"</div>{more}"
     )
 
 
@@ -329,20 +349,30 @@ def _row(
         ends: the smallest and the greatest exponent of the histograms.
         is_target: whether links to the node lead to this row.
     """
-    cells = [f"<td class=number>{layer.node}</td><td class=operator>{_breakable(layer.op)}</td>"]
-    for difference in found:
+    cells = [
+        _cell("node", "number", str(layer.node)),
+        _cell("operator", "operator", f"<span>{_breakable(layer.op)}</span>"),
+    ]
+    for (far, db), difference in zip(_WAYS, found, strict=False):
         metrics = {} if difference is None else difference.compared()
         most = f"{metrics['max'].max:.4g}" if metrics else ""
-        kind = '"number off"' if difference is not None and difference.outside else "number"
+        kind = "number off" if difference is not None and difference.outside else "number"
         has_snr = difference is not None and metrics and not difference.are_labels
         snr = number(difference.signal()["snr_db"].min) if difference and has_snr else ""
-        strip = _strip({} if difference is None else histogram_of(difference), ends)
-        cells.append(f"<td class={kind}>{most}</td><td class=number>{snr}</td><td>{strip}</td>")
+        counts = {} if difference is None else histogram_of(difference)
+        strip = _strip(counts, ends) if counts else ""
+        cells += [_cell(far, kind, most), _cell(db, "number", snr), _cell("histogram", "", strip)]
     name = escape(layer.name)
-    cells.append(f'<td class=name title="{name}">{name}</td>')
-    cells.append(f"<td>{escape(layer.delegate or host)}</td>")
+    cells.append(_cell("name", "name", f'<span title="{name}">{name}</span>'))
+    cells.append(_cell("runs on", "runner", escape(layer.delegate or host)))
     anchor = f' id="node-{layer.node}"' if is_target else ""
     return f"<tr{anchor}>{''.join(cells)}</tr>"
+
+
+def _cell(title: str, kind: str, content: str) -> str:
+    """Return a cell of the layers as HTML; narrow windows show its *title* before *content*."""
+    label = f' data-title="{title}"' if content else ""
+    return f'<td class="{kind}"{label}>{content}</td>'
 
 
 def _breakable(op: str) -> str:

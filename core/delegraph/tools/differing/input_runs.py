@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +22,11 @@ from delegraph.tools.setup import Setup
 
 OFFICIAL = InputRequest(distribution="inference_diff")
 """The random inputs of ``inference_diff``."""
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 10.0
+"""Seconds of runs after which a random integer scalar is named as a possible cause."""
 
 _WIDE = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -81,6 +88,7 @@ class InputRuns:
         self._details = details
         self._request = request
         self._words = _words_of_runs(request.values)
+        self._random_scalar = ""  # name of an input
         self._last: tuple[int, FedRun] | None = None  # random values take longer than a small model
         self._count = runs or len(self._words)
         self.notes: tuple[str, ...] = ()
@@ -92,6 +100,25 @@ class InputRuns:
 
     def __len__(self) -> int:
         return self._count
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Log advice once if this block runs long and an input is a random integer scalar."""
+        self.run(0)
+        if not self._random_scalar:
+            yield
+            return
+        text = (
+            "random integers are of any size here: if %r counts the iterations of a loop, "
+            "--distribution run draws a small one"
+        )
+        timer = threading.Timer(PATIENCE, logger.warning, (text, self._random_scalar))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -123,8 +150,11 @@ class InputRuns:
         seed = self._request.seed + number
         request = replace(self._request, values=words, seed=seed)
         given = request.arrays(self._details, self._model, self._signature)
-        is_random = any(one.source == "random" for one in given)
-        return FedRun(tuple(one.values for one in given), words, seed if is_random else None)
+        random = [one for one in given if one.source == "random"]
+        if self._request.distribution == "inference_diff":
+            scalars = [one for one in random if one.values.dtype in _WIDE and one.values.size == 1]
+            self._random_scalar = scalars[0].details["name"] if scalars else ""
+        return FedRun(tuple(one.values for one in given), words, seed if random else None)
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:

@@ -85,7 +85,8 @@ function refusalSection() {
     { title: "reason", value: (r) => r.reason, class: "wide", isReason: true },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
-    report.refusals.some((r) => r.macs) ? { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => (r.macs_are_least ? "at least " : "") + r.macs.toLocaleString("en") } : null,
+    report.refusals.some((r) => r.macs || r.macs_are_least) ? { title: "MACs", value: (r) => r.macs, isNumber: true,
+      cell: (r) => (r.macs_are_least && !r.macs ? "?" : (r.macs_are_least ? "at least " : "") + r.macs.toLocaleString("en")) } : null,
     { title: "runs on", value: (r) => r.runs_on.join(", ") },
   ].filter(Boolean);
   return h("section", { id: "left" }, h("h2", {}, "Why not"), table("What delegates left, and why", columns, report.refusals));
