@@ -48,7 +48,9 @@ def suggestions(
     if not report.is_complete:
         return ()
     least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
-    found = [s for s in _all(report, result or report.results[0], offline_saves) if s.saves >= least]
+    found = [
+        s for s in _all(report, result or report.results[0], offline_saves) if s.saves >= least
+    ]
     return tuple(sorted(found, key=lambda s: -s.saves)[:_SHOWN])
 
 

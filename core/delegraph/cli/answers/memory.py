@@ -326,7 +326,9 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     if len(report.operators) == 1:
         units = f"the only {report.unit}{plan}"
     elif report.open_shape is not None:
-        units = f"each of the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
+        units = (
+            f"each of the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
+        )
     by = f"by planner {answer.chosen.planner}"
     heading(out, f"Bytes in use {by} at {units}{_of_subgraph(answer)}")
     for line in arena_chart(in_use, top, (f"{top:,}", f"{top // 2:,}"), out.width - 2):
