@@ -28,6 +28,20 @@ def test_a_plan_that_keeps_the_inputs_is_drawn_so(planner: str, last: int) -> No
     assert max(report.bytes_in_use(result)) == result.bound
 
 
+@pytest.mark.parametrize(
+    ("planner", "words"),
+    [
+        ("delegraph", "no plan that keeps inputs needs less"),
+        ("best", "no plan needs less without computing in place"),
+    ],
+)
+def test_the_legend_says_of_which_plans_the_bound_is(planner: str, words: str) -> None:
+    with Interpreter(DIGITS, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        report = memory_report(interpreter, [planner])
+    assert f">{words}<" in plan_svg(report, report.results[0], "")
+
+
 def test_the_bytes_in_use_end_where_shapes_become_unknown() -> None:
     nodes = [("SIN", "x", "s"), ("FILL", "n v", "a"), ("SIN", "a", "y")]
     tensors = {"x": tensor((100,)), "n": tensor((1,), "INT32"), "v": constant(np.float32(1))}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from delegraph.errors import ArenaTooSmallError
 from delegraph.graph.model import Model
+from delegraph.json_records import JsonRecord
 from delegraph.micro.allocator import MicroAllocator, PlannerKind
 from delegraph.micro.kernel_memory import kernel_memory
 from delegraph.micro.layout import Layout
@@ -18,13 +20,13 @@ _UNKNOWN_KERNEL_SPREAD = 64  # uncertainty of an unknown kernel's memory, in byt
 
 
 @dataclass(frozen=True, slots=True)
-class ArenaEstimate:
+class ArenaEstimate(JsonRecord):
     """Arena bytes that a model needs on a device: the total, and its parts.
 
     Attributes:
         total_bytes: size of the smallest sufficient arena, a multiple of 16; the sum of head,
             tail and free bytes.
-        head_bytes: size of the plan of tensors and scratch buffers; exact.
+        head_bytes: size of the plan of tensors and scratch buffers; exact, unless ``is_least``.
         tail_bytes: size of variables (exact) and structures (estimated).
         free_bytes: number of bytes between head and tail, which the planner needs while it plans.
         uncertainty_bytes: largest expected error of the total: 15 bytes for the alignment of the
@@ -36,6 +38,8 @@ class ArenaEstimate:
             need if TFLM ran them.
     """
 
+    json_properties: ClassVar = {"is_least": "is_least"}
+
     total_bytes: int
     head_bytes: int
     tail_bytes: int
@@ -43,6 +47,11 @@ class ArenaEstimate:
     uncertainty_bytes: int
     unknown_operators: tuple[str, ...]
     unsupported_operators: tuple[str, ...]
+
+    @property
+    def is_least(self) -> bool:
+        """Whether head and total are only least numbers, because scratch memory is unknown."""
+        return bool(self.unknown_operators)
 
 
 def estimate_arena(

@@ -26,6 +26,9 @@ from delegraph.tools.memory_peak import bytes_of
 OWN = "delegraph"
 """Name of the runtime's own planner."""
 
+TFLM = "tflm_greedy"
+"""Name of the planner that TensorFlow Lite Micro uses by default."""
+
 IN_PLACE = (OWN, "tflite")
 """Names of the planners that let operators compute in place, so that tensors share bytes."""
 
@@ -55,7 +58,7 @@ def _micro(kind: type[GreedyMemoryPlanner] | type[LinearMemoryPlanner]) -> Plan:
 
 _PLANS: Mapping[str, Plan] = {
     **{strategy.name.lower(): _strategy(strategy) for strategy in MemoryStrategy},
-    "tflm_greedy": _micro(GreedyMemoryPlanner),
+    TFLM: _micro(GreedyMemoryPlanner),
     "tflm_linear": _micro(LinearMemoryPlanner),
     "best": plan_best,
     "exact": plan_exactly,
@@ -102,6 +105,13 @@ class PlannerResult(JsonRecord):
     def ratio(self) -> float:
         """Plan size divided by the lower bound; 1 if no tensor needs memory."""
         return self.bytes / self.bound if self.bound else 1.0
+
+    @property
+    def bound_in_words(self) -> str:
+        """What the bound says of other plans, which compute in place and keep inputs alike."""
+        if self.planner in IN_PLACE:
+            return "no plan that keeps inputs needs less"
+        return "no plan needs less without computing in place"
 
     @property
     def is_optimal(self) -> bool:

@@ -27,7 +27,7 @@ def draw_plan(
 
     Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
     the operator that writes it. A black line shows the bytes in use at each node, and a dashed line
-    the lower bound of all plans. A dotted line marks the node at which most memory is in use. In
+    the lower bound of the plan. A dotted line marks the node at which most memory is in use. In
     ``.svg`` and ``.html`` files, the mouse pointer shows each tensor's name, bytes, offset and
     nodes.
 
@@ -114,7 +114,8 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     edges = range(len(in_use) + 1)
     axes.stairs(in_use, edges, color="black", linewidth=1, label="bytes in use")
     bound = result.bound / bytes_of_unit
-    axes.axhline(bound, linestyle="--", color="tab:red", linewidth=1, label="no plan needs less")
+    least = result.bound_in_words
+    axes.axhline(bound, linestyle="--", color="tab:red", linewidth=1, label=least)
     peak = report.peak_of(result)
     if peak is not None:
         most = f"most in use: {peak.where}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from delegraph.json_records import JsonRecord
 from delegraph.memory import TensorUsageRecord, lower_bound
 from delegraph.schema.enums import BuiltinOperator
+from delegraph.tools.memory_planners import PlannerResult
 from delegraph.tools.memory_report import MemoryReport
 
 LEAST_SHARE, LEAST_BYTES = 0.02, 64
@@ -29,7 +30,9 @@ class Suggestion(JsonRecord):
     text: str
 
 
-def suggestions(report: MemoryReport, offline_saves: int = 0) -> tuple[Suggestion, ...]:
+def suggestions(
+    report: MemoryReport, result: PlannerResult | None = None, offline_saves: int = 0
+) -> tuple[Suggestion, ...]:
     """Return up to three suggestions for a model, largest saving first.
 
     Savings are differences between computed sizes. These are the bytes in use at the two fullest
@@ -38,20 +41,23 @@ def suggestions(report: MemoryReport, offline_saves: int = 0) -> tuple[Suggestio
 
     Args:
         report: memory of the model.
+        result: the plan whose fullest nodes are compared; None means the report's first.
         offline_saves: bytes of TFLM's arena that an offline plan saves; 0 if it saves none, or if
             the model is not for TFLM.
     """
     if not report.is_complete:
         return ()
     least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
-    found = [s for s in _all(report, offline_saves) if s.saves >= least]
+    found = [
+        s for s in _all(report, result or report.results[0], offline_saves) if s.saves >= least
+    ]
     return tuple(sorted(found, key=lambda s: -s.saves)[:_SHOWN])
 
 
-def _all(report: MemoryReport, offline_saves: int) -> Iterator[Suggestion]:
+def _all(report: MemoryReport, result: PlannerResult, offline_saves: int) -> Iterator[Suggestion]:
     text = "a plan inside the model: --write-offline OUT.tflite writes it"
     yield Suggestion(offline_saves, text)
-    peak = report.peak
+    peak = report.peak_of(result)
     if peak is None:
         return
     as_int8 = [
@@ -61,7 +67,7 @@ def _all(report: MemoryReport, offline_saves: int) -> Iterator[Suggestion]:
     text = "INT8 in place of FLOAT32: post-training quantization of the model"
     yield Suggestion(report.bound - lower_bound(as_int8, report.alignment), text)
     if peak.operator in BuiltinOperator.__members__:
-        in_use = report.bytes_in_use(report.results[0])
+        in_use = report.bytes_in_use(result)
         most = in_use.pop(peak.position)
         node = f"node {peak.node}, {peak.operator}"
         text = f"less at {node}: smaller, or computed in parts; no other node needs as much"

@@ -121,7 +121,10 @@ class _Plot:
         yield _path(steps, "black")
         bound = self._y(self._result.bound)
         yield _path([(_LEFT, bound), (_WIDTH - _RIGHT, bound)], "crimson", "6 4")
-        legend = [("black", "none", "bytes in use"), ("crimson", "6 4", "no plan needs less")]
+        legend = [
+            ("black", "none", "bytes in use"),
+            ("crimson", "6 4", self._result.bound_in_words),
+        ]
         peak = self._report.peak_of(self._result)
         if peak is not None:
             x = self._x(peak.position + 0.5)

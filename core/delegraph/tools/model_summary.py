@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
@@ -159,6 +160,8 @@ class ModelSummary(JsonRecord):
         sparsity: share of their elements that are zeros and not stored; 0 without sparse ones.
     """
 
+    json_properties: ClassVar = {"uncounted_operators": "uncounted_operators"}
+
     version: int
     description: str
     bytes: int
@@ -181,6 +184,11 @@ class ModelSummary(JsonRecord):
     sparse_constants: int = 0
     sparsity: float = 0.0
     kept_entries: tuple[KeptEntries, ...] = ()
+
+    @property
+    def uncounted_operators(self) -> tuple[str, ...]:
+        """Sorted custom operators, whose arithmetic and inner parameters are in no total."""
+        return tuple(sorted({operator.op for operator in self.operators if operator.custom}))
 
 
 def summarize_model(model: Model) -> ModelSummary:

@@ -220,6 +220,35 @@ def test_arithmetic_parameters_and_quantization_are_shown(
     assert "INT8 1 6 6 B 100.0 %" in ran.lines
 
 
+def test_totals_say_what_they_lack_of_custom_operators(delegraph: Command, custom: Path) -> None:
+    note = "MACs of custom operators, and parameters inside them, are not counted: FlexErf"
+    assert note in delegraph("inspect", custom).lines
+    assert delegraph("inspect", custom, "--json").json["uncounted_operators"] == ["FlexErf"]
+    assert "not counted" not in delegraph("inspect", DIGITS).out
+
+
+def test_bytes_that_tensors_of_two_types_share_are_told(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "shared.tflite"
+    zeros = constant(np.zeros(4, np.float32)), constant(np.zeros(4, np.int32))
+    model = one_op_model("MyOp", zeros, [tensor((4,))])
+    path.write_bytes(model)
+    assert "more than once" not in delegraph("inspect", path).out
+    record = read_model(np.frombuffer(model, np.uint8))
+    (graph,) = record.subgraphs or ()
+    first, second, y = graph.tensors or ()
+    tensors = (first, second.replace(buffer=first.buffer), y)
+    path.write_bytes(write_model(record.replace(subgraphs=(graph.replace(tensors=tensors),))))
+    note = "16 B count more than once: tensors of several types share them"
+    assert note in delegraph("inspect", path).lines
+
+
+def test_columns_without_room_are_named(fresh_delegraph: Command) -> None:
+    note = "no room for scale, zero, role: wider terminals and --json show more"
+    words = ("inspect", DIGITS, "--tensors")
+    assert note in " ".join(fresh_delegraph(*words, COLUMNS="60").lines)
+    assert "no room" not in fresh_delegraph(*words, COLUMNS="160").out
+
+
 def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
     shown = delegraph("inspect", custom, "--json").json
     assert shown["operators"] == [

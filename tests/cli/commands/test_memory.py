@@ -384,6 +384,56 @@ def test_the_arena_of_tflm_comes_first_and_other_plans_are_aligned_as_it_aligns(
     assert any(line.startswith(f"tflm_greedy {head:,} ") for line in ran.lines)
 
 
+def test_with_micro_all_figures_are_of_tflms_planner(delegraph: Command) -> None:
+    ran = delegraph("memory", DIGITS, "--micro")
+    assert "Bytes in use by planner tflm_greedy at each of 15 nodes, first to last" in ran.lines
+    shown = delegraph("memory", DIGITS, "--micro", "--json").json
+    head, peak = shown["micro"]["head_bytes"], shown["peak"]
+    assert peak["bytes"] == head
+    assert any(f": {head:,} bytes (planner tflm_greedy)" in line for line in ran.lines)
+    assert "keeps inputs" not in ran.out
+
+
+def test_scratch_buffers_are_what_tflms_head_has_beside_the_plan(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    """The kernel of SUM asks for a sum of 4 bytes for the only element, aligned to 16."""
+    model = tmp_path / "sum.tflite"
+    axis = constant(np.zeros(1, np.int32))
+    model.write_bytes(one_op_model("SUM", [tensor((4,), "INT8"), axis], [tensor((1,), "INT8")]))
+    lines = delegraph("memory", model, "--micro").lines
+    assert "TFLM's head needs 16 bytes more for scratch buffers, which no planner here has" in lines
+
+
+@pytest.mark.parametrize(("words", "last"), [((), 14), (("--micro",), 0)])
+def test_lifetimes_in_json_are_those_of_the_text(
+    delegraph: Command, words: tuple[str, ...], last: int
+) -> None:
+    shown = delegraph("memory", DIGITS, "-d", "none", *words, "--json").json
+    assert (shown["tensors"][0]["made_by"], shown["tensors"][0]["last"]) == ("input", last)
+
+
+def test_sizes_of_tflm_are_least_numbers_where_scratch_memory_is_unknown(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "sums.tflite"
+    model.write_bytes(one_op_model("CUMSUM", [tensor((2,)), CUMSUM_AXIS], [tensor((2,))]))
+    lines = delegraph("memory", model, "--micro").lines
+    assert "tensors and scratch buffers (head) 32 at least" in lines
+    assert any(line.startswith("arena ") and line.endswith(" at least") for line in lines)
+    assert delegraph("memory", model, "--micro", "--json").json["micro"]["is_least"] is True
+    assert delegraph("memory", DIGITS, "--micro", "--json").json["micro"]["is_least"] is False
+
+
+def test_the_chart_of_a_model_with_one_node_is_at_this_node(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "sine.tflite"
+    model.write_bytes(one_op_model("SIN", [tensor((100,))], [tensor((100,))]))
+    ran = delegraph("memory", model, "-d", "none")
+    assert "Bytes in use by planner delegraph at the only node" in ran.lines
+
+
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:
     words = ("memory", sines, "--planner", "naive")
     ran = delegraph(*words, "--table-limit", "1")

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.arena_chart import arena_chart
+from delegraph.cli.answers.micro_arena import print_micro
 from delegraph.cli.answers.printing import heading, print_paragraph, print_table, print_title
 from delegraph.quantities import percent, plural
 
@@ -95,10 +96,12 @@ class MemoryAnswer:
 
     @property
     def planner_name(self) -> str:
-        """Name of the requested planner, or of the interpreter's own."""
-        from delegraph.tools.memory_planners import OWN  # lazy: the help needs no NumPy
+        """Name of the requested planner; else TFLM's if its arena is estimated, or the own one."""
+        from delegraph.tools.memory_planners import OWN, TFLM  # lazy: the help needs no NumPy
 
-        return OWN if self.planner == "all" else self.planner
+        if self.planner != "all":
+            return self.planner
+        return OWN if self.estimate is None else TFLM
 
     @property
     def shown(self) -> MemoryReport:
@@ -116,6 +119,20 @@ class MemoryAnswer:
         if self.estimate is None:
             return self.subject.bytes_by_planner[self.planner_name]
         return self.estimate.total_bytes
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Number of bytes of TFLM's head that its kernels' scratch buffers add to the plan.
+
+        It is 0 without an estimate, for other planners, and where the head differs in more: if a
+        plan is in the model, several subgraphs run, or a shape is unknown.
+        """
+        from delegraph.tools.memory_planners import TFLM  # lazy: the help needs no NumPy
+
+        differs = self.offline_plan or self.subject.others or self.subject.unknown
+        if self.estimate is None or self.planner_name != TFLM or differs:
+            return 0
+        return self.estimate.head_bytes - self.chosen.bytes
 
     @property
     def planned_by(self) -> str:
@@ -147,7 +164,7 @@ class MemoryAnswer:
         """Suggestions that make the arena smaller."""
         from delegraph.tools.memory_suggestions import suggestions
 
-        return suggestions(self.shown, self.offline_saves)
+        return suggestions(self.shown, self.chosen, self.offline_saves)
 
 
 def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
@@ -160,7 +177,7 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
         follows = "" if answer.estimate is not None else "; only TFLM follows it (--micro)"
         print_paragraph(out, f"a memory plan is in the model: {answer.offline_plan}{follows}")
     if answer.estimate is not None:
-        _print_micro(out, answer.estimate)
+        print_micro(out, answer.estimate)
     if not answer.is_planned:
         print_paragraph(out, "no other planner is shown: Delegraph cannot run the model")
         return
@@ -305,11 +322,15 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     in_use = report.bytes_in_use(answer.chosen)
     top = max(in_use)
     plan = "" if report.is_by_node else " of the execution plan"
-    units = f"{plural(len(in_use), report.unit)}{plan}, first to last"
-    if report.open_shape is not None:
-        units = f"the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
+    units = f"each of {plural(len(in_use), report.unit)}{plan}, first to last"
+    if len(report.operators) == 1:
+        units = f"the only {report.unit}{plan}"
+    elif report.open_shape is not None:
+        units = (
+            f"each of the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
+        )
     by = f"by planner {answer.chosen.planner}"
-    heading(out, f"Bytes in use {by} at each of {units}{_of_subgraph(answer)}")
+    heading(out, f"Bytes in use {by} at {units}{_of_subgraph(answer)}")
     for line in arena_chart(in_use, top, (f"{top:,}", f"{top // 2:,}"), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 
@@ -340,6 +361,9 @@ def _print_peak(out: Console, answer: MemoryAnswer) -> None:
     if len(alive) > _SHOWN_TENSORS:
         out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
     _print_notes(out, report, result, peak, is_shared=tensors > peak.bytes)
+    if answer.scratch_bytes > 0:
+        more = f"{answer.scratch_bytes:,} bytes more for scratch buffers, which no planner here has"
+        print_paragraph(out, f"TFLM's head needs {more}")
 
 
 def _print_notes(
@@ -365,28 +389,3 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
         (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
     ]
     print_table(out, ("bytes", "share", "what"), rows, right=("bytes", "share"))
-
-
-def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
-    heading(out, "TensorFlow Lite Micro")
-    lacks = estimate.unsupported_operators
-    parts = [
-        ("tensors and scratch buffers (head)", estimate.head_bytes, "exact"),
-        ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
-        ("free, to plan in", estimate.free_bytes, "estimated"),
-        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes:,}"),
-    ]
-    rows = [
-        (part, f"{count:,}", "none: see below" if lacks else accuracy)
-        for part, count, accuracy in parts
-        if count or part != "free, to plan in"
-    ]
-    print_table(out, ("part", "bytes", "accuracy"), rows, right=("bytes",))
-    if lacks:
-        print_paragraph(
-            out,
-            f"TFLM cannot run the model: it has no {', no '.join(lacks)}; the sizes are what it "
-            "would need if it had",
-        )
-    if estimate.unknown_operators:
-        out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

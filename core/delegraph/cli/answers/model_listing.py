@@ -39,14 +39,24 @@ def print_nodes(out: Console, model: Model) -> None:
 
     nodes = list_nodes(model)
     listed = iter(nodes)
+    omitted: list[str] = []
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
         rows = [_node(operator, next(listed), subgraph) for operator in subgraph.operators]
         right = ("node", "MACs", "constants")
-        print_filled(out, columns, rows, right=right, optional=less_important, below="options")
+        how = {"right": right, "optional": less_important, "below": "options"}
+        omitted += print_filled(out, columns, rows, **how)
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
     if any(node.macs_are_least for node in nodes):
         print_paragraph(out, LEAST_MACS)
+    _print_omitted(out, omitted)
+
+
+def _print_omitted(out: Console, headings: Sequence[str]) -> None:
+    """Print a sentence about the columns for which the lines had no room."""
+    if headings:
+        names = ", ".join(dict.fromkeys(headings))
+        print_paragraph(out, f"no room for {names}: wider terminals and --json show more")
 
 
 def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
@@ -96,6 +106,7 @@ def print_tensors(out: Console, model: Model) -> None:
     less_important = (("role",), ("zero", "scale"))
     from delegraph.tools.model_listing import list_tensors  # lazy, too
 
+    omitted: list[str] = []
     for subgraph, group in groupby(list_tensors(model), lambda each: each.subgraph):
         heading(out, f"Tensors of subgraph {subgraph}")
         rows = [
@@ -109,7 +120,8 @@ def print_tensors(out: Console, model: Model) -> None:
             )
             for each in group
         ]
-        print_filled(out, columns, rows, right=right, optional=less_important)
+        omitted += print_filled(out, columns, rows, right=right, optional=less_important)
+    _print_omitted(out, omitted)
 
 
 def _role(listed: ListedTensor) -> str:
@@ -121,11 +133,14 @@ def _role(listed: ListedTensor) -> str:
 
 def print_filled(
     out: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], **how: Any
-) -> None:
-    """Print a table without the columns that have no text in any row."""
+) -> list[str]:
+    """Print a table without the columns that have no text in any row.
+
+    Headings of the columns that are omitted for lack of room are returned.
+    """
     kept = [i for i in range(len(columns)) if any(row[i] != "" for row in rows)]
     shown = [[row[i] for i in kept] for row in rows]
-    print_table(out, [columns[i] for i in kept], shown, **how)
+    return print_table(out, [columns[i] for i in kept], shown, **how)
 
 
 def _quantization(tensor: TensorSummary) -> tuple[str, str]:

@@ -85,10 +85,11 @@ def print_table(
     below: str = "",
     parts: Mapping[str, slice] = _WHOLE,
     indent: int = 2,
-) -> None:
+) -> list[str]:
     """Print rows as a table with bold headings; print nothing if there are no rows.
 
     Cells wrap between words. If lines are too short for all columns, each cell gets a line.
+    Headings of the columns that are omitted are returned, except that of *below*.
 
     Args:
         out: the console to print to.
@@ -106,7 +107,7 @@ def print_table(
     """
     texts = [[printable(str(cell)) for cell in row] for row in rows]
     if not texts:
-        return
+        return []
     found = [
         Column(heading, cells, heading in names, heading in right, heading in sentences)
         for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
@@ -126,6 +127,8 @@ def print_table(
         shown = [_records(cells)] if layout is None else _tables(layout, cells, part, below, width)
         for each in shown:
             _print_indented(out, each, indent)
+    kept = columns if layout is None else layout.headings
+    return [heading for heading in columns if heading not in (*kept, below)]
 
 
 def _tables(

@@ -153,6 +153,10 @@ def _print_facts(out: Console, model: str, summary: ModelSummary) -> None:
     out.print("  " + ", ".join(facts))
     if summary.parameters or summary.macs or summary.macs_are_least:
         print_paragraph(out, _weight(summary))
+    if summary.uncounted_operators:
+        names = ", ".join(summary.uncounted_operators)
+        inside = "MACs of custom operators, and parameters inside them, are not counted"
+        print_paragraph(out, f"{inside}: {names}")
     if summary.quantization:
         print_paragraph(out, summary.quantization)
     if summary.sparse_constants:
@@ -282,6 +286,11 @@ def _print_weights(out: Console, summary: ModelSummary) -> None:
         ]
         columns = ("type", "count", "parameters", "size", "share")
         print_table(out, columns, rows, right=columns[1:])
+        shared = sum(t.bytes for t in summary.types) - summary.constant_bytes
+        if shared:
+            print_paragraph(
+                out, f"{size(shared)} count more than once: tensors of several types share them"
+            )
     if len(summary.precisions) > 1:
         heading(out, "Arithmetic with weights")
         kinds = [

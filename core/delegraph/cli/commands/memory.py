@@ -110,8 +110,8 @@ def command(**options: Any) -> None:
     Plans are made for the model with its delegates, and for the core alone. Each planner's size is
     shown beside the lower bound of all plans, with a chart of the bytes in use over time, and what
     would save memory. Budget, picture, bound and offline plan are of the delegates named by
-    --delegate; without any, or with --micro, of the core alone, with the planner of --planner, or
-    the interpreter's own. An offline plan is by default the best one.
+    --delegate; without any, or with --micro, of the core alone. Their planner is that of --planner;
+    else the interpreter's own, or with --micro TFLM's. An offline plan is by default the best one.
     """
     request = MemoryRequest(**options)
     if request.draw is not None:
@@ -316,8 +316,23 @@ def _plans_json(answer: MemoryAnswer) -> dict[str, Any]:
     runs = None if answer.runs is None else answer.runs.report
     return {
         "subject": answer.subject_name,
-        **answer.subject.to_json(),
-        "with_delegates": to_json(runs if is_core else None),
-        "without_delegates": to_json(None if is_core else answer.core),
+        **_report_json(answer.subject, answer.planner_name),
+        "with_delegates": _other_json(runs if is_core else None, answer.planner_name),
+        "without_delegates": _other_json(None if is_core else answer.core, answer.planner_name),
         "suggestions": to_json(answer.suggestions),
     }
+
+
+def _other_json(report: MemoryReport | None, planner: str) -> dict[str, Any] | None:
+    return None if report is None else _report_json(report, planner)
+
+
+def _report_json(report: MemoryReport, planner: str) -> dict[str, Any]:
+    """Return a report as JSON, with the peaks and the lifetimes of tensors in a planner's plan."""
+    shown = report.to_json()
+    for arena, told in zip(report.arenas, (shown, *shown["subgraphs"]), strict=True):
+        result = arena.result_of(planner)
+        told["peak"] = to_json(arena.peak_of(result))
+        for tensor, last in zip(told["tensors"], arena.last_positions(result), strict=True):
+            tensor["last"] = last
+    return shown
