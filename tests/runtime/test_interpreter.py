@@ -45,6 +45,11 @@ def test_limits_are_counts(name: str, limit: Any) -> None:
         Limits(**{name: limit})
 
 
+def test_a_size_as_text_is_told_that_memory_is_a_number_of_bytes() -> None:
+    with pytest.raises(ArgumentError, match=r"not '2G'; it is a number of bytes"):
+        Limits(memory="2G")  # type: ignore[arg-type]  # wrong on purpose
+
+
 OLD = {
     "rules": [PlacementRule("exclude", operators="SIN")],
     "require": "full",

@@ -132,14 +132,16 @@ def checked_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def check_count(name: str, value: object) -> None:
+def check_count(name: str, value: object, advice: str = "") -> None:
     """Raise an error unless *value* of the argument *name* is None or an int of at least 0.
+
+    *advice* ends the error.
 
     Raises:
         ArgumentError: *value* is of another type, or negative.
     """
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise ArgumentError(f"{name} is an int of at least 0, not {value!r}")
+        raise ArgumentError(f"{name} is an int of at least 0, not {value!r}{advice}")
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
