@@ -53,7 +53,7 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     column = np.empty(len(rows), object)
     for place, row in enumerate(rows):
         with suppress(ValueError):  # then the row itself has parts of different lengths
-            row = np.asarray(row)
+            row = None if row is None else np.asarray(row)
         column[place] = row
     return column
 
