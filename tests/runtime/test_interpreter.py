@@ -207,5 +207,5 @@ def test_a_misspelt_keyword_is_told_a_similar_one() -> None:
     text = r"^Interpreter.__init__\(\) got an unexpected keyword argument 'num_thread' \(did you "
     with pytest.raises(TypeError, match=text + r"mean 'num_threads'\?\)$"):
         Interpreter(model_content=SINE, num_thread=2)
-    with pytest.raises(TypeError, match="argument 'zzz'$"):
+    with pytest.raises(TypeError, match=r"argument 'zzz'$"):
         Interpreter(model_content=SINE, zzz=2)
