@@ -223,7 +223,7 @@ def fitted_columns(given: Given, *, omits_misfits: bool) -> tuple[Columns, dict[
 
 def empty_column(details: Details) -> NDArray[Any]:
     """Return a column without rows for the input *details*."""
-    return np.empty((0, *(max(size, 0) for size in declared_shape(details))), details["dtype"])
+    return np.empty((0, *(max(size, 0) for size in row_shape(details))), details["dtype"])
 
 
 def _rows_of(
