@@ -255,7 +255,7 @@ def _checked_group(name: str, group: Any) -> Any:
     if group is None:
         return cls()
     if not isinstance(group, cls):
-        fields = ", ".join(cls.__annotations__)
+        fields = ", ".join(field for place, field in PLACES.values() if place == name)
         raise ArgumentTypeError(
             f"{name} is a {cls.__name__} with the fields {fields}, not {group!r}; "
             f"write {name}=delegraph.{cls.__name__}({_example(name, group)})"
