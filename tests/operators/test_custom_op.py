@@ -435,3 +435,27 @@ def test_the_decorator_needs_a_name() -> None:
 
     with pytest.raises(ArgumentError, match=r"write @custom_op\('scale'\)"):
         custom_op(scale)  # type: ignore[arg-type]
+
+
+def test_what_is_no_function_is_refused_at_once() -> None:
+    with pytest.raises(ArgumentError, match="custom operator 'Five' is a function, not 5"):
+        custom_op("Five")(5)  # type: ignore[arg-type]
+    assert "Five" not in registered_custom_ops()
+    op = custom_op("Six")(np.negative)
+    with pytest.raises(ArgumentError, match="shape of custom operator 'Six' is a function, not 5"):
+        op.shape(5)  # type: ignore[type-var]
+
+
+def test_it_prints_as_its_name_and_function() -> None:
+    def twice(x):
+        return x + x
+
+    assert repr(CustomOp("Twice", twice)).startswith("<CustomOp 'Twice': ")
+    assert repr(CustomOp("Twice", twice)).endswith(".twice>")
+
+
+@pytest.mark.parametrize("written", ["Twic", "TWICE", "twice"])
+def test_an_unknown_name_is_told_a_similar_one_that_is_registered(written: str) -> None:
+    custom_op("Twice")(np.negative)
+    with pytest.raises(UnresolvedOpError, match=r"did you mean 'Twice'\?"):
+        run(written, X)

@@ -41,6 +41,26 @@ delegate = Tuned
 """
 )
 
+ENGINE = """
+from __future__ import annotations
+from dataclasses import dataclass
+from delegraph import Capabilities, DelegateOptions, EngineDelegate
+
+@dataclass(frozen=True)
+class Options:
+    min_nodes: int = 3
+
+class Mine(EngineDelegate):
+    options: Options
+    version = "1"
+    def name(self): return "mine"
+    def capabilities(self): return Capabilities([])
+    def delegate_options(self):
+        return DelegateOptions(min_nodes_per_partition=self.options.min_nodes)
+    def compile(self, model): raise AssertionError("takes no node")
+    def load(self, compiled, context): raise AssertionError("takes no node")
+"""
+
 HOOK = """
 from delegraph import DelegateSpec, hookimpl
 @hookimpl
@@ -142,6 +162,14 @@ def test_options_have_their_defaults(file: Path) -> None:
         delegate = delegate_from_file(file, given)
         assert isinstance(delegate, SimpleDelegate)
         assert delegate.simple.options.level == 1  # type: ignore[attr-defined]  # as above
+
+
+def test_the_annotated_attribute_of_an_engine_s_class_is_the_options(file: Path) -> None:
+    file.write_text(ENGINE)
+    for given, nodes in ((None, 3), ("min_nodes=7", 7)):
+        made = delegate_from_file(file, given)
+        assert isinstance(made, SimpleDelegate)
+        assert made.simple.delegate_options().min_nodes_per_partition == nodes
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,13 @@ def test_a_model_given_as_the_wrong_argument_is_told_the_other_one() -> None:
     [
         ({"failures": "raise"}, r"write failures=delegraph.FailurePolicy\(on_failure='raise'\)"),
         ({"failures": {"validate": True}}, r"delegraph.FailurePolicy\(validate=True\)"),
-        ({"limits": 5}, r"limits is a Limits, not 5; write limits=delegraph.Limits\(time=2.5\)"),
+        ({"failures": "shadow"}, r"delegraph.FailurePolicy\(on_failure='shadow'\)"),
+        (
+            {"limits": 5},
+            r"with the fields memory, .* not 5; write limits=delegraph.Limits\(time=5\)",
+        ),
+        ({"placement": "rules.toml"}, r"delegraph.PlacementPolicy\('rules.toml'\)"),
+        ({"placement": "measured"}, r"delegraph.PlacementPolicy\(partitions='measured'\)"),
         ({"placement": {"require": "full"}}, r"delegraph.PlacementPolicy\(require='full'\)"),
         ({"cache_dir": 5}, "cache_dir is the path of a folder, not 5"),
         ({"delegates": 5}, "delegates is a list of names or objects, not 5"),

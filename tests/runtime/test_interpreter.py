@@ -45,6 +45,11 @@ def test_limits_are_counts(name: str, limit: Any) -> None:
         Limits(**{name: limit})
 
 
+def test_a_size_as_text_is_told_that_memory_is_a_number_of_bytes() -> None:
+    with pytest.raises(ArgumentError, match=r"not '2G'; it is a number of bytes"):
+        Limits(memory="2G")  # type: ignore[arg-type]  # wrong on purpose
+
+
 OLD = {
     "rules": [PlacementRule("exclude", operators="SIN")],
     "require": "full",
@@ -196,3 +201,11 @@ def test_a_subgraph_does_not_run_after_its_interpreter_is_closed() -> None:
         subgraph.invoke()
     with pytest.raises(StateError, match="not ready"):
         subgraph.invoke()
+
+
+def test_a_misspelt_keyword_is_told_a_similar_one() -> None:
+    text = r"^Interpreter.__init__\(\) got an unexpected keyword argument 'num_thread' \(did you "
+    with pytest.raises(TypeError, match=text + r"mean 'num_threads'\?\)$"):
+        Interpreter(model_content=SINE, num_thread=2)
+    with pytest.raises(TypeError, match=r"argument 'zzz'$"):
+        Interpreter(model_content=SINE, zzz=2)

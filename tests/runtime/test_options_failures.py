@@ -55,6 +55,12 @@ def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> No
     assert interpreter.incidents == ()
 
 
+@pytest.mark.parametrize("wrong", ["yes", "no", 1, None])
+def test_validate_is_a_bool(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="validate is True or False, not"):
+        FailurePolicy(validate=wrong)
+
+
 def test_a_policy_and_a_share_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ArgumentError, match="'ignore', expected one of 'raise', 'fallback', 'sha"):
         FailurePolicy(on_failure="ignore")  # type: ignore[arg-type]  # wrong on purpose

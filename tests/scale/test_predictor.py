@@ -254,6 +254,30 @@ def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) 
     assert (batch["y"].shape, batch["y"].dtype) == ((rows, 2), np.float32)
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+@pytest.mark.parametrize("shape", [(1,), ()])
+def test_a_batch_without_rows_has_the_shapes_of_one_with_rows(
+    isolation: Any, shape: tuple[int, ...]
+) -> None:
+    with Predictor(MODELS / "sines.tflite", isolation=isolation) as predictor:
+        three, none = (predictor({"x": np.ones((n, *shape), np.float32)})["y"] for n in (3, 0))
+    assert (none.shape, none.dtype) == ((0, *three.shape[1:]), three.dtype)
+
+
+def test_a_batch_without_rows_of_a_padded_model_has_the_shapes_of_one_row(tmp_path: Path) -> None:
+    tensors = {"x": tensor((4, 2)), "y": tensor((4, 2))}
+    model = graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors)
+    predictor = Predictor(saved(tmp_path, model))
+    assert predictor({"x": np.ones((0, 2), np.float32)})["y"].shape == (0, 2)
+
+
+def test_a_missing_row_stays_none() -> None:
+    predictor = Predictor(MODELS / "sines.tflite", on_error="column")
+    found = predictor({"x": [[0.0], None, [2.0]]})  # type: ignore[dict-item]
+    assert found["x"][1] is None
+    assert "missing value" in found["error"][1]
+
+
 # -- mistakes --------------------------------------------------------------------------------------
 
 
@@ -286,6 +310,11 @@ def test_batches_that_do_not_fit(batch: Any, message: str) -> None:
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="delegates are names"):
         Predictor(DIGITS, delegates=[object()])  # type: ignore[list-item]
+    with pytest.raises(ArgumentError, match=r'write outputs=\{"y": "column"\}'):
+        Predictor(DIGITS, outputs=["y"])  # type: ignore[arg-type]
+    for wrong, found in ((None, "None"), (b"TFL3", "4 bytes")):
+        with pytest.raises(ArgumentError, match=f"path of a model file, or a Setup, not {found}"):
+            Predictor(wrong)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="max_batch is 0"):
         Predictor(DIGITS, max_batch=0)
     with pytest.raises(ArgumentError, match=r"delegates is a list; write delegates=\['sin'\]"):

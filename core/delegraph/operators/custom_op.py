@@ -14,16 +14,15 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from delegraph.errors import ArgumentError, OperatorError
+from delegraph.errors import ArgumentError, ArgumentTypeError, OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.custom_options import options_as, signature_of
+from delegraph.operators.custom_options import options_as, options_kind, signature_of
 from delegraph.operators.registration import (
     Eval,
     Node,
@@ -76,6 +75,7 @@ class CustomOp:
 
     def __init__(self, name: str, compute: Function) -> None:
         self.name = name
+        _require_function(f"custom operator {name!r}", compute)
         self.compute = compute
         self._shape: Function | None = None
         functools.update_wrapper(self, compute)
@@ -84,6 +84,9 @@ class CustomOp:
         """Call the operator's function directly and return its result."""
         return self.compute(*arrays, **keywords)
 
+    def __repr__(self) -> str:
+        return f"<CustomOp {self.name!r}: {getattr(self.compute, '__qualname__', self.compute)}>"
+
     def shape(self, function: ShapeFunction) -> ShapeFunction:
         """Register the decorated function as the function that computes the outputs' shapes.
 
@@ -91,7 +94,11 @@ class CustomOp:
         with a :class:`TensorDescription` in place of each array. It returns the output's shape, or
         a sequence of shapes for several outputs. None in place of a shape means that the shape is
         known only after ``compute``. Without a shape function, no output's shape is known earlier.
+
+        Raises:
+            ArgumentError: *function* cannot be called.
         """
+        _require_function(f"shape of custom operator {self.name!r}", function)
         self._shape = function
         return function
 
@@ -175,7 +182,8 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
         name: name of the operator in model files (custom code).
 
     Raises:
-        ArgumentError: *name* is empty, or a function: the decorator needs a name.
+        ArgumentError: *name* is empty, or a function: the decorator needs a name. Or what it
+            decorates is no function.
     """
     if callable(name):
         called = getattr(name, "__name__", "Name")
@@ -268,7 +276,7 @@ def _bound(
     signature = signature_of(function)
     keywords: dict[str, Any] = {}
     if "options" in signature.parameters:
-        keywords["options"] = options_as(_options_kind(function), node.custom_options)
+        keywords["options"] = options_as(options_kind(function), node.custom_options)
     for name, tensors in (("inputs", inputs), ("outputs", outputs)):
         if name in signature.parameters:
             keywords[name] = [None if t is None else _described(t) for t in tensors]
@@ -284,19 +292,9 @@ def _bound(
     return functools.partial(function, **keywords)
 
 
-def _options_kind(function: Function) -> object:
-    """Annotation of the function's parameter ``options``; None if it has no annotation."""
-    annotation = signature_of(function).parameters["options"].annotation
-    annotation = getattr(annotation, "__forward_arg__", annotation)
-    if not isinstance(annotation, str):
-        return annotation
-    try:
-        return eval(annotation, inspect.unwrap(function).__globals__)  # its module's own text
-    except Exception as error:
-        raise OperatorError(
-            f"options of {function.__qualname__} are annotated {annotation!r}, which its module "
-            f"does not know: {error}"
-        ) from error
+def _require_function(what: str, given: object) -> None:
+    if not callable(given):
+        raise ArgumentTypeError(f"{what} is a function, not {given!r}")
 
 
 def _described(tensor: Tensor) -> TensorDescription:

@@ -142,3 +142,18 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
     return inspect.signature(function)
+
+
+def options_kind(function: Callable[..., Any]) -> object:
+    """Annotation of the function's parameter ``options``; None if it has no annotation."""
+    annotation = signature_of(function).parameters["options"].annotation
+    annotation = getattr(annotation, "__forward_arg__", annotation)
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, inspect.unwrap(function).__globals__)  # its module's own text
+    except Exception as error:
+        raise OperatorError(
+            f"options of {function.__qualname__} are annotated {annotation!r}, which its module "
+            f"does not know: {error}"
+        ) from error

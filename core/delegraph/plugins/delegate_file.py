@@ -43,8 +43,8 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
     The file must define one of these, tried in this order: the hook ``delegraph_delegates`` with
     one delegate, as in a plugin; a function, class or object named ``delegate``; a single class
     that is a ``SimpleDelegateInterface`` or a ``Delegate``. A function or class takes no argument,
-    or one argument annotated with a dataclass, whose fields are the options. While the file runs,
-    it may import modules in its folder.
+    or one argument annotated with a dataclass, whose fields are the options. A class may annotate
+    its attribute ``options`` instead. While the file runs, it may import modules in its folder.
 
     Args:
         path: the file.
@@ -176,15 +176,17 @@ def _options_class(make: Callable[..., Any], provider: str) -> type | None:
     parameters = [p for p in signature_of(make).parameters.values() if p.kind not in variadic]
     options = None
     if parameters and parameters[0].kind is not Parameter.KEYWORD_ONLY:
-        annotation = _annotations(make).get(parameters[0].name)
-        if isinstance(annotation, type) and is_dataclass(annotation):
-            options = annotation
+        name = parameters[0].name
+        for annotation in (_annotations(make).get(name), _attribute_type(make, name)):
+            if isinstance(annotation, type) and is_dataclass(annotation):
+                options = annotation
+                break
     others = parameters if options is None else parameters[1:]
     needed = [p.name for p in others if p.default is Parameter.empty]
     if needed:
-        name = getattr(make, "__qualname__", VARIABLE)
+        made = getattr(make, "__qualname__", VARIABLE)
         raise PluginLoadError(
-            f"{name} of {provider} needs arguments: {', '.join(needed)}; it may take none, or one "
+            f"{made} of {provider} needs arguments: {', '.join(needed)}; it may take none, or one "
             "that is annotated with a dataclass of options"
         )
     return options
@@ -196,3 +198,18 @@ def _annotations(make: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(called)
     except Exception:  # noqa: BLE001 - names that only a type checker knows; then there are none
         return {}
+
+
+def _attribute_type(make: Callable[..., Any], name: str) -> object:
+    """Type with which the class *make* annotates its attribute *name*; None if it has none.
+
+    A subclass of ``EngineDelegate`` names its options so: ``options: MyOptions``.
+    """
+    for cls in make.__mro__ if isinstance(make, type) else ():
+        with contextlib.suppress(Exception):  # names that only a type checker knows
+            annotation = inspect.get_annotations(cls).get(name)
+            if isinstance(annotation, str):
+                annotation = eval(annotation, vars(sys.modules[cls.__module__]))  # its own text
+            if annotation is not None:
+                return annotation
+    return None

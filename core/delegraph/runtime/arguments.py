@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, unique
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from delegraph.errors import ArgumentError, ArgumentTypeError
+from delegraph.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,14 +132,16 @@ def checked_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def check_count(name: str, value: object) -> None:
+def check_count(name: str, value: object, advice: str = "") -> None:
     """Raise an error unless *value* of the argument *name* is None or an int of at least 0.
+
+    *advice* ends the error.
 
     Raises:
         ArgumentError: *value* is of another type, or negative.
     """
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise ArgumentError(f"{name} is an int of at least 0, not {value!r}")
+        raise ArgumentError(f"{name} is an int of at least 0, not {value!r}{advice}")
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
@@ -153,6 +155,14 @@ def check_seconds(name: str, seconds: float | None) -> None:
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (is_number and 0 < seconds < inf):
         raise ArgumentError(f"{name} is a positive number of seconds, not {seconds!r}")
+
+
+def unexpected_keyword(function: Callable[..., Any], name: str) -> TypeError:
+    """Python's error for the keyword *name*, which *function* lacks, with a similar one."""
+    code = function.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    text = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+    return TypeError(f"{text}{did_you_mean(name, known)}")
 
 
 def as_index(what: str, index: object) -> int:

@@ -21,6 +21,7 @@ from delegraph.runtime.arguments import (
     numerics_of,
     resolver_type,
     tensor_at,
+    unexpected_keyword,
 )
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.members import (
@@ -145,7 +146,7 @@ class Interpreter(OwnsSession, OfficialMembers, TakesDelegates, NotebookView, In
 
         groups = groups_of(placement, limits, failures, deprecated)
         for name in deprecated:
-            raise TypeError(f"Interpreter.__init__() got an unexpected keyword argument {name!r}")
+            raise unexpected_keyword(Interpreter.__init__, name)
         resolver = resolver_type(experimental_op_resolver_type)
         if experimental_preserve_all_tensors and default_delegates_are_wanted(resolver):
             warn_of_kept_tensors()

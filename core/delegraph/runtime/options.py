@@ -84,7 +84,7 @@ class Limits:
     weights_dir: AnyPath | None = None
 
     def __post_init__(self) -> None:
-        check_count("Limits.memory", self.memory)
+        check_count("Limits.memory", self.memory, "; it is a number of bytes")
         check_count("Limits.tables", self.tables)
         check_count("Limits.depth", self.depth)
         check_seconds("Limits.time", self.time)
@@ -116,6 +116,7 @@ class FailurePolicy:
 
     Raises:
         ArgumentError: a word is unknown, a share is out of range, or seconds are not positive.
+        ArgumentTypeError: ``validate`` is no bool.
     """
 
     on_failure: OnFailure | None = None
@@ -129,6 +130,8 @@ class FailurePolicy:
         if self.on_failure not in (None, *get_args(OnFailure)):
             known = ", ".join(map(repr, get_args(OnFailure)))
             raise ArgumentError(f"on_failure is {self.on_failure!r}, expected one of {known}")
+        if not isinstance(self.validate, bool):
+            raise ArgumentTypeError(f"validate is True or False, not {self.validate!r}")
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
         if self.isolate is not None or self.timeout is not None:
@@ -172,6 +175,13 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "placement": {"require": "full"}, "limits": {"time": 2.5}, "failures": {"on_failure": "raise"},
 }  # fmt: skip
 """Fields of each group that an error shows where the user gave none, by the group's argument."""
+
+_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "placement": {"require": get_args(Requirement), "partitions": ("largest", "measured")},
+    "limits": {},
+    "failures": {"on_failure": get_args(OnFailure), "isolate": ("process", "none")},
+}
+"""Words of each group's fields, by the group's argument and by field."""
 
 PLACES = {
     "rules": ("placement", "rules"),
@@ -245,15 +255,31 @@ def _checked_group(name: str, group: Any) -> Any:
     if group is None:
         return cls()
     if not isinstance(group, cls):
-        fields: Mapping[str, Any] = _EXAMPLES[name]
-        if isinstance(group, Mapping) and {*group} <= {*cls.__annotations__}:
-            fields = group or fields
-        text = ", ".join(f"{field}={value!r}" for field, value in fields.items())
+        fields = ", ".join(field for place, field in PLACES.values() if place == name)
         raise ArgumentTypeError(
-            f"{name} is a {cls.__name__}, not {group!r}; "
-            f"write {name}=delegraph.{cls.__name__}({text})"
+            f"{name} is a {cls.__name__} with the fields {fields}, not {group!r}; "
+            f"write {name}=delegraph.{cls.__name__}({_example(name, group)})"
         )
     return group
+
+
+def _example(name: str, given: Any) -> str:
+    """Arguments of the class of group *name*, with the value *given* where a field takes it.
+
+    >>> _example("failures", "shadow"), _example("placement", "rules.toml")
+    ("on_failure='shadow'", "'rules.toml'")
+    """
+    fields = _EXAMPLES[name]
+    if isinstance(given, Mapping) and {*given} <= {*GROUPS[name].__annotations__}:
+        fields = dict(given) or fields
+    elif name == "placement" and str(given).endswith(".toml"):
+        return repr(str(given))  # the file of rules
+    elif isinstance(given, str):
+        by_word = {word: {key: word} for key, words in _WORDS[name].items() for word in words}
+        fields = by_word.get(given, fields)
+    elif name == "limits" and type(given) in (int, float) and given > 0:
+        fields = {"time": given}
+    return ", ".join(f"{field}={value!r}" for field, value in fields.items())
 
 
 def require_official(groups: Mapping[str, Any]) -> None:

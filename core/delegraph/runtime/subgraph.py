@@ -9,7 +9,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.node_facts import Findings
     from delegraph.runtime.delegates.plan_state import Snapshot
     from delegraph.runtime.execution.bound_steps import BoundRun
-    from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
 logger = Logger(__name__)
@@ -295,10 +294,14 @@ class Subgraph:
         if self._unset_error is not None:
             raise self._unset_error.with_traceback(None)
         profile = self.session.profile
-        if self._bound_run is not None and profile is None:
+        if profile is not None:
+            forced = self.session.options.force_delegate_node_profiling
+            nodes = self.plan.model_nodes
+            profile.record(self.run_steps, self.spec.index, nodes, is_forced=forced)
+        elif self._bound_run is not None:
             self._bound_run.run()
         else:
-            self.run_steps(None if profile is None else partial(self._timed, profile))
+            self.run_steps(None)
 
     def bind_invoke(self) -> None:
         """Let ``Interpreter.invoke`` call a fast function, unless a profile is taken."""
@@ -320,10 +323,6 @@ class Subgraph:
         """Replace a node's evaluation *present* by *other*, at the latest for the next run."""
         self.steps.evals[:] = [other if run is present else run for run in self.steps.evals]
         self._bound_run = self.shortcuts.invoke = None
-
-    def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
-        forced = self.session.options.force_delegate_node_profiling
-        return profile.timed(run, node, registration, self.spec.index, is_forced=forced)
 
     # -- shapes --------------------------------------------------------------------------------
 

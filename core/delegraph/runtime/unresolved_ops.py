@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from delegraph.delegation.compiled_partition import CUSTOM_OP, read_custom_options
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rejections import NO_REASON
-from delegraph.errors import UnresolvedOpError
+from delegraph.errors import UnresolvedOpError, did_you_mean
+from delegraph.operators.custom_op import registered_custom_ops
 from delegraph.operators.registration import Node
 from delegraph.plugins.foreign_operators import likely_provider
 from delegraph.plugins.known_packages import install_command
@@ -98,4 +99,12 @@ def remedy(custom_op: str) -> str:
     provider = likely_provider(custom_op)
     if provider is not None:
         return f"{provider}"
-    return "it needs register_custom_op(), or a delegate that claims it"
+    advice = "it needs register_custom_op(), or a delegate that claims it"
+    return advice + _registered_hint(custom_op)
+
+
+def _registered_hint(custom_op: str) -> str:
+    """Suggestion of a registered operator of a similar name, which may differ only in case."""
+    known = sorted(registered_custom_ops())
+    same = [name for name in known if name.lower() == custom_op.lower()]
+    return f" (did you mean {same[0]!r}?)" if same else did_you_mean(custom_op, known)

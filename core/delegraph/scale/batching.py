@@ -101,14 +101,6 @@ class BatchedModel:
         self._spare.allocate_tensors()
         return dict(self._spare.placement.to_json())
 
-    def nothing(self) -> Columns:
-        """Return outputs of a batch without rows: empty arrays of each output's dtype and shape."""
-        along = all(map(declared_shape, self.inputs))
-        return {
-            entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])
-            for entry in self.outputs
-        }
-
     def __call__(self, columns: Columns) -> Columns:
         """Return the outputs for the rows of *columns*, by output name.
 
@@ -264,10 +256,21 @@ def _called_signature(interpreter: AnyInterpreter, wanted: str | None) -> str | 
     return wanted or next(iter(known), None)
 
 
-def _row_shape(output: Details, has_rows: bool) -> list[int]:
-    """Return the shape of one row of an output."""
-    shape: list[int] = output["shape"].tolist()
-    return shape[1:] if has_rows and shape and shape[0] == 1 else shape
+def empty_outputs(inputs: Sequence[Details], outputs: Sequence[Details], given: Columns) -> Columns:
+    """Outputs without rows, by name; a row has the dtype and shape that a row of *given* yields.
+
+    Args:
+        inputs: details of the model's inputs.
+        outputs: details of the model's outputs.
+        given: column of each input, by its name.
+    """
+    along = all(has_batch_axis(entry, given[entry["name"]]) for entry in inputs)
+    batches = {1, *(declared_shape(entry)[0] for entry in inputs if along)}
+    rows = {entry["name"]: entry["shape"].tolist() for entry in outputs}
+    for name, shape in rows.items():
+        if along and shape and shape[0] in batches:
+            rows[name] = shape[1:]
+    return {entry["name"]: np.empty((0, *rows[entry["name"]]), entry["dtype"]) for entry in outputs}
 
 
 def _all_alike(values: NDArray[Any]) -> bool:

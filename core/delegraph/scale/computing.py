@@ -5,16 +5,23 @@ A bad row has no outputs, because the model fails on it, kills its process or ta
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
+from delegraph.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DelegraphError,
+    PredictionError,
+    in_words,
+)
 from delegraph.graph.model import Model
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker
 from delegraph.quantities import plural
-from delegraph.scale.batching import BatchedModel, Batching
+from delegraph.scale.batching import BatchedModel, Batching, empty_outputs
 from delegraph.scale.rows import Columns, joined, row_count
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
@@ -56,13 +63,11 @@ class Facts:
     Attributes:
         inputs: details of each input.
         outputs: details of each output.
-        nothing: outputs of a batch without rows: empty arrays of the right types.
         batching: method by which rows become calls.
     """
 
     inputs: list[Details]
     outputs: list[Details]
-    nothing: Columns
     batching: Batching
 
 
@@ -140,7 +145,7 @@ class RowComputer:
     def load(self) -> Facts:
         """Load the model, unless it is loaded."""
         model = self._loaded()
-        return Facts(model.inputs, model.outputs, model.nothing(), model.batching)
+        return Facts(model.inputs, model.outputs, model.batching)
 
     def model(self) -> Model:
         """Return the content of the model's file."""
@@ -175,7 +180,7 @@ class RowComputer:
                     raise bad_row(rows.start, in_words(error)) from error
                 else:
                     errors.update(dict.fromkeys(rows, in_words(error)))
-        outputs = joined(parts) or model.nothing()
+        outputs = joined(parts) or empty_outputs(model.inputs, model.outputs, given)
         return Computed(outputs, errors, model.batching, model.incidents())
 
     def close(self) -> None:
@@ -248,7 +253,10 @@ class IsolatedComputer:
                     row = min(errors)
                     raise bad_row(row, errors[row])
         good = [one.outputs for one in found if row_count(one.outputs)]
-        outputs = joined(good) or self.load().nothing
+        outputs = joined(good)
+        if not outputs:
+            facts = self.load()
+            outputs = empty_outputs(facts.inputs, facts.outputs, given)
         batching = found[-1].batching if found else self._batching
         return Computed(outputs, errors, batching, self._past_incidents + self._incidents)
 
@@ -301,3 +309,47 @@ def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
         *others, last = map(repr, choices)
         raise ArgumentError(f"{name} is {value!r}, expected {', '.join(others)} or {last}")
+
+
+def setup_of(
+    model: str | os.PathLike[str] | Setup, delegates: Sequence[str] | None, num_threads: int | None
+) -> Setup:
+    """Set-up of a predictor: *model* itself if it is one.
+
+    Args:
+        model: path of the model file, or a set-up.
+        delegates: names of installed delegates; None for the default.
+        num_threads: threads of an interpreter.
+
+    Raises:
+        ArgumentError: an argument is of another type.
+    """
+    if isinstance(model, Setup):
+        if delegates is not None:
+            raise ArgumentError("a Setup includes its delegates; set them there")
+        return model
+    if not isinstance(model, str | os.PathLike):
+        what = f"{len(model):,} bytes" if isinstance(model, bytes) else repr(model)
+        raise ArgumentTypeError(f"model is the path of a model file, or a Setup, not {what}")
+    if isinstance(delegates, str):
+        raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
+    names = None if delegates is None else tuple(delegates)
+    if not all(isinstance(name, str) for name in names or ()):
+        raise ArgumentError(f"delegates are names, as objects are not pickled, not {names}")
+    return Setup(os.fspath(model), delegates=names, threads=num_threads)
+
+
+def columns_by_name(argument: str, given: Mapping[str, str] | None) -> dict[str, str]:
+    """Copy of the mapping *given*, the value of *argument*, from tensors to columns.
+
+    Raises:
+        ArgumentError: *given* is no mapping.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        names = given if isinstance(given, list | tuple) else [given]
+        example = ", ".join(f'"{name}": "column"' for name in names)
+        raise ArgumentTypeError(
+            f"{argument} maps names in the model to columns, not {given!r}; "
+            f"write {argument}={{{example}}}"
+        )
+    return dict(given or {})

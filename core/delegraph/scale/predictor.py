@@ -29,7 +29,9 @@ from delegraph.scale.computing import (
     Recipe,
     RowComputer,
     RowIsolation,
+    columns_by_name,
     require_one_of,
+    setup_of,
 )
 from delegraph.scale.metrics import Metrics
 from delegraph.scale.rows import (
@@ -123,20 +125,10 @@ class Predictor:
         require_one_of("isolation", isolation, ("none", "process"))
         if timeout is not None and isolation == "none":
             raise ArgumentError("timeout needs isolation='process': a call cannot end here")
-        if isinstance(model, Setup):
-            if delegates is not None:
-                raise ArgumentError("a Setup includes its delegates; set them there")
-            self.setup = model
-        else:
-            if isinstance(delegates, str):
-                raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
-            names = None if delegates is None else tuple(delegates)
-            if not all(isinstance(name, str) for name in names or ()):
-                raise ArgumentError(f"delegates are names, as objects are not pickled, not {names}")
-            self.setup = Setup(os.fspath(model), delegates=names, threads=num_threads)
+        self.setup = setup_of(model, delegates, num_threads)
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
-        self._inputs = dict(inputs or {})
-        self._outputs = None if outputs is None else dict(outputs)
+        self._inputs = columns_by_name("inputs", inputs)
+        self._outputs = None if outputs is None else columns_by_name("outputs", outputs)
         self.on_error: OnError = on_error
         self._isolation = isolation
         self._timeout = timeout

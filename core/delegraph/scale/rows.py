@@ -53,7 +53,7 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     column = np.empty(len(rows), object)
     for place, row in enumerate(rows):
         with suppress(ValueError):  # then the row itself has parts of different lengths
-            row = np.asarray(row)
+            row = None if row is None else np.asarray(row)
         column[place] = row
     return column
 
@@ -240,7 +240,7 @@ def fitted_columns(given: Given, *, omits_misfits: bool) -> tuple[Columns, dict[
 
 def empty_column(details: Details) -> NDArray[Any]:
     """Return a column without rows for the input *details*."""
-    return np.empty((0, *(max(size, 0) for size in declared_shape(details))), details["dtype"])
+    return np.empty((0, *(max(size, 0) for size in row_shape(details))), details["dtype"])
 
 
 def _rows_of(

@@ -120,7 +120,8 @@ class LiteRtKernel:
         step, profile = self._step, self.delegate.profile
         if profile is not None:
             subgraph = self._context.subgraph_index
-            step = profile.timed(step, self.node, self._registration, subgraph, is_forced=False)
+            node, nodes = self.node, self.node.options.nodes_to_replace
+            step = profile.timed(step, node, self._registration, subgraph, nodes, is_forced=False)
         with np.errstate(all="ignore"):
             step()
         for tensor in self._texts:

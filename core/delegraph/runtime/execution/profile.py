@@ -7,7 +7,7 @@ Source:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Any
@@ -44,7 +44,7 @@ class ProfileEvent:
     fused: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Profile:
     """Profile events in the order in which they ended; ``Interpreter.profile`` records them.
 
@@ -55,10 +55,14 @@ class Profile:
         events: one for each run of a node.
         whole_partitions: whether a delegate node is recorded as a whole even if the delegate
             records the model's nodes in it.
+        replaced: the model's nodes that a delegate node replaces, by subgraph and node index.
+        invokes: number of invokes; 0 in ``LiteRtInterpreter``, where only delegate nodes tell.
     """
 
     events: list[ProfileEvent] = field(default_factory=list)
     whole_partitions: bool = False
+    replaced: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+    invokes: int = 0
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the events as dictionaries, suitable for a data frame; times in nanoseconds."""
@@ -69,13 +73,13 @@ class Profile:
         rows = [
             (
                 name,
-                f"{subgraph}:{node}",
+                f"{subgraph}:{nodes}",
                 delegate or "-",
                 f"{times}",
                 f"{mean:.3f} ms",
                 f"{share:.1f} %",
             )
-            for name, subgraph, node, delegate, times, mean, share in self._by_node()
+            for name, subgraph, nodes, delegate, times, mean, share in self._by_node()
         ]
         table = [("operator", "node", "delegate", "times", "mean", "share"), *rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -83,6 +87,9 @@ class Profile:
         for row in table:
             cells = map(str.ljust, row[:3], widths), map(str.rjust, row[3:], widths[3:])
             lines.append("  ".join(cell for some in cells for cell in some))
+        total = sum(event.duration for event in self.events) / 1e6
+        invokes = f" in {self.invokes} invoke{'s' * (self.invokes > 1)}" if self.invokes else ""
+        lines.append(f"total {total:.3f} ms{invokes}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -90,17 +97,48 @@ class Profile:
         columns = ("operator", "subgraph", "node", "delegate", "times", "mean ms", "%")
         return html_table(f"Profile of {len(self.events)} events", columns, self._by_node())
 
-    def _by_node(self) -> list[tuple[str, int, int, str | None, int, float, float]]:
+    def _by_node(self) -> list[tuple[str, int, str, str | None, int, float, float]]:
         """Return the rows of the tables: facts of a node, its runs, mean ms and share in %."""
-        times: dict[tuple[str, int, int, str | None], list[int]] = {}
+        times: dict[tuple[str, int, str, str | None], list[int]] = {}
         for event in self.events:
-            key = (event.name, event.subgraph, event.node_index, event.delegate)
+            key = (event.name, event.subgraph, self._model_nodes(event), event.delegate)
             times.setdefault(key, []).append(event.duration)
         total = sum(event.duration for event in self.events) or 1
         return [
             (*key, len(found), sum(found) / len(found) / 1e6, 100 * sum(found) / total)
             for key, found in sorted(times.items(), key=lambda item: -sum(item[1]))
         ]
+
+    def _model_nodes(self, event: ProfileEvent) -> str:
+        """Indices of the model's nodes that *event* timed, as text."""
+        own = (event.node_index, *event.fused)
+        nodes = self.replaced.get((event.subgraph, event.node_index), own)
+        return ",".join(map(str, nodes[:8])) + (",..." if len(nodes) > 8 else "")
+
+    def record(
+        self,
+        run_steps: Callable[[Callable[[Eval, Node, Registration], Eval]], None],
+        subgraph: int,
+        model_nodes: Callable[[Node], Iterable[tuple[Node, Registration]]],
+        *,
+        is_forced: bool,
+    ) -> None:
+        """Run a subgraph once and add an event for each node.
+
+        Args:
+            run_steps: function that runs the subgraph; it gets the function that wraps each step.
+            subgraph: index of the subgraph.
+            model_nodes: function that returns the model's nodes that a node computes.
+            is_forced: record delegate nodes as a whole, as in :meth:`timed`.
+        """
+
+        def wrap(step: Eval, node: Node, registration: Registration) -> Eval:
+            nodes = [] if node.delegate is None else [n.index for n, _ in model_nodes(node)]
+            return self.timed(step, node, registration, subgraph, nodes, is_forced=is_forced)
+
+        before = self.invokes
+        run_steps(wrap)
+        self.invokes = before + 1  # runs of subgraphs within this one do not count
 
     def add(
         self,
@@ -117,9 +155,18 @@ class Profile:
         self.events.append(event)
 
     def timed(
-        self, step: Eval, node: Node, registration: Registration, subgraph: int, *, is_forced: bool
+        self,
+        step: Eval,
+        node: Node,
+        registration: Registration,
+        subgraph: int,
+        replaced: Sequence[int],
+        *,
+        is_forced: bool,
     ) -> Eval:
         """Return *step* of a node of *subgraph*, wrapped so that each run adds an event.
+
+        *replaced* are the model's nodes that a delegate node replaces; others have none.
 
         A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*
         or the profile is to have both.
@@ -131,6 +178,8 @@ class Profile:
         )
         if own_events and not (is_forced or self.whole_partitions):
             return step
+        if replaced:
+            self.replaced[subgraph, node.index] = tuple(replaced)
 
         def add(start: int, end: int) -> None:
             self.add(registration.name, subgraph, node.index, start, end - start, name)
