@@ -133,6 +133,14 @@ def test_one_wrong_element_of_one_type_is_one_finding(wrong_int16: SweepResult) 
     assert len(finding.case.steps) == 1
 
 
+def test_a_wrong_model_that_the_delegate_took_is_counted_once(wrong_int16: SweepResult) -> None:
+    sound = swept(count=80).counts["ADD"]
+    wrong = wrong_int16.counts["ADD"]
+    assert wrong["different"] > 0
+    assert wrong["equal"] + wrong["different"] == sound["equal"]
+    assert wrong["not taken"] == sound["not taken"]
+
+
 @pytest.mark.repetition(1)  # each starts processes that end
 @pytest.mark.parametrize(
     ("act", "kind"), [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")]
