@@ -15,7 +15,7 @@ def check_attributes(delegate: Any) -> None:
     """
     kind = type(delegate).__name__
     if not isinstance(name := delegate.name(), str) or not name:
-        raise DelegateError(f"{kind}.name() returned {name!r}, expected a text: write return 'mine'")
+        raise DelegateError(f"{kind}.name() returned {name!r}, expected a text, such as 'chip'")
     refusals = delegate.refusals
     if not isinstance(refusals, tuple) or not all(map(_is_error, refusals)):
         raise DelegateError(
