@@ -325,6 +325,27 @@ def test_a_class_without_version_is_told_to_have_one(monkeypatch: pytest.MonkeyP
         Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])])
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("name", lambda self: None, r"Doubles\.name\(\) returned None, expected a text"),
+        ("version", 3, r"Doubles\.version is 3, expected a text: write version = '3'"),
+        ("refusals", ("x",), r"Doubles\.refusals is \('x',\), expected a tuple of classes"),
+        ("refusals", (int,), r"Doubles\.refusals is .*int.*, expected a tuple of classes"),
+        ("refusals", OSError, r"Doubles\.refusals is .*, expected a tuple of classes"),
+        ("max_programs", 0, r"Doubles\.max_programs is 0, expected a number of at least 1"),
+        ("max_programs", -1, r"Doubles\.max_programs is -1, expected"),
+        ("max_programs", "4", r"Doubles\.max_programs is '4', expected"),
+    ],
+)
+def test_a_wrong_attribute_is_told_when_the_delegate_is_applied(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: Any, said: str
+) -> None:
+    monkeypatch.setattr(Doubles, name, value)
+    with pytest.raises(RuntimeError, match=said):
+        Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])])
+
+
 def test_claims_that_are_a_list_are_told_what_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Doubles, "capabilities", lambda self: [Claim("ADD", "FLOAT32")])
     made = Doubles(lambda x, y: [x + y])

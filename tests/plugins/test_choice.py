@@ -48,5 +48,8 @@ def test_a_file_may_allow_none_or_all(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv(ALLOW_VARIABLE, raising=False)
     configure(monkeypatch, tmp_path, "[plugins]\nallow = []")
     assert PluginChoice.of().allow == frozenset()
+    refused = PluginChoice.of().refusal("a", "dist")
+    assert refused is not None
+    assert refused[1].endswith(" allows none")
     configure(monkeypatch, tmp_path, "[plugins]\nallow = ['*']")
     assert PluginChoice.of().allow is None

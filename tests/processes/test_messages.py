@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from delegraph.errors import DelegateNodeError, DelegraphError, UnknownDelegateError
+from delegraph.errors import (
+    DelegateLibraryError,
+    DelegateNodeError,
+    DelegraphError,
+    TimeLimitError,
+    UnknownDelegateError,
+)
 from delegraph.processes import messages
 from support.worker_object import Pair
 
@@ -87,6 +93,13 @@ def test_types_that_numpy_lacks_come_as_they_went() -> None:
 
 class OwnError(UnknownDelegateError):
     """What another process may not have."""
+
+
+@pytest.mark.parametrize("kind", [DelegateLibraryError, TimeLimitError])
+def test_errors_of_two_built_in_classes_come_as_they_went(kind: type[DelegraphError]) -> None:
+    found = sent(kind("why"))
+    assert type(found) is kind
+    assert str(found) == "why"
 
 
 def test_our_errors_come_with_their_attributes_and_others_in_words() -> None:

@@ -90,6 +90,13 @@ def test_a_cache_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "DELEGRAPH_CACHE" in machine_report().variables
 
 
+@pytest.mark.parametrize("name", ["SERVE_TOKEN", "MINE_KEY", "my_secret", "DB_PASSWORD"])
+def test_the_values_of_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"DELEGRAPH_{name}", "hunter2")
+    assert "hunter2" not in str(machine_report())
+    assert machine_report().variables[f"DELEGRAPH_{name}"] == "***"
+
+
 @posix
 def test_a_cache_that_others_may_write_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

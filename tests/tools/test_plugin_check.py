@@ -67,7 +67,7 @@ def test_each_fault_is_found_and_errors_come_first(site: Path) -> None:
         "error: plugin 'bad' of fake-bad 1.0: broken: RuntimeError: no driver",
         "error: delegate 'odd' of plugin 'odd' of fake-odd 1.0: load() returned a int, expected "
         "something to call",
-        "error: custom operator 'MyOp': custom operator 'MyOp' could not be loaded from plugin "
+        "error: custom operator 'MyOp': could not be loaded from plugin "
         "'op' of fake-op 1.0: OSError: no library",
         "warning: delegate 'shared': provided by plugin 'one' of fake-one 1.0, plugin 'two' of "
         "fake-two 1.0",
@@ -123,3 +123,11 @@ def test_the_remedy_of_an_excluded_plugin_is_what_to_type(
 
 def test_a_plugin_names_itself() -> None:
     assert str(Plugin("p", "dist", "", "module")) == "plugin 'p' of dist"
+
+
+def test_a_wrong_environment_variable_is_to_be_corrected(site: Path) -> None:
+    raised = "from delegraph.errors import ArgumentError as OSError"
+    text = "DELEGRAPH_CHIPS is '99', expected 1 to 64"
+    write_plugin(site, "op", f"{raised}\n{OPERATOR.replace('no library', text)}")
+    (found,) = findings()
+    assert found.remedy == "correct or unset DELEGRAPH_CHIPS"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateContext, DelegateFlags, DelegateParams
+from delegraph.delegation.engine_attributes import check_attributes
 from delegraph.delegation.hashing import edited_state
 from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.rejections import Rejection
@@ -149,6 +150,11 @@ class EngineDelegate(SimpleDelegateInterface):
 
     def __init__(self, options: object = None) -> None:
         self.options = options
+
+    def initialize(self, context: DelegateContext) -> None:
+        """Check the attributes of the class; an overriding method calls this one."""
+        check_attributes(self)
+        version_of(self)
 
     @abstractmethod
     def compile(self, model: PartitionModel) -> bytes:
@@ -349,16 +355,19 @@ def version_of(delegate: EngineDelegate | type[EngineDelegate]) -> str:
     """Return the version of the *delegate* or its class.
 
     Raises:
-        DelegateError: the class has none.
+        DelegateError: the class has none, or it is no text.
     """
-    version: str | None = getattr(delegate, "version", None)
+    version: object = getattr(delegate, "version", None)
+    kind = delegate if isinstance(delegate, type) else type(delegate)
     if version is None:
-        kind = delegate if isinstance(delegate, type) else type(delegate)
         raise DelegateError(
             f"{kind.__name__} has no version: write version = '1' in the class; partitions that "
             "another version compiled are compiled again"
         )
-    return str(version)
+    if not isinstance(version, str):
+        text = f"{kind.__name__}.version is {version!r}, expected a text"
+        raise DelegateError(f"{text}: write version = '{version}'")
+    return version
 
 
 def _method(delegate: EngineDelegate, name: str) -> str:

@@ -59,8 +59,9 @@ class PluginChoice:
         if names & self.canonical(self.disable):
             return PluginState.DISABLED, f"disabled by {self.disable_source}"
         if self.allow is not None and not names & self.canonical(self.allow):
-            shown = ",".join(sorted(self.allow))
-            return PluginState.NOT_ALLOWED, f"{self.allow_source} allows only {shown!r}"
+            listed = ",".join(sorted(self.allow))
+            shown = f"only {listed!r}" if self.allow else "none"
+            return PluginState.NOT_ALLOWED, f"{self.allow_source} allows {shown}"
         return None
 
     @staticmethod

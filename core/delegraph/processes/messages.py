@@ -209,7 +209,7 @@ class _Reader:
         kind = getattr(errors, name)
         if not issubclass(kind, DelegraphError):
             raise TypeError(f"{name!r} is none of our errors")
-        error: DelegraphError = kind.__new__(kind, *args)
+        error: DelegraphError = _constructor(kind)(kind, *args)
         error.args = args
         error.__dict__.update(attributes)
         return error
@@ -228,6 +228,16 @@ _KINDS: Mapping[str, Callable[[_Reader, Any], Any]] = {
     "record": _Reader._record,
     "error": _Reader._error,
 }
+
+
+def _constructor(kind: type) -> Callable[..., Any]:
+    """Return the ``__new__`` that Python calls for an error of *kind*, also of two built-in bases.
+
+    ``kind.__new__`` may be that of the other base, which refuses the class.
+    """
+    while "__new__" not in vars(kind) and kind.__base__ is not None:
+        kind = kind.__base__
+    return kind.__new__
 
 
 def _dtype(name: str) -> np.dtype[Any]:

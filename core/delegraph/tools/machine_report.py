@@ -43,6 +43,9 @@ _USES = {
 PREFIX = "DELEGRAPH_"
 """Beginning of the names of all environment variables that Delegraph and its plugins read."""
 
+SECRET = re.compile("token|key|secret|password", re.IGNORECASE)
+"""Pattern of the names of environment variables whose values no report shows."""
+
 PLUGIN_CACHE = re.compile(r"DELEGRAPH_\w+_CACHE")
 """Pattern of the environment variables that name a plugin's own cache folder."""
 
@@ -143,8 +146,12 @@ def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
 
 
 def own_variables() -> dict[str, str]:
-    """Return the environment variables that are Delegraph's or its plugins' by their names."""
-    return {key: os.environ[key] for key in sorted(os.environ) if key.startswith(PREFIX)}
+    """Return the environment variables that are Delegraph's or its plugins' by their names.
+
+    The value of a secret is ``***``.
+    """
+    names = sorted(name for name in os.environ if name.startswith(PREFIX))
+    return {name: "***" if SECRET.search(name) else os.environ[name] for name in names}
 
 
 def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:

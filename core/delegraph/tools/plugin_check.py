@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
 from delegraph.delegation.configuration import default_delegates
-from delegraph.errors import PluginError, PluginOptionError
+from delegraph.errors import ArgumentError, PluginError, PluginOptionError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
@@ -176,7 +177,7 @@ def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
         try:
             spec.load()
         except PluginError as error:
-            yield Finding(Level.ERROR, f"custom operator {name!r}", str(error), _UPGRADE)
+            yield _unloadable(f"custom operator {name!r}", error)
 
 
 def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
@@ -186,7 +187,18 @@ def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]
         try:
             plugins.load_command(name)
         except PluginError as error:
-            yield Finding(Level.ERROR, f"command {name!r}", str(error), _UPGRADE)
+            yield _unloadable(f"command {name!r}", error)
+
+
+def _unloadable(subject: str, error: PluginError) -> Finding:
+    """Return the finding that *subject*, named once, could not be loaded.
+
+    The remedy is to correct an environment variable if the cause of *error* names one.
+    """
+    cause = error.__cause__
+    named = re.search(r"\bDELEGRAPH_\w+", str(cause)) if isinstance(cause, ArgumentError) else None
+    remedy = f"correct or unset {named[0]}" if named else _UPGRADE
+    return Finding(Level.ERROR, subject, str(error).removeprefix(f"{subject} "), remedy)
 
 
 def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:

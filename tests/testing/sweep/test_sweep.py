@@ -133,6 +133,16 @@ def test_one_wrong_element_of_one_type_is_one_finding(wrong_int16: SweepResult) 
     assert len(finding.case.steps) == 1
 
 
+def test_a_wrong_model_leaves_the_number_of_models_that_are_not_taken() -> None:
+    every = (np.dtype(np.float32), np.dtype(np.int16), np.dtype(np.int32))
+    fault = in_first_output(every, add_one)
+    sound = swept(count=80).counts["MUL"]
+    wrong = swept(count=80, shrink_seconds=0, fault=fault).counts["MUL"]
+    assert wrong["different"] > 0
+    assert wrong["equal"] < sound["equal"]
+    assert wrong["not taken"] == sound["not taken"] > 0
+
+
 @pytest.mark.repetition(1)  # each starts processes that end
 @pytest.mark.parametrize(
     ("act", "kind"), [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")]

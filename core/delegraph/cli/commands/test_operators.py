@@ -84,7 +84,8 @@ _FAULTS = {
     "minutes",
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
-    help="Longest time.  [default: 1, or none with --cases]",
+    help="Time for new cases; running cases and shrinking may add to it.  "
+    "[default: 1, or none with --cases]",
 )
 @click.option("--cases", type=click.IntRange(1), help="Number of cases to try.")
 @click.option(

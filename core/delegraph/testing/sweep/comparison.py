@@ -167,7 +167,8 @@ class Comparison:
             return Ending("fault", fault, mine.delegated, taken=mine.taken)
         if (right.error is None) != (mine.error is None):
             return Ending("not judged")
-        outcome = "equal" if mine.error is None else "refused"
+        computed = "equal" if mine.delegated or self.is_core else "not taken"
+        outcome = computed if mine.error is None else "refused"
         return Ending(outcome, None, mine.delegated, taken=mine.taken)
 
     def _is_unpromised(self, case: SweepCase) -> bool:

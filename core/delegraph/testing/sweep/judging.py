@@ -62,11 +62,12 @@ class Ending(NamedTuple):
     taken: Sequence[str] = ()
 
 
-OUTCOMES = ("refused", "computed", "equal", "not judged", "fault")
+OUTCOMES = ("refused", "computed", "equal", "not taken", "not judged", "fault")
 """Outcomes of cases.
 
-``equal`` means that a delegate and the core gave the same results. ``not judged`` means that LiteRT
-without a delegate cannot run the model.
+``equal`` means that a delegate and the core gave the same results; ``not taken``, that they did and
+the delegate computed no node. ``not judged`` means that LiteRT without a delegate cannot run the
+model.
 """
 
 Announce = Callable[[str], None]

@@ -232,7 +232,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
                 save(new, plan.folder, plan.command)
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
     seconds = time.monotonic() - begin
-    counts = {op: _row(campaign.counts_of(op), plan.comparison.is_core) for op in operators}
+    counts = {op: _row(campaign.counts_of(op)) for op in operators}
     if not was_frozen:
         gc.unfreeze()
     shrink(findings, plan, limits, progress)
@@ -360,14 +360,13 @@ def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: 
         progress(text, min(seconds, plan.seconds or seconds), plan.seconds)
 
 
-def _row(found: Counter[str], is_core: bool) -> Counter[str]:
+def _row(found: Counter[str]) -> Counter[str]:
     """Return the counts of an operator's cases, from the counts *found* by outcome."""
-    left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),
         "different": found["fault"],
-        "equal": found["equal"] - left,
-        "not taken": left,
+        "equal": found["equal"],
+        "not taken": found["not taken"],
         "refused": found["refused"],
         "not judged": found["not judged"],
     })  # fmt: skip

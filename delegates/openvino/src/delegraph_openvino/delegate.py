@@ -35,6 +35,7 @@ class OpenvinoDelegate(EngineDelegate):
         return capabilities(self.options.quantized)
 
     def initialize(self, context: DelegateContext) -> None:
+        super().initialize(context)
         exact = not self.options.quantized
         self._magnified = magnified_tensors(context) if exact else frozenset()
 
