@@ -65,8 +65,8 @@ def diff_layers(
     the reference's values.
 
     A delegate computes no tensor that only its own partition reads. *inner* makes these tensors
-    readable, or omits them with a note. All compared tensors become outputs of the model, so that
-    their memory is not reused before they are read.
+    readable, or omits them with a note. All compared tensors are kept or become outputs of the
+    model, so that their memory is not reused before they are read.
 
     Args:
         setup: the tested set-up.

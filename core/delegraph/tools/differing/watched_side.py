@@ -62,7 +62,8 @@ class Watched:
     """One of two set-ups, run with every tensor kept, or with inner tensors as outputs.
 
     Without delegates, the interpreter keeps all tensors of the unchanged file. Delegates would then
-    get one node at a time, so with delegates, inner tensors become outputs of a copy.
+    get one node at a time, so with delegates, inner tensors become outputs of a copy. LiteRT keeps
+    all tensors where delegates get one node at a time anyway.
 
     Args:
         stack: closes the interpreters.
