@@ -92,6 +92,15 @@ def test_reasons_are_whole_on_a_phone(sines_page: Any) -> None:
     assert page.evaluate("document.querySelector('#left .scroll').scrollWidth") <= 360
 
 
+def test_cards_lack_only_empty_cells(opened: Open, sines: Path) -> None:
+    beside = Setup(str(sines), delegates=("none",))
+    page = opened(report(Setup(str(sines), delegates=("sin",)), beside=beside))
+    page.set_viewport_size({"width": 360, "height": 700})
+    cells = page.locator("#beside tbody tr").first.locator("td:visible")
+    titles = cells.evaluate_all("cells => cells.map((cell) => cell.dataset.title)")
+    assert titles == ["node", "operator", "runs here on", "there on", "why not there"]
+
+
 def test_nodes_of_a_graph_seen_from_afar_have_brief_texts(opened: Open, tmp_path: Path) -> None:
     path = tmp_path / "long.tflite"
     names = ["input_of_the_whole_network", *(f"t{i}" for i in range(90))]
