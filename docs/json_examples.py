@@ -77,7 +77,7 @@ EXAMPLES: dict[str, list[list[object]]] = {
     "edgetpu-compile": [["edgetpu", "compile", INT8, "-o", "."]],
     "flex-flexify": [["flex", "flexify", SINES, "-o", "flex.tflite"]],
     "numba-info": [["numba", "info"]],
-    "numba-roof": [["numba", "roof", FLOAT]],
+    "numba-roof": [["numba", "roof", FLOAT, "--threads", "64"]],  # with a caution
 }
 """Command lines by the schema of what they print, without ``--json``."""
 

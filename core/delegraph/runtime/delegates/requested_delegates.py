@@ -163,7 +163,7 @@ def as_delegates(
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
         raise ArgumentAttributeError(f"delegates is a list; write delegates=[{delegates!r}]")
-    if delegates is not None and not isinstance(delegates, Iterable):
+    if delegates and not isinstance(delegates, Iterable):
         raise ArgumentTypeError(f"delegates is a list of names or objects, not {delegates!r}")
     isolate, timeout = isolation.isolate, isolation.timeout
     if isolation.is_wanted and isinstance(delegates, Mapping | Set):
