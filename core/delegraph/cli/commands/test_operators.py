@@ -84,7 +84,7 @@ _FAULTS = {
     "minutes",
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
-    help="Begin no case after this time.  [default: 1, or none with --cases]",
+    help="Begin no case after it.  [default: 1, or none with --cases]",
 )
 @click.option("--cases", type=click.IntRange(1), help="Number of cases to try.")
 @click.option(
