@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +42,19 @@ class Logger:
     def warning(self, text: str, *values: Any) -> None:
         """Log ``text % values`` as a warning, which ``logging`` prints even if not configured."""
         self.standard().warning(text, *values, stacklevel=2)
+
+    @contextmanager
+    def warning_when_slow(self, seconds: float, text: str, *values: Any) -> Iterator[None]:
+        """Log ``text % values`` as a warning once if the block takes more than *seconds*."""
+        import threading
+
+        timer = threading.Timer(seconds, self.warning, (text, *values))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def log(self, level: int, text: str, *values: Any) -> None:
         """Log ``text % values`` at *level*, a level of ``logging``."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,17 +65,10 @@ def _log(plugin: Plugin) -> None:
     logger.info("%s: %s, %s", plugin, plugin.state.value, text)
 
 
-@contextlib.contextmanager
-def _named_when_slow(plugin: Plugin) -> Iterator[None]:
+def _named_when_slow(plugin: Plugin) -> AbstractContextManager[None]:
     """Log that *plugin* is still being imported if the block takes over :data:`PATIENCE` s."""
     text = "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
-    timer = threading.Timer(PATIENCE, logger.warning, (text, plugin, PATIENCE, plugin.name))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return logger.warning_when_slow(PATIENCE, text, plugin, PATIENCE, plugin.name)
 
 
 def declared_plugins(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.log import Logger
 from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.model_call import Details
 from delegraph.tools.requested_inputs import InputRequest
@@ -23,7 +22,7 @@ from delegraph.tools.setup import Setup
 OFFICIAL = InputRequest(distribution="inference_diff")
 """The random inputs of ``inference_diff``."""
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 PATIENCE = 10.0
 """Seconds of runs after which a random integer scalar is named as a possible cause."""
@@ -112,13 +111,8 @@ class InputRuns:
             "random integers are of any size here: if %r counts the iterations of a loop, "
             "--distribution run draws a small one"
         )
-        timer = threading.Timer(PATIENCE, logger.warning, (text, self._random_scalar))
-        timer.daemon = True
-        timer.start()
-        try:
+        with logger.warning_when_slow(PATIENCE, text, self._random_scalar):
             yield
-        finally:
-            timer.cancel()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
