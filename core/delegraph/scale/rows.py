@@ -235,7 +235,7 @@ def fitted_columns(given: Given, *, omits_misfits: bool) -> tuple[Columns, dict[
             row = min(reasons)
             raise ArgumentError(f"row {row}: {reasons[row]}") from None
     good = [row for row in range(len(given[0][0])) if row not in reasons]
-    return {d["name"]: _rows_of(values, good, d, name) for values, d, name in given}, reasons
+    return {d["name"]: rows_of(values, good, d, name) for values, d, name in given}, reasons
 
 
 def empty_column(details: Details) -> NDArray[Any]:
@@ -243,7 +243,7 @@ def empty_column(details: Details) -> NDArray[Any]:
     return np.empty((0, *(max(size, 0) for size in row_shape(details))), details["dtype"])
 
 
-def _rows_of(
+def rows_of(
     column: NDArray[Any], places: Sequence[int], details: Details, name: str
 ) -> NDArray[Any]:
     """Return the rows of *column* at *places*, all of which the input *details* can take."""

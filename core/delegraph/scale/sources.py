@@ -24,10 +24,10 @@ from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
     Columns,
     columns_of,
-    fitted_row,
     misfits,
     numbers_as_rows,
     row_count,
+    rows_of,
     stacked,
 )
 from delegraph.tools.array_files import read_npy, read_npz
@@ -142,11 +142,7 @@ class Table(Source):
                 unread.setdefault(place, reason)
         if unread:
             good = [place for place in range(row_count(columns)) if place not in unread]
-            given = {
-                name: stacked([fitted_row(np.asarray(v), self.inputs[name], name) for v in values])
-                for name, values in ((name, values[good]) for name, values in given.items())
-                if good
-            }
+            given = {n: rows_of(v, good, inputs[n], n) for n, v in given.items() if good}
         return Rows(passed, given, unread)
 
 
