@@ -52,7 +52,9 @@ def store_of(name: str) -> str:
 
 
 def listed_entries(model: Model) -> tuple[KeptEntries, ...]:
-    """Return what the list in a model file says; empty if there is no list, or it is damaged.
+    """Return the entries that the list in a model file names.
+
+    The result is empty if the file has no list, or a damaged one.
 
     The file is untrusted: numbers and names are for display only.
     """

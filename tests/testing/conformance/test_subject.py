@@ -20,7 +20,7 @@ class Mine(SimpleDelegateInterface):
         return self.capabilities().check(registration, node, context)
 
     def create_delegate_kernel_interface(self):
-        raise NotImplementedError
+        raise AssertionError("no node is computed")
 """
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_micro(out: Console, estimate: ArenaEstimate) -> None:
-    """Print the parts of the arena, and what it lacks or is unknown."""
+    """Print the arena's parts, and the operators that TFLM lacks or whose memory is unknown."""
     heading(out, "TensorFlow Lite Micro")
     lacks = estimate.unsupported_operators
     least = "at least" if estimate.is_least else ""

@@ -20,7 +20,7 @@ def macs_amount(macs: int | None, are_least: bool) -> str:
 
 
 def macs_share(share: float | None, are_least: bool) -> str:
-    """Return a share of multiply-accumulates, of which *are_least* is as in :func:`macs_amount`.
+    """Return a share of multiply-accumulates for a table, with ``+`` if it is a least share.
 
     >>> macs_share(0.25, False), macs_share(0.25, True), macs_share(None, True)
     ('25.0 %', '25.0 %+', '?')
