@@ -319,11 +319,15 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     report = answer.shown
-    in_use = report.bytes_in_use(answer.chosen)
+    start = report.start
+    in_use = report.bytes_in_use(answer.chosen)[start:]
     top = max(in_use)
     plan = "" if report.is_by_node else " of the execution plan"
     units = f"each of {plural(len(in_use), report.unit)}{plan}, first to last"
-    if len(report.operators) == 1:
+    if start:
+        last = start + len(in_use) - 1
+        units = f"{report.unit}s {start} to {last}{plan}; earlier ones compute constants once"
+    elif len(report.operators) == 1:
         units = f"the only {report.unit}{plan}"
     elif report.open_shape is not None:
         units = (
@@ -384,7 +388,7 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
     if not answer.suggestions:
         return
     heading(out, "What would save memory, at most")
-    whole = max(answer.needed, answer.shown.bound, 1)
+    whole = max(answer.needed, 1)
     rows = [
         (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
     ]
