@@ -74,7 +74,11 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    top, start, end = max(result.bytes, result.bound, 1), report.start, max(len(report.operators), 1)
+    top, start, end = (
+        max(result.bytes, result.bound, 1),
+        report.start,
+        max(len(report.operators), 1),
+    )
     nodes = end - start
     unit, bytes_of_unit = next((u, b) for u, b in UNITS if top >= b)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")

@@ -245,11 +245,8 @@ class MemoryReport(JsonRecord):
     def bytes_in_use(self, result: PlannerResult, *, is_int8: bool = False) -> list[int]:
         """Return the bytes of the arena in use at each node; bytes that tensors share count once.
 
-        The padding of the last tensor in the arena is not part of it.
-
-        Args:
-            result: the plan.
-            is_int8: whether bytes of FLOAT32 tensors count a quarter.
+        The padding of the last tensor in the arena is not part of it. With *is_int8*, bytes of
+        FLOAT32 tensors count a quarter.
         """
         starting: dict[int, list[tuple[int, int, int, int]]] = {}
         places = zip(self.tensors, result.offsets, self.last_positions(result), strict=True)

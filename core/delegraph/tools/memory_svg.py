@@ -134,7 +134,9 @@ class _Plot:
             x = self._x(peak.position + 0.5)
             yield _path([(x, _TOP), (x, self._y(0))], "gray", "2 3")
             legend.append(("gray", "2 3", f"most in use: {peak.where}"))
-        yield from _legend(legend, is_left=peak is not None and 2 * peak.position > self._start + self._end)
+        yield from _legend(
+            legend, is_left=peak is not None and 2 * peak.position > self._start + self._end
+        )
 
 
 def _legend(entries: Sequence[tuple[str, str, str]], *, is_left: bool) -> Iterator[str]:

@@ -82,6 +82,17 @@ def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -
     assert "TensorFlow Lite Micro" in delegraph("memory", DIGITS, "--micro").lines
 
 
+def test_the_micro_arena_stands_without_the_hosts_plans(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("memory", sines, "--micro")
+    assert any(
+        x.startswith("assumes a 32-bit target and TFLM's reference kernels") for x in ran.lines
+    )
+    assert not any(word in ran.out for word in ("as it runs", "beside it", "naive"))
+    shown = delegraph("memory", sines, "--micro", "--json").json
+    assert [each["planner"] for each in shown["planners"]] == ["tflm_greedy", "tflm_linear", "best"]
+    assert "CMSIS-NN" in shown["micro"]["assumes"]
+
+
 def test_an_operator_that_tflm_cannot_run_is_named_and_nothing_is_exact(
     delegraph: Command, tmp_path: Path
 ) -> None:

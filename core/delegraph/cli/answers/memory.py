@@ -80,10 +80,9 @@ class MemoryAnswer:
         """Memory report from which the chart, bound, peak, suggestions, budget and plan are made.
 
         It is the report without delegates unless the user named some, because default delegates
-        depend on the installation. TFLM runs no delegate, so its estimate goes with the core alone.
+        depend on the installation. TFLM runs no delegate, so beside its estimate none is applied.
         """
-        is_with_delegates = self.is_named and self.estimate is None
-        return self.runs_as if is_with_delegates or self.core is None else self.core
+        return self.runs_as if self.is_named or self.core is None else self.core
 
     def name_of(self, report: MemoryReport) -> str:
         """Return the name of one of the two reports: ``as it runs`` or ``core alone``."""
@@ -185,11 +184,12 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     if report.unknown:
         print_paragraph(out, f"not all is counted: {report.unknown}")
     constants = sum(arena.constant_bytes for arena in report.arenas)
-    if constants and answer.estimate is None:
-        print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
-    _print_sizes(out, answer)
-    if report.others:
-        _print_subgraphs(out, answer)
+    if answer.estimate is None:
+        if constants:
+            print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
+        _print_sizes(out, answer)
+        if report.others:
+            _print_subgraphs(out, answer)
     _print_planners(out, answer)
     if answer.shown.peak is not None:
         _print_chart(out, answer)
