@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.cli.answers.printing import (
     heading,
+    print_omitted,
     print_paragraph,
     print_table,
     size,
@@ -49,14 +50,7 @@ def print_nodes(out: Console, model: Model) -> None:
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
     if any(node.macs_are_least for node in nodes):
         print_paragraph(out, LEAST_MACS)
-    _print_omitted(out, omitted)
-
-
-def _print_omitted(out: Console, headings: Sequence[str]) -> None:
-    """Print a sentence about the columns for which the lines had no room."""
-    if headings:
-        names = ", ".join(dict.fromkeys(headings))
-        print_paragraph(out, f"no room for {names}: wider terminals and --json show more")
+    print_omitted(out, omitted)
 
 
 def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
@@ -121,7 +115,7 @@ def print_tensors(out: Console, model: Model) -> None:
             for each in group
         ]
         omitted += print_filled(out, columns, rows, right=right, optional=less_important)
-    _print_omitted(out, omitted)
+    print_omitted(out, omitted)
 
 
 def _role(listed: ListedTensor) -> str:
