@@ -271,7 +271,7 @@ def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, si
     assert "MODEL comes first" in done.err
 
 
-@pytest.mark.parametrize(("width", "figures"), [(60, "drift dB"), (72, "drift inputs dB")])
+@pytest.mark.parametrize(("width", "figures"), [(60, "dB dB"), (72, "drift inputs dB")])
 def test_narrow_terminals_keep_names_drift_and_the_sort_key(
     fresh_delegraph: Command, width: int, figures: str
 ) -> None:
@@ -282,3 +282,4 @@ def test_narrow_terminals_keep_names_drift_and_the_sort_key(
     start = ran.lines.index("Layers")
     assert ran.lines[start + 1] == ".../ in names is digits_1/"
     assert ran.lines[start + 3] == f"node operator name {figures}"
+    assert any(line.startswith("no room for runs on, drift") for line in ran.lines)

@@ -19,7 +19,7 @@ from delegraph.quantities import percent
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
+    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
     from delegraph.tools.model_listing import ListedNode, ListedTensor
     from delegraph.tools.model_summary import TensorSummary
 
@@ -30,20 +30,22 @@ _ALWAYS = ("padding",)
 
 
 def print_nodes(out: Console, model: Model) -> None:
-    """Print the nodes of each subgraph, with type and shape of their first outputs."""
+    """Print the nodes of each subgraph, with their shapes and the type of their first outputs."""
     columns = (
-        *("node", "operator", "inputs", "outputs", "type", "output shape", "MACs", "constants"),
-        "options",
+        *("node", "operator", "inputs", "input shapes", "outputs", "type", "output shape"),
+        *("MACs", "constants", "options"),
     )
-    less_important = (("options",), ("constants",), ("type",), ("MACs",))
+    less_important = (("options",), ("constants",), ("input shapes",), ("type",), ("MACs",))
     from delegraph.tools.model_listing import list_nodes  # lazy: the help needs no NumPy
+    from delegraph.tools.model_summary import summarize_tensors
 
     nodes = list_nodes(model)
     listed = iter(nodes)
     omitted: list[str] = []
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
-        rows = [_node(operator, next(listed), subgraph) for operator in subgraph.operators]
+        tensors = summarize_tensors(subgraph)
+        rows = [_node(each, next(listed), subgraph, tensors) for each in subgraph.operators]
         right = ("node", "MACs", "constants")
         how = {"right": right, "optional": less_important, "below": "options"}
         omitted += print_filled(out, columns, rows, **how)
@@ -53,26 +55,26 @@ def print_nodes(out: Console, model: Model) -> None:
     print_omitted(out, omitted)
 
 
-def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
-    first = [subgraph.tensors[index] for index in operator.outputs[:1] if index >= 0]
+def _node(
+    operator: OperatorSpec,
+    listed: ListedNode,
+    subgraph: SubgraphSpec,
+    tensors: Sequence[TensorSummary],
+) -> tuple[object, ...]:
+    """Cells of a node; *tensors* summarize those of the *subgraph*."""
+    first = [tensors[index] for index in operator.outputs[:1] if index >= 0]
     inputs = (_input(subgraph, index) for index in operator.inputs)
     return (
         operator.index,
         operator.name,
         ", ".join(inputs),
+        ", ".join(shape_text(tensors[index].shape) for index in operator.inputs if index >= 0),
         ", ".join(map(str, operator.outputs)),
-        *((first[0].type.name, _shape(first[0], operator, subgraph)) if first else ("", "")),
+        *((first[0].type, shape_text(first[0].shape)) if first else ("", "")),
         macs_amount(listed.macs, listed.macs_are_least),
         size(listed.constant_bytes) if listed.constant_bytes else "",
         ", ".join(f"{name}={value}" for name, value in _told_options(operator)),
     )
-
-
-def _shape(tensor: TensorSpec, operator: OperatorSpec, subgraph: SubgraphSpec) -> str:
-    from delegraph.tools.model_summary import lacks_shape  # lazy: the help needs no NumPy
-
-    unknown = lacks_shape(tensor, operator, subgraph)
-    return shape_text(None if unknown else tensor.shape_signature)
 
 
 def _input(subgraph: SubgraphSpec, index: int) -> str:
