@@ -35,7 +35,7 @@ def print_nodes(out: Console, model: Model) -> None:
         *("node", "operator", "inputs", "input shapes", "outputs", "type", "output shape"),
         *("MACs", "constants", "options"),
     )
-    less_important = (("options",), ("constants",), ("input shapes",), ("type",), ("MACs",))
+    less_important = (("options",), ("input shapes",), ("constants",), ("type",), ("MACs",))
     from delegraph.tools.model_listing import list_nodes  # lazy: the help needs no NumPy
     from delegraph.tools.model_summary import summarize_tensors
 
