@@ -16,21 +16,14 @@ from delegraph.arithmetic.requantize import requantizer
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
+    operands,
     option,
-    require_counts,
     require_same_type,
     require_type,
     require_zero_points,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    OpContext,
-    input_tensor,
-    nothing,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -48,9 +41,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
     """
-    require_counts(node, 2)
-    x, w = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, w, y = operands(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16})
     if w.type != TensorType.INT8:
         require_same_type(x, w)

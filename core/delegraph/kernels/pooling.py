@@ -23,13 +23,13 @@ from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
+    operands,
     options_or_defaults,
-    require_counts,
     require_same_type,
     require_type,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -157,8 +157,7 @@ def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
 
 
 def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Pool:
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = operands(context, node, 1)
     options = options_or_defaults(node, "MAX_POOL_2D")  # all pools have the same
     require_type(x, types)
     require_same_type(x, y)

@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_shape, require_type
+from delegraph.operators.checks import adopt_type, operands, require_shape, require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    OpContext,
-    Scratch,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, Scratch
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -35,9 +28,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/rfft2d.cc.
     """
-    require_counts(node, 2)
-    x, length = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, length, y = operands(context, node, 2)
     require_type(x, {TensorType.FLOAT32})
     require_type(length, {TensorType.INT32})
     adopt_type(y, TensorType.COMPLEX64)

@@ -8,9 +8,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_shape, require_type
+from delegraph.operators.checks import adopt_type, operands, require_shape, require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -29,9 +29,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/irfft2d.cc.
     """
-    require_counts(node, 2)
-    x, length = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, length, y = operands(context, node, 2)
     require_type(x, {TensorType.COMPLEX64})
     require_type(length, {TensorType.INT32})
     require_shape(length, (2,))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.padding import Window, window
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_same_type, require_type
+from delegraph.operators.checks import operands, require_rank, require_same_type, require_type
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import Padding, TensorType
 
@@ -68,8 +68,7 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Window]]:
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = operands(context, node, 1)
     require_type(x, _TYPES)
     require_same_type(x, y)
     require_rank(x, 5)

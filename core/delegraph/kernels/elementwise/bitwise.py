@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.elementwise.binary import binary_operands
+from delegraph.kernels.elementwise.binary import binary_operands, run_binary
 from delegraph.operators.checks import tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -42,9 +42,4 @@ def prepare_right_shift(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
-    a, b, y = binary_operands(context, node, _TYPES)
-
-    def run() -> None:
-        operation(a.data, b.data, y.data)
-
-    return run
+    return run_binary(operation, *binary_operands(context, node, _TYPES))

@@ -15,6 +15,7 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
+from delegraph.kernels.elementwise.binary import run_binary
 from delegraph.operators.checks import require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -92,11 +93,7 @@ def _prepare(
         return run_integers(context, a, b, y, _scaled(a, b, comparison))
     if a.type is TensorType.STRING:
         return _strings(a, b, y, comparison)
-
-    def run() -> None:
-        comparison(a.data, b.data, y.data)
-
-    return run
+    return run_binary(comparison, a, b, y)
 
 
 def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:

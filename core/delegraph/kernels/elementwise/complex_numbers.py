@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import operands, require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
@@ -45,8 +45,7 @@ def prepare_imag(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, function: Callable[..., Any]) -> Eval:
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = operands(context, node, 1)
     require_type(x, _PARTS)
     if y.type is not _PARTS[x.type]:
         raise OperatorError(f"output has type {y.type.name}, expected {_PARTS[x.type].name}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.elementwise.binary import binary_operands
-from delegraph.kernels.elementwise.unary import unary_operands
+from delegraph.kernels.elementwise.binary import binary_operands, run_binary
+from delegraph.kernels.elementwise.unary import run_ufunc, unary_operands
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -35,18 +35,8 @@ def prepare_logical_or(context: OpContext, node: Node) -> Eval:
 @kernel("LOGICAL_NOT")
 def prepare_logical_not(context: OpContext, node: Node) -> Eval:
     """Prepare LOGICAL_NOT: the opposite of each bool. Source: tflite/kernels/elementwise.cc."""
-    x, y = unary_operands(context, node, {TensorType.BOOL})
-
-    def run() -> None:
-        np.logical_not(x.data, y.data)
-
-    return run
+    return run_ufunc(np.logical_not, *unary_operands(context, node, {TensorType.BOOL}))
 
 
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
-    a, b, y = binary_operands(context, node, {TensorType.BOOL})
-
-    def run() -> None:
-        operation(a.data, b.data, y.data)
-
-    return run
+    return run_binary(operation, *binary_operands(context, node, {TensorType.BOOL}))

@@ -25,7 +25,7 @@ from delegraph.arithmetic.lookup_table import (
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    require_counts,
+    operands,
     require_same_type,
     require_scales,
     require_type,
@@ -33,7 +33,7 @@ from delegraph.operators.checks import (
     tensor_types,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -58,8 +58,7 @@ def unary_operands(
         OperatorError: the node does not have one input and one output, the types differ, or the
             type is not in *allowed*.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = operands(context, node, 1)
     require_type(x, allowed)
     if adopts:
         adopt_type(y, x.type)

@@ -18,6 +18,7 @@ import numpy as np
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.types import ANY, INTEGER, NUMBER
 from delegraph.operators.checks import (
+    operands,
     option,
     require_counts,
     require_rank,
@@ -120,8 +121,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
-    require_counts(node, 0)
-    y = output_tensor(context, node)
+    (y,) = operands(context, node, 0)
     require_type(y, NUMBER)
     axis = int(option(node, "iota_dimension", 0))
     if not 0 <= axis < len(y.shape):
