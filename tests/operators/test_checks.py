@@ -7,7 +7,7 @@ import pytest
 
 from delegraph import Interpreter, TensorType
 from delegraph.errors import NodeError, OperatorError
-from delegraph.operators.checks import operands, require_rank, require_shape
+from delegraph.operators.checks import require_rank, require_shape, tensors_of
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.options import ArgMaxOptions
@@ -27,9 +27,9 @@ def test_number_of_inputs():
 )
 def test_operands_are_all_present(inputs, outputs, problem):
     context = SimpleNamespace(tensors=["x", "y"])
-    assert operands(context, Node(0, (0,), (1,)), 1) == ["x", "y"]
+    assert tensors_of(context, Node(0, (0,), (1,)), 1) == ["x", "y"]
     with pytest.raises(OperatorError, match=problem):
-        operands(context, Node(0, inputs, outputs), 1)
+        tensors_of(context, Node(0, inputs, outputs), 1)
 
 
 def test_same_type():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_same_type
+from delegraph.operators.checks import adopt_type, require_same_type, tensors_of
 from delegraph.operators.registration import Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -48,7 +48,7 @@ def broadcast_operands(
         OperatorError: the node does not have two inputs and one output, the input types differ, or
             the shapes do not broadcast.
     """
-    a, b, y = operands(context, node, 2)
+    a, b, y = tensors_of(context, node, 2)
     require_same_type(a, b)
     adopt_type(y, a.type if result is None else result)
     context.resize_tensor(y, broadcast_shape(a.shape, b.shape))

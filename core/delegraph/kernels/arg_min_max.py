@@ -11,7 +11,7 @@ import numpy as np
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import operands, require_type, tensor_types, type_option
+from delegraph.operators.checks import require_type, tensor_types, tensors_of, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
@@ -70,7 +70,7 @@ class _Search:
 
 
 def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
-    x, axis, y = operands(context, node, 2)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, _INPUTS)
     require_type(axis, _INDICES)
     y.adopt_type(type_option(node, "output_type", y.type))

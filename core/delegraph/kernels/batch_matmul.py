@@ -16,11 +16,11 @@ from delegraph.arithmetic.requantize import requantizer
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
-    operands,
     option,
     require_same_type,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, nothing
@@ -41,7 +41,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
     """
-    x, w, y = operands(context, node, 2)
+    x, w, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16})
     if w.type != TensorType.INT8:
         require_same_type(x, w)

@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_same_type, require_type
+from delegraph.operators.checks import require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
@@ -21,7 +21,7 @@ def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/broadcast_to.cc.
     """
-    x, dims, y = operands(context, node, 2)
+    x, dims, y = tensors_of(context, node, 2)
     require_type(dims, {TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)
     if x.type is TensorType.STRING or len(dims.shape) != 1:
@@ -50,7 +50,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/broadcast_args.cc. The official kernel uses the lower 32 bits of int64.
     """
-    a, b, y = operands(context, node, 2)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, (TensorType.INT32, TensorType.INT64))
     check_type(b, a, "second shape")
     check_type(y, a)

@@ -9,7 +9,7 @@ import numpy as np
 from delegraph.arithmetic.elements import values_of
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, pack
-from delegraph.operators.checks import operands, require_type, tensor_types
+from delegraph.operators.checks import require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
@@ -35,7 +35,7 @@ def prepare_cast(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/cast.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES | set(BITS))
     require_type(y, _TYPES | set(BITS))
     if x.is_packed or y.is_packed:

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, option, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import element_count
@@ -20,7 +20,7 @@ def prepare_cumsum(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/cumsum.cc.
     """
-    x, axis, y = operands(context, node, 2)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)
     require_type(axis, {TensorType.INT32})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.sparsity import expand
-from delegraph.operators.checks import adopt_type, operands, require_type
+from delegraph.operators.checks import adopt_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
@@ -21,7 +21,7 @@ def prepare_densify(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/densify.cc. The official kernel computes the result at the first invoke.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8})
     adopt_type(y, x.type)
     sparsity = x.sparsity

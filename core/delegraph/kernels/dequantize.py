@@ -13,10 +13,10 @@ from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    operands,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -38,7 +38,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/dequantize.{cc,h}.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     adopt_type(y, TensorType.FLOAT32)
     context.resize_tensor(y, x.shape)

@@ -13,10 +13,10 @@ from delegraph.arithmetic.output_shape import normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    operands,
     require_rank,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -40,7 +40,7 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather.cc.
     """
-    x, positions, y = operands(context, node, 2)
+    x, positions, y = tensors_of(context, node, 2)
     require_type(x, _TYPES | {TensorType.INT4})
     if x.type is TensorType.STRING:
         require_rank(x, 1)
@@ -106,7 +106,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather_nd.cc.
     """
-    x, indices, y = operands(context, node, 2)
+    x, indices, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     adopt_type(y, x.type)
     if indices.type not in INDEX_TYPES:

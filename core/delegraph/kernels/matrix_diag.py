@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands
+from delegraph.operators.checks import adopt_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 
@@ -18,7 +18,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_diag.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     adopt_type(y, x.type)
     if not x.shape:
         raise OperatorError("input is a scalar, expected at least rank 1")
@@ -38,7 +38,7 @@ def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_set_diag.cc.
     """
-    x, diagonal, y = operands(context, node, 2)
+    x, diagonal, y = tensors_of(context, node, 2)
     adopt_type(y, x.type)
     check_type(diagonal, x, "diagonal")
     if len(x.shape) < 2 or diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):

@@ -12,10 +12,10 @@ from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
     adopt_type,
-    operands,
     require_one_element,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -35,7 +35,7 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/one_hot.cc.
     """
-    indices, depth_input, on, off, y = operands(context, node, 4)
+    indices, depth_input, on, off, y = tensors_of(context, node, 4)
     require_type(on, _TYPES)
     require_type(indices, WIDE_INDEX)
     require_type(depth_input, INDEX)

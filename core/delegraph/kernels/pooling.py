@@ -23,10 +23,10 @@ from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
-    operands,
     options_or_defaults,
     require_same_type,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -157,7 +157,7 @@ def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
 
 
 def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Pool:
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     options = options_or_defaults(node, "MAX_POOL_2D")  # all pools have the same
     require_type(x, types)
     require_same_type(x, y)

@@ -25,11 +25,11 @@ from delegraph.arithmetic.lookup_table import (
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
 from delegraph.operators.checks import (
-    operands,
     require_scales,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
@@ -76,7 +76,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
         kernel. NaN, for which C has no defined result, becomes the smallest integer. Integers
         without a scale all become the output's zero point.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _OUTPUTS)
     require_type(y, _OUTPUTS[x.type])
     if y.quantization is None:

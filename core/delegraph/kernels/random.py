@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.counter_random import Words, counters, philox4x32
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, option, require_rank, require_type
+from delegraph.operators.checks import option, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
@@ -85,7 +85,7 @@ def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, draw: Callable[[_Stream, int], NDArray[Any]]) -> Eval:
-    shape, y = operands(context, node, 1)
+    shape, y = tensors_of(context, node, 1)
     require_type(shape, {TensorType.INT32})
     require_type(y, {TensorType.FLOAT32})
     require_rank(shape, 1)
@@ -135,7 +135,7 @@ def prepare_multinomial(context: OpContext, node: Node) -> Eval:
     Source:
         GenerateMultinomialNumbers, tflite/kernels/random_ops.cc.
     """
-    logits, samples, y = operands(context, node, 2)
+    logits, samples, y = tensors_of(context, node, 2)
     require_type(logits, {TensorType.FLOAT32})
     require_type(samples, {TensorType.INT32})
     require_type(y, {TensorType.INT32, TensorType.INT64})

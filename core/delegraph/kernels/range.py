@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -27,7 +27,7 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/range.cc.
     """
-    *inputs, y = operands(context, node, 3)
+    *inputs, y = tensors_of(context, node, 3)
     require_type(inputs[0], {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
     for tensor in inputs:
         require_same_type(inputs[0], tensor)

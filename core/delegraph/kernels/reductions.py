@@ -12,7 +12,7 @@ from delegraph.arithmetic.output_shape import integers, normalized_axis, size_ou
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import operands, option, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.schema.enums import TensorType
@@ -144,7 +144,7 @@ def _prepare(
         build: function that returns the evaluation once the axes are known.
         fold: whether a constant input is reduced while nodes are prepared.
     """
-    x, axis, y = operands(context, node, 2)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, allowed)
     require_same_type(x, y)
     require_type(axis, {TensorType.INT32})

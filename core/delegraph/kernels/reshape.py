@@ -13,11 +13,11 @@ from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.operators.checks import (
     WIDE_INDEX,
     adopt_type,
-    operands,
     require_counts,
     require_one_element,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -109,7 +109,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/squeeze.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     check_type(y, x)
     rank = len(x.shape)
     option = getattr(node.options, "squeeze_dims", None)
@@ -132,7 +132,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/expand_dims.cc.
     """
-    x, axis_input, y = operands(context, node, 2)
+    x, axis_input, y = tensors_of(context, node, 2)
     adopt_type(y, x.type)
     require_type(axis_input, WIDE_INDEX)
     require_one_element(axis_input)
@@ -156,7 +156,7 @@ def prepare_bitcast(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/bitcast.cc, CalculateShape.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     for tensor in (x, y):
         if tensor.is_packed or tensor.type in OBJECT_TYPES:
             raise OperatorError(f"tensor {tensor.name!r} is {tensor.type.name}, expected numbers")

@@ -17,11 +17,11 @@ from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
-    operands,
     option,
     require_rank,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -38,7 +38,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse.cc.
     """
-    x, axes_input, y = operands(context, node, 2)
+    x, axes_input, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     check_type(y, x)
     require_type(axes_input, INDEX)
@@ -70,7 +70,7 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse_sequence.cc. The official kernel only checks the first number.
     """
-    x, lengths_input, y = operands(context, node, 2)
+    x, lengths_input, y = tensors_of(context, node, 2)
     require_type(x, _SEQUENCE_TYPES)
     check_type(y, x)
     require_type(lengths_input, WIDE_INDEX)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_shape, require_type
+from delegraph.operators.checks import adopt_type, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, Scratch
 from delegraph.operators.tensor import Tensor
@@ -28,7 +28,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/rfft2d.cc.
     """
-    x, length, y = operands(context, node, 2)
+    x, length, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32})
     require_type(length, {TensorType.INT32})
     adopt_type(y, TensorType.COMPLEX64)

@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_type, tensor_types
+from delegraph.operators.checks import adopt_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -25,7 +25,7 @@ def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/scatter_nd.cc.
     """
-    indices, updates, shape_input, y = operands(context, node, 3)
+    indices, updates, shape_input, y = tensors_of(context, node, 3)
     require_type(updates, _TYPES)
     require_type(indices, {TensorType.INT32})
     check_type(shape_input, indices, "shape")

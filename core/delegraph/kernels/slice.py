@@ -9,10 +9,10 @@ from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     WIDE_INDEX,
-    operands,
     require_rank,
     require_same_type,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -28,7 +28,7 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/slice.cc, CalculateOutputShapeVector.
     """
-    x, begin, size, y = operands(context, node, 3)
+    x, begin, size, y = tensors_of(context, node, 3)
     check_type(y, x)
     require_type(begin, WIDE_INDEX)
     require_same_type(begin, size)

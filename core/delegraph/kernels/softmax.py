@@ -6,11 +6,11 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
-    operands,
     option,
     require_scales,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, nothing
@@ -42,7 +42,7 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     Source:
         SoftmaxPrepare and SoftmaxEval, tflite/kernels/activations.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _OUTPUT_TYPES)
     require_type(y, _OUTPUT_TYPES[x.type])
     if not x.shape:

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_type, tensor_types
+from delegraph.operators.checks import require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor
@@ -31,7 +31,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/space_to_depth.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     size = _block_size(node, x, y)
     n, h, w, c = x.shape
     if h % size or w % size:
@@ -55,7 +55,7 @@ def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/depth_to_space.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     size = _block_size(node, x, y)
     n, h, w, depth = x.shape
     c, rest = divmod(depth, size * size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_type
+from delegraph.operators.checks import adopt_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
@@ -26,7 +26,7 @@ def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/sparse_to_dense.cc. An index out of range is an error here.
     """
-    indices, shape_input, values, default, y = operands(context, node, 4)
+    indices, shape_input, values, default, y = tensors_of(context, node, 4)
     require_type(indices, _INDICES)
     require_type(shape_input, _INDICES)
     require_type(values, _VALUES)

@@ -8,7 +8,7 @@ from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands
+from delegraph.operators.checks import tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
@@ -26,7 +26,7 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
         an index removes a dimension but is outside of it, there is an error here; the official
         kernel's output is undefined.
     """
-    x, begin, end, strides, y = operands(context, node, 4)
+    x, begin, end, strides, y = tensors_of(context, node, 4)
     if x.is_packed:
         raise OperatorError(f"input is {x.type.name}, expected whole bytes an element")
     check_type(y, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, operands, require_type
+from delegraph.operators.checks import WIDE_INDEX, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
@@ -17,7 +17,7 @@ def prepare_tile(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/tile.cc.
     """
-    x, multiples, y = operands(context, node, 2)
+    x, multiples, y = tensors_of(context, node, 2)
     check_type(y, x)
     require_type(multiples, WIDE_INDEX)
     if element_count(multiples.shape) != len(x.shape):

@@ -9,7 +9,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
@@ -32,7 +32,7 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/topk_v2.cc.
     """
-    x, k_input, values, positions = operands(context, node, 2, 2)
+    x, k_input, values, positions = tensors_of(context, node, 2, 2)
     require_type(x, _TYPES)
     require_type(k_input, _INDICES)
     require_type(positions, _INDICES)

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_type, tensor_types, type_option
+from delegraph.operators.checks import require_type, tensor_types, tensors_of, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -23,7 +23,7 @@ def prepare_unique(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/unique.cc.
     """
-    x, values, places = operands(context, node, 1, 2)
+    x, values, places = tensors_of(context, node, 1, 2)
     require_type(x, _TYPES)
     check_type(values, x)
     wanted = type_option(node, "idx_out_type", TensorType.INT32)

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, operands, require_type
+from delegraph.operators.checks import INDEX, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
@@ -63,7 +63,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
     Source:
         tflite/kernels/unsorted_segment.cc.
     """
-    x, ids_input, count_input, y = operands(context, node, 3)
+    x, ids_input, count_input, y = tensors_of(context, node, 3)
     check_type(y, x)
     if x.type not in (TensorType.INT32, TensorType.FLOAT32):
         raise OperatorError(f"input is {x.type.name}, expected INT32 or FLOAT32")

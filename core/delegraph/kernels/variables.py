@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands
+from delegraph.operators.checks import tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, output_tensor
 from delegraph.operators.resource_handle import key_of, require_handle, write_handle
@@ -35,7 +35,7 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/assign_variable.cc.
     """
-    handle, value = operands(context, node, 2, 0)
+    handle, value = tensors_of(context, node, 2, 0)
     require_handle(handle)
 
     def assign() -> None:
@@ -60,7 +60,7 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
         tflite/kernels/read_variable.cc; MicroResourceVariables::ResetAll,
         tflite-micro/micro/micro_resource_variable.cc.
     """
-    handle, y = operands(context, node, 1)
+    handle, y = tensors_of(context, node, 1)
     require_handle(handle)
     if not y.shape:
         context.set_dynamic(y)

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_type, tensor_types
+from delegraph.operators.checks import adopt_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -21,7 +21,7 @@ def prepare_where(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/where.cc.
     """
-    condition, y = operands(context, node, 1)
+    condition, y = tensors_of(context, node, 1)
     require_type(condition, _TYPES)
     adopt_type(y, TensorType.INT64)
     if not condition.shape:

@@ -56,10 +56,10 @@ def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int 
         )
 
 
-def operands(context: OpContext, node: Node, inputs: int, outputs: int = 1) -> list[Tensor]:
+def tensors_of(context: OpContext, node: Node, inputs: int, outputs: int = 1) -> list[Tensor]:
     """Return all tensors of a node with exactly *inputs* inputs and *outputs* outputs.
 
-    The inputs come first, in the node's order, as in ``x, axis, y = operands(context, node, 2)``.
+    The inputs come first, in the node's order, as in ``x, axis, y = tensors_of(context, node, 2)``.
 
     Raises:
         OperatorError: the node has other numbers of inputs or outputs, or one of them is absent.

@@ -12,7 +12,7 @@ from delegraph.arithmetic.cpp_heap import largest
 from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import adopt_type, operands
+from delegraph.operators.checks import adopt_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -98,7 +98,7 @@ def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/detection_postprocess.cc, with one thread.
     """
-    tensors = operands(context, node, 3, 4)
+    tensors = tensors_of(context, node, 3, 4)
     inputs, outputs = tensors[:3], tensors[3:]
     options = Options.parse(node.custom_options)
     _check(inputs, outputs, options)

@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_shape, require_type
+from delegraph.operators.checks import adopt_type, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
@@ -29,7 +29,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/irfft2d.cc.
     """
-    x, length, y = operands(context, node, 2)
+    x, length, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.COMPLEX64})
     require_type(length, {TensorType.INT32})
     require_shape(length, (2,))

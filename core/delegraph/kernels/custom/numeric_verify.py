@@ -10,10 +10,10 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.dequantize import dequantization
 from delegraph.operators.checks import (
     adopt_type,
-    operands,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
@@ -37,7 +37,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/numeric_verify.cc.
     """
-    x, reference, y = operands(context, node, 2)
+    x, reference, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     require_type(reference, {TensorType.FLOAT32})
     require_shape(reference, x.shape)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.padding import Window, window
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_rank, require_same_type, require_type
+from delegraph.operators.checks import require_rank, require_same_type, require_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -68,7 +68,7 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Window]]:
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     require_same_type(x, y)
     require_rank(x, 5)

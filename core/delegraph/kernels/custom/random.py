@@ -16,7 +16,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_one_element, require_rank, require_type
+from delegraph.operators.checks import require_one_element, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -42,7 +42,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 @kernel("RandomStandardNormal")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
     """Prepare RandomStandardNormal: floats, of the shape in input 0."""
-    shape, y = operands(context, node, 1)
+    shape, y = tensors_of(context, node, 1)
     require_type(shape, {TensorType.INT32})
     require_type(y, _FLOATS)
     generator = _generator(node)
@@ -96,7 +96,7 @@ def prepare_multinomial(context: OpContext, node: Node) -> Eval:
 
     Input 1, a constant, is the number of draws per row.
     """
-    logits, samples, y = operands(context, node, 2)
+    logits, samples, y = tensors_of(context, node, 2)
     generator = _generator(node)
     require_type(logits, _FLOATS)
     require_type(samples, {TensorType.INT32})

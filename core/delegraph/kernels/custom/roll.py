@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, integers, normalized_axis
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_same_type, require_type, tensor_types
+from delegraph.operators.checks import require_same_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import element_count
@@ -24,7 +24,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/roll.cc.
     """
-    x, shift, axis, y = operands(context, node, 3)
+    x, shift, axis, y = tensors_of(context, node, 3)
     require_type(x, _TYPES)
     require_same_type(x, y)
     for tensor in (shift, axis):

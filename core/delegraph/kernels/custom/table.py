@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.operators.checks import (
-    operands,
     require_same_type,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -26,7 +26,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/table.cc; LUTLookup, tflite/kernels/internal/common.h.
     """
-    x, table, y = operands(context, node, 2)
+    x, table, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.INT8, TensorType.INT16})
     for tensor in (table, y):
         require_same_type(tensor, x)

@@ -18,12 +18,12 @@ from delegraph.arithmetic.broadcast import broadcast_operands
 from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
-    operands,
     option,
     require_same_type,
     require_scales,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -75,7 +75,7 @@ def matching_operands(
         OperatorError: the node does not have two inputs and one output, shapes or types differ, or
             a type is not in *allowed*.
     """
-    a, b, y = operands(context, node, 2)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, allowed)
     require_same_type(a, b)
     require_same_type(a, y)

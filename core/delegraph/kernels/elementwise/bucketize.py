@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, option, require_type
+from delegraph.operators.checks import adopt_type, option, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -20,7 +20,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/bucketize.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     given = option(node, "boundaries", None)
     boundaries = np.zeros(0, np.float32) if given is None else np.asarray(given, np.float32)

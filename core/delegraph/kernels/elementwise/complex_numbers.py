@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -45,7 +45,7 @@ def prepare_imag(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, function: Callable[..., Any]) -> Eval:
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _PARTS)
     if y.type is not _PARTS[x.type]:
         raise OperatorError(f"output has type {y.type.name}, expected {_PARTS[x.type].name}")

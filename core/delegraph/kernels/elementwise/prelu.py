@@ -9,7 +9,7 @@ from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, u
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_scales, require_type
+from delegraph.operators.checks import adopt_type, require_scales, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
@@ -36,7 +36,7 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
     Source:
         PreluEval, tflite/kernels/activations.cc.
     """
-    x, alpha, y = operands(context, node, 2)
+    x, alpha, y = tensors_of(context, node, 2)
     require_type(x, _ALPHA_TYPES)
     require_type(alpha, {_ALPHA_TYPES[x.type]})
     adopt_type(y, x.type)

@@ -25,12 +25,12 @@ from delegraph.arithmetic.lookup_table import (
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    operands,
     require_same_type,
     require_scales,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -58,7 +58,7 @@ def unary_operands(
         OperatorError: the node does not have one input and one output, the types differ, or the
             type is not in *allowed*.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, allowed)
     if adopts:
         adopt_type(y, x.type)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, unpack
 from delegraph.operators.checks import (
-    operands,
     option,
     require_rank,
     require_same_type,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -51,7 +51,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/embedding_lookup.cc.
     """
-    lookup, table, y = operands(context, node, 2)
+    lookup, table, y = tensors_of(context, node, 2)
     _check_table(lookup, table)
     context.resize_tensor(y, (lookup.shape[0], *table.shape[1:]))
     rows = _rows(table, y)
@@ -73,7 +73,7 @@ def prepare_sparse(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/embedding_lookup_sparse.cc.
     """
-    ids, indices, dense_shape, weights, table, y = operands(context, node, len(SparseLookupInput))
+    ids, indices, dense_shape, weights, table, y = tensors_of(context, node, len(SparseLookupInput))
     _check_table(ids, table)
     for tensor in (indices, dense_shape):
         require_type(tensor, {TensorType.INT32})

@@ -7,10 +7,10 @@ from typing import Any
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
-    operands,
     require_counts,
     require_one_element,
     require_type,
+    tensors_of,
     type_option,
 )
 from delegraph.operators.op_table import kernel
@@ -49,7 +49,7 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
     """
-    handle, keys, values = operands(context, node, 3, 0)
+    handle, keys, values = tensors_of(context, node, 3, 0)
     require_handle(handle)
     if (keys.type, values.type) not in PAIRS:
         raise OperatorError(
@@ -76,7 +76,7 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_find.cc.
     """
-    handle, keys, default, y = operands(context, node, 3)
+    handle, keys, default, y = tensors_of(context, node, 3)
     require_handle(handle)
     check_type(default, y, "default value")
     require_one_element(default)
@@ -97,7 +97,7 @@ def prepare_size(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_size.cc.
     """
-    handle, y = operands(context, node, 1)
+    handle, y = tensors_of(context, node, 1)
     require_handle(handle)
     require_type(y, {TensorType.INT64})
     return size_output(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_rank, require_same_type, require_type
+from delegraph.operators.checks import require_rank, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -25,7 +25,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_lookup.cc.
     """
-    lookup, keys, values, y, hits = operands(context, node, 3, 2)
+    lookup, keys, values, y, hits = tensors_of(context, node, 3, 2)
     for tensor in (lookup, keys):
         require_rank(tensor, 1)
         require_type(tensor, {TensorType.INT32})

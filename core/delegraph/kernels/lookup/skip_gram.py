@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, option, require_type
+from delegraph.operators.checks import option, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -27,7 +27,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/skip_gram.cc.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     for tensor in (x, y):
         require_type(tensor, {TensorType.STRING})
     size = int(option(node, "ngram_size", 0))

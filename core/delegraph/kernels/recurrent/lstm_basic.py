@@ -18,7 +18,7 @@ from delegraph.arithmetic.gemmlowp import high_mul, logistic_table, tanh_table
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.lstm_cell import sigmoid
-from delegraph.operators.checks import operands, require_rank, require_shape
+from delegraph.operators.checks import require_rank, require_shape, tensors_of
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
@@ -68,7 +68,7 @@ def prepare_basic(context: OpContext, node: Node) -> Eval:
     Source:
         lstm::basic::Prepare and Eval, tflite/kernels/lstm.cc.
     """
-    tensors = operands(context, node, len(BasicLstmInput), len(BasicLstmOutput))
+    tensors = tensors_of(context, node, len(BasicLstmInput), len(BasicLstmOutput))
     inputs, outputs = tensors[: len(BasicLstmInput)], tensors[len(BasicLstmInput) :]
     _check_shapes(*inputs)
     _, activation, weights, _, state = inputs

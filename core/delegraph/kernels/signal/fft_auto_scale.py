@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from delegraph.operators.checks import operands, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -26,7 +26,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/fft_auto_scale_kernel.cc, src/fft_auto_scale.cc.
     """
-    x, y, bits = operands(context, node, 1, 2)
+    x, y, bits = tensors_of(context, node, 1, 2)
     for tensor in (x, y):
         require_type(tensor, {TensorType.INT16})
         require_rank(tensor, 1)

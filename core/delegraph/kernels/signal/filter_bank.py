@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import operands, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
@@ -31,7 +31,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/filter_bank.cc, src/filter_bank.cc.
     """
-    x, *tables, y = operands(context, node, 6)
+    x, *tables, y = tensors_of(context, node, 6)
     require_type(x, {TensorType.UINT32})
     require_type(y, {TensorType.UINT64})
     for tensor in tables:

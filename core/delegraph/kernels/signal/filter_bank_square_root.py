@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import operands, require_rank, require_shape, require_type
+from delegraph.operators.checks import require_rank, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -29,7 +29,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         tflite-micro/signal/micro/kernels/filter_bank_square_root.cc,
         src/filter_bank_square_root.cc.
     """
-    x, bits, y = operands(context, node, 2)
+    x, bits, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.UINT64})
     require_type(bits, {TensorType.INT32})
     require_type(y, {TensorType.UINT32})

@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import operands, require_rank, require_shape, require_type
+from delegraph.operators.checks import require_rank, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -34,7 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/pcan.cc, src/pcan_argc_fixed.cc.
     """
-    x, noise, table, y = operands(context, node, 3)
+    x, noise, table, y = tensors_of(context, node, 3)
     for tensor in (x, noise, y):
         require_type(tensor, {TensorType.UINT32})
     require_type(table, {TensorType.INT16})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import operands, require_shape, require_type
+from delegraph.operators.checks import require_shape, require_type, tensors_of
 from delegraph.operators.kept_array import KeptArray
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
@@ -23,7 +23,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/stacker.cc.
     """
-    x, y, is_full = operands(context, node, 1, 2)
+    x, y, is_full = tensors_of(context, node, 1, 2)
     for tensor in (x, y):
         require_type(tensor, {TensorType.INT16})
     require_type(is_full, {TensorType.BOOL})

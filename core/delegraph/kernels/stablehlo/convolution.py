@@ -14,7 +14,7 @@ from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.dot_general import store, sum_dtype
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import operands, option, require_rank, require_type
+from delegraph.operators.checks import option, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 
@@ -30,7 +30,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         https://openxla.org/stablehlo/spec#convolution
     """
-    x, weight, y = operands(context, node, 2)
+    x, weight, y = tensors_of(context, node, 2)
     for tensor in (x, weight, y):
         require_type(tensor, ANY)
         require_rank(tensor, len(x.shape))

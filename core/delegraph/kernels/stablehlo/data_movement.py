@@ -18,13 +18,13 @@ import numpy as np
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.types import ANY, INTEGER, NUMBER
 from delegraph.operators.checks import (
-    operands,
     option,
     require_counts,
     require_rank,
     require_same_type,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -121,7 +121,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
-    (y,) = operands(context, node, 0)
+    (y,) = tensors_of(context, node, 0)
     require_type(y, NUMBER)
     axis = int(option(node, "iota_dimension", 0))
     if not 0 <= axis < len(y.shape):

@@ -33,11 +33,11 @@ from delegraph.kernels.stablehlo.types import (
     SIGNED,
 )
 from delegraph.operators.checks import (
-    operands,
     option,
     require_same_type,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
@@ -173,7 +173,7 @@ def prepare_compare(context: OpContext, node: Node) -> Eval:
 
     In the total order of floats, -NaN < -inf < -0 < +0 < +inf < NaN.
     """
-    a, b, y = operands(context, node, 2)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, ANY)
     require_same_type(a, b)
     require_type(y, {TensorType.BOOL})
@@ -208,7 +208,7 @@ def total_order(values: NDArray[Any]) -> NDArray[Any]:
 @kernel("STABLEHLO_SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
-    condition, a, b, y = operands(context, node, 3)
+    condition, a, b, y = tensors_of(context, node, 3)
     require_type(condition, {TensorType.BOOL})
     require_type(a, ANY)
     for tensor in (b, y):
@@ -227,7 +227,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 @kernel("STABLEHLO_CLAMP")
 def prepare_clamp(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_CLAMP: input 1, limited to the range from input 0 to input 2."""
-    low, x, high, y = operands(context, node, 3)
+    low, x, high, y = tensors_of(context, node, 3)
     require_type(x, ANY - COMPLEX)
     for tensor in (low, high, y):
         require_same_type(tensor, x)
@@ -254,7 +254,7 @@ def prepare_convert(context: OpContext, node: Node) -> Eval:
     Floats are truncated towards zero and saturate at an integer's limits; NaN becomes the largest
     integer. Complex numbers lose their imaginary part. A number other than 0 becomes True as bool.
     """
-    x, y = operands(context, node, 1)
+    x, y = tensors_of(context, node, 1)
     require_type(x, ANY)
     require_type(y, ANY)
     context.resize_tensor(y, x.shape)

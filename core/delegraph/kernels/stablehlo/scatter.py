@@ -12,7 +12,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import StartIndices, batch_shape, offsets, without
 from delegraph.kernels.stablehlo.types import LITERT
-from delegraph.operators.checks import operands, option, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import CallableSubgraph, Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -34,7 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/stablehlo_scatter.cc, tensor_slice_util.{h,cc}.
     """
-    x, indices, updates, y = operands(context, node, 3)
+    x, indices, updates, y = tensors_of(context, node, 3)
     require_type(x, LITERT)
     require_type(indices, {TensorType.INT32, TensorType.INT64})
     for tensor in (updates, y):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, operands, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -31,7 +31,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
     """
-    a, b, y = operands(context, node, 2)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, _LEAST_SIZES)
     require_same_type(a, b)
     size = math.prod(a.shape)
