@@ -183,11 +183,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a configuration file by names such as ``cache.size``.
-
-    Args:
-        content: the tables of the file.
-    """
+    """Return the settings of a configuration file by names such as ``cache.size``."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

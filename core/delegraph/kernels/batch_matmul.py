@@ -94,12 +94,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns the matrices of *tensor*.
-
-    Args:
-        tensor: the operand.
-        adjoint: whether the last two axes are swapped.
-    """
+    """Return a function that returns the matrices of *tensor*, transposed if *adjoint*."""
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
@@ -134,14 +129,9 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the evaluation for float inputs and int8 weights; it quantizes input rows first.
+    """Return the evaluation for float inputs and int8 weights *w*; it quantizes input rows first.
 
-    Args:
-        left: function that returns the left matrices.
-        right: function that returns the right matrices.
-        w: the tensor of weights: the right matrices.
-        y: the output.
-        asymmetric: whether the quantized rows have zero points.
+    With *asymmetric*, the quantized rows have zero points.
 
     Raises:
         OperatorError: the weights have neither one scale nor one per column.
@@ -193,15 +183,7 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that multiplies int8 matrices to int32 results, ignoring zero points.
-
-    Args:
-        left: function that returns the left matrices.
-        right: function that returns the right matrices.
-        x: tensor of the left matrices.
-        w: tensor of the right matrices.
-        y: the output.
-    """
+    """Return the evaluation that multiplies int8 to int32 matrices and ignores zero points."""
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))

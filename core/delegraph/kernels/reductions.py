@@ -137,12 +137,8 @@ def _prepare(
 ) -> Eval:
     """Return the evaluation of a reduction whose axes may be known only during invoke.
 
-    Args:
-        context: context of the operator.
-        node: the node.
-        allowed: types of the input.
-        build: function that returns the evaluation once the axes are known.
-        fold: whether a constant input is reduced while nodes are prepared.
+    *build* returns the evaluation once the axes are known. With *fold*, a constant input is reduced
+    while nodes are prepared.
     """
     x, axis, y = tensors_of(context, node, 2)
     require_type(x, allowed)
@@ -178,13 +174,7 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the evaluation that reduces the input of *r* by a NumPy function.
-
-    Args:
-        operation: the NumPy function, such as ``np.sum``.
-        r: the node: input, output and axes.
-        initial: keyword arguments of *operation*.
-    """
+    """Return the evaluation that reduces the input of *r* by *operation*, such as ``np.sum``."""
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 

@@ -207,10 +207,8 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 def _per_channel(axis: int) -> _Sizes:
     """Return a function that gives the sizes of a node's tables of multipliers and shifts.
 
-    There is one multiplier and one shift for each output channel.
-
-    Args:
-        axis: axis of the output channels in the weights.
+    There is one multiplier and one shift for each output channel, along
+    *axis* of the weights.
     """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
