@@ -79,7 +79,7 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return parts of the sorted lists of blocks that contain all blocks live in *first*..*last*.
+        """Return parts of the sorted lists of blocks with all blocks live in *first*..*last*.
 
         Each list has the blocks whose lifetimes have about the same length.
 

@@ -28,7 +28,7 @@ from delegraph.micro.planners import (
     MicroMemoryPlanner,
 )
 from delegraph.micro.single_arena import (
-    NonPersistentBufferAllocator,
+    HeadMemory,
     PersistentBufferAllocator,
     SingleArenaBufferAllocator,
     too_small,
@@ -94,7 +94,7 @@ class MicroAllocator:
     def __init__(
         self,
         persistent: PersistentBufferAllocator,
-        non_persistent: NonPersistentBufferAllocator,
+        non_persistent: HeadMemory,
         memories: Sequence[ArenaMemory],
         planner: MicroMemoryPlanner,
         target: MicroTarget,

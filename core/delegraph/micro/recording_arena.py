@@ -39,10 +39,10 @@ class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
         """Resize the buffer at *address* and record it; a smaller size lowers the counts."""
-        before = self._head.head
+        before = self._buffer_end
         super().resize_buffer(address, size, alignment)
         self.requested_head_bytes = size
-        self.recorded_used_bytes += self._head.head - before
+        self.recorded_used_bytes += self._buffer_end - before
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
         """Allocate *size* bytes of persistent memory, count them, and return their address."""

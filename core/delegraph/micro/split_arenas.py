@@ -44,8 +44,7 @@ class PersistentArenaBufferAllocator:
 class NonPersistentArenaBufferAllocator(HeadMemory):
     """Allocates one resizable buffer and temporary memory in their own arena.
 
-    Unlike in the single arena, a second resizable buffer is an error. The methods are those of
-    :class:`~delegraph.micro.single_arena.NonPersistentBufferAllocator`.
+    Unlike in the single arena, a second resizable buffer is an error.
 
     Args:
         size: size of the arena in bytes.
