@@ -10,10 +10,9 @@ import math
 
 import numpy as np
 
-from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.padding import require_fit, window
 from delegraph.arithmetic.patches import Patches
-from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
+from delegraph.arithmetic.weights import bias_clamp
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import options_or_defaults, require_counts, require_type
 from delegraph.operators.op_table import kernel
@@ -54,10 +53,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     if 0 in y.shape:
         return nothing
     patches = Patches(context, windows, x.shape[4], 1, x.dtype, x.dtype, outputs)
-    clamp_range = float_activation_range(options.fused_activation_function)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(bias_or_zeros(bias, outputs, np.float32), *clamp_range), bias
-    )
+    add_bias = bias_clamp(bias, outputs, options.fused_activation_function)
 
     def evaluate() -> None:
         matrix, finish = weight.data.reshape(-1, outputs), add_bias()

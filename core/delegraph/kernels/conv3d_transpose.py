@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.arithmetic.padding import Window, window
-from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
+from delegraph.arithmetic.weights import bias_clamp
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     options_or_defaults,
@@ -53,10 +52,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     options = options_or_defaults(node, "CONV_3D_TRANSPOSE")
     _check(shape_input, weight, x, bias, y)
     outputs = weight.shape[3]
-    clamp_range = float_activation_range(options.fused_activation_function)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(bias_or_zeros(bias, outputs, np.float32), *clamp_range), bias
-    )
+    add_bias = bias_clamp(bias, outputs, options.fused_activation_function)
 
     def plan() -> tuple[Shape, Eval]:
         shape = integers(shape_input)
