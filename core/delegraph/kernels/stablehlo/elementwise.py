@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from delegraph.errors import OperatorError
 from delegraph.kernels.cast import saturate
 from delegraph.kernels.elementwise.binary import matching_operands, run_binary
-from delegraph.kernels.elementwise.complex_numbers import prepare_complex_abs
+from delegraph.kernels.elementwise.complex_numbers import complex_parts
 from delegraph.kernels.elementwise.unary import run_ufunc, unary_operands
 from delegraph.kernels.stablehlo.types import (
     ANY,
@@ -163,7 +163,7 @@ for _name, (_function, _types) in _UNARY.items():
 def prepare_abs(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_ABS: magnitudes, which are real for complex numbers."""
     if input_tensor(context, node, 0).type in COMPLEX:
-        return prepare_complex_abs(context, node)
+        return complex_parts(context, node, np.abs)
     return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
 
 
