@@ -1,12 +1,10 @@
-"""One arena: persistent memory at its end, buffers and temporary memory at its start.
+"""Arenas: persistent memory at the end, buffers and temporary memory at the start; one or two.
 
 Source:
-    SingleArenaBufferAllocator, tflite-micro/micro/arena_allocator/single_arena_buffer_allocator.cc.
+    tflite-micro/micro/arena_allocator/.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from delegraph.errors import ArenaTooSmallError, StateError
 from delegraph.memory.best_fit import align
@@ -15,21 +13,6 @@ from delegraph.memory.best_fit import align
 def align_down(address: int, alignment: int) -> int:
     """Return the last multiple of *alignment* at or before *address*."""
     return address // alignment * alignment
-
-
-class PersistentBufferAllocator(Protocol):
-    """Allocates persistent memory, which is freed when the model is closed."""
-
-    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are never freed; it is a multiple of *alignment*.
-
-        Raises:
-            ArenaTooSmallError: the arena has fewer free bytes.
-        """
-
-    @property
-    def persistent_used_bytes(self) -> int:
-        """Number of allocated bytes, including alignment."""
 
 
 def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
@@ -190,10 +173,7 @@ class SingleArenaBufferAllocator(HeadMemory):
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Number of bytes of the tail.
-
-        See :class:`PersistentBufferAllocator`.
-        """
+        """Number of bytes of the tail, including alignment."""
         return self._end - self._tail
 
     @property
@@ -204,7 +184,10 @@ class SingleArenaBufferAllocator(HeadMemory):
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
         """Return the address of *size* bytes at the tail; it is a multiple of *alignment*.
 
-        The bytes are never freed. See :class:`PersistentBufferAllocator`.
+        The bytes are never freed.
+
+        Raises:
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
         address = align_down(self._tail - size, alignment)
         if address < self._buffer_end:
@@ -212,3 +195,110 @@ class SingleArenaBufferAllocator(HeadMemory):
             raise too_small("persistent memory", size, available)
         self._tail = address
         return address
+
+
+class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
+    """Single arena that counts successful requests; temporary memory is not recorded.
+
+    Attributes:
+        requested_head_bytes: size last requested for the resizable buffer.
+        requested_tail_bytes: bytes requested as persistent memory, without alignment.
+        recorded_used_bytes: bytes by which head and tail grew, with alignment.
+        allocation_count: number of persistent allocations.
+
+    >>> arena = RecordingSingleArenaBufferAllocator(256)
+    >>> _ = arena.allocate_persistent_buffer(20, alignment=16)
+    >>> arena.requested_tail_bytes, arena.recorded_used_bytes, arena.allocation_count
+    (20, 32, 1)
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        super().__init__(size, start)
+        self.requested_head_bytes = 0
+        self.requested_tail_bytes = 0
+        self.recorded_used_bytes = 0
+        self.allocation_count = 0
+
+    @property
+    def requested_bytes(self) -> int:
+        """Number of bytes requested in head and tail."""
+        return self.requested_head_bytes + self.requested_tail_bytes
+
+    def resize_buffer(self, address: int, size: int, alignment: int) -> None:
+        """Resize the buffer at *address* and record it; a smaller size lowers the counts."""
+        before = self._buffer_end
+        super().resize_buffer(address, size, alignment)
+        self.requested_head_bytes = size
+        self.recorded_used_bytes += self._buffer_end - before
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """Allocate *size* bytes of persistent memory, count them, and return their address."""
+        before = self.persistent_used_bytes
+        address = super().allocate_persistent_buffer(size, alignment)
+        self.requested_tail_bytes += size
+        self.recorded_used_bytes += self.persistent_used_bytes - before
+        self.allocation_count += 1
+        return address
+
+
+class PersistentArenaBufferAllocator:
+    """Allocates persistent memory from the end of its own arena.
+
+    Args:
+        size: size of the arena in bytes.
+        start: address of the arena.
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        self._start = start
+        self._end = self._tail = start + size
+
+    @property
+    def persistent_used_bytes(self) -> int:
+        """Number of allocated bytes, including alignment."""
+        return self._end - self._tail
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """Return the address of *size* aligned bytes that are never freed.
+
+        Raises:
+            ArenaTooSmallError: the arena has fewer free bytes.
+        """
+        address = align_down(self._tail - size, alignment)
+        if address < self._start:
+            raise too_small("persistent memory", size, size - (self._start - address))
+        self._tail = address
+        return address
+
+
+class NonPersistentArenaBufferAllocator(HeadMemory):
+    """Allocates one resizable buffer and temporary memory in their own arena.
+
+    Unlike in the single arena, a second resizable buffer is an error.
+
+    Args:
+        size: size of the arena in bytes.
+        start: address of the arena.
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        super().__init__(size, start)
+        self._has_resizable_buffer = False
+
+    def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
+        """Allocate the only resizable buffer, of *size* bytes; return its address.
+
+        Raises:
+            ArenaTooSmallError: the arena has fewer bytes.
+            StateError: there is a buffer already, or there is temporary memory.
+        """
+        if self._has_resizable_buffer:
+            raise StateError("there is a resizable buffer; deallocate_resizable_buffer() first")
+        address = super().allocate_resizable_buffer(size, alignment)
+        self._has_resizable_buffer = True
+        return address
+
+    def deallocate_resizable_buffer(self, address: int) -> None:
+        """Set the size of the buffer at *address* to 0; another buffer may then be allocated."""
+        super().deallocate_resizable_buffer(address)
+        self._has_resizable_buffer = False
