@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +36,6 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @kernel("CONV_3D", uses_blas=True)
@@ -100,8 +96,8 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
 
         def evaluate() -> None:
             y.data.fill(0)
-            for image, result in zip(x.data, y.data, strict=True):
-                _scatter(image, weight.data, windows, result)
+            for taps, positions, places in Window.overlaps(windows):
+                y.data[places] += x.data[positions] @ weight.data[taps].T
             add_bias()(y.data.reshape(-1, outputs))
 
         return shape, evaluate
@@ -124,17 +120,19 @@ def _check_channels(x: Tensor, channels: int, bias: Tensor | None, outputs: int)
         raise OperatorError(f"bias is {list(bias.shape)}, expected [{outputs}]")
 
 
-def _windows(options: Any, sizes: Sequence[int], weight: Tensor) -> list[Window]:
+def _windows(options: Any, sizes: Sequence[int], weight: Tensor) -> tuple[Window, ...]:
     """Return the windows of a convolution of a volume with *sizes*, one for each axis."""
     strides = (options.stride_d, options.stride_h, options.stride_w)
     dilations = (options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor)
-    return [
+    return tuple(
         window(options.padding, *axis)
         for axis in zip(sizes, weight.shape[:3], strides, dilations, strict=True)
-    ]
+    )
 
 
-def _transposed_windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[Window]:
+def _transposed_windows(
+    options: Any, shape: list[int], weight: Tensor, x: Tensor
+) -> tuple[Window, ...]:
     """Return the windows, one for each axis, of the convolution that CONV_3D_TRANSPOSE transposes.
 
     That convolution maps an array of *shape*, the output's shape, to an array like *x*.
@@ -154,32 +152,3 @@ def _transposed_windows(options: Any, shape: list[int], weight: Tensor, x: Tenso
             f"found {list(x.shape[1:4])}"
         )
     return windows
-
-
-def _scatter(
-    image: NDArray[np.float32],
-    weight: NDArray[np.float32],
-    windows: list[Window],
-    result: NDArray[np.float32],
-) -> None:
-    """Add to *result*, ``[D, H, W, O]``, the contribution of each position of *image*.
-
-    Args:
-        image: ``[d, h, w, C]``.
-        weight: ``[KD, KH, KW, O, C]``.
-        windows: one for each axis.
-        result: output volume, changed in place.
-    """
-    for taps in product(*(range(w.kernel) for w in windows)):
-        sources, targets = zip(
-            *(_overlap(w, tap) for w, tap in zip(windows, taps, strict=True)), strict=True
-        )
-        result[targets] += image[sources] @ weight[taps].T
-
-
-def _overlap(window: Window, tap: int) -> tuple[slice, slice]:
-    """Return the inputs that *tap* of *window* uses along an axis, and the matching outputs."""
-    first, end = window.valid_outputs(tap)
-    start = first * window.stride - window.before + tap * window.dilation
-    stop = start + (end - first - 1) * window.stride + 1 if end > first else start
-    return slice(first, end), slice(start, stop, window.stride)

@@ -61,7 +61,7 @@ class _Pool:
         Returns:
             ``[OH, OW, 1], float32``.
         """
-        down, across = (_inputs_of_windows(window) for window in self.windows)
+        down, across = (window.inputs_of_outputs() for window in self.windows)
         return np.outer(down, across)[:, :, np.newaxis].astype(np.float32)
 
 
@@ -169,14 +169,6 @@ def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Po
     return _Pool(x, y, windows, options.fused_activation_function)
 
 
-def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return the number of taps of each window that lie inside the input: ``[output], int64``."""
-    counts = np.zeros(window.output, np.int64)
-    for tap in window.taps:
-        counts[slice(*window.valid_outputs(tap))] += 1
-    return counts
-
-
 class _Reduction:
     """Reduces the windows of one image along the height, then along the width."""
 
@@ -203,9 +195,5 @@ class _Reduction:
         """Reduce each *window* of *x* along axis 0 into *y*; taps outside of *x* do not count."""
         y.fill(self._identity)
         for tap in window.taps:
-            first, end = window.valid_outputs(tap)
-            if first < end:
-                start = first * window.stride + tap * window.dilation - window.before
-                stop = start + (end - first - 1) * window.stride + 1
-                part = y[first:end]
-                self._function(part, x[start : stop : window.stride], out=part)
+            outputs, inputs = window.overlap(tap)
+            self._function(y[outputs], x[inputs], out=y[outputs])

@@ -24,7 +24,7 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_clamp, channel_rows, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.lazy_dataclass import dataclass
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,
@@ -314,13 +314,5 @@ def _targets(
         stride: number of outputs between neighbouring input positions.
         positions: length of the input axis.
     """
-    before = window(padding, size, kernel, stride).before
-    targets = []
-    for tap in range(kernel):
-        first = max(-((tap - before) // stride), 0)
-        end = max(min((size - 1 + before - tap) // stride + 1, positions), first)
-        start = first * stride - before + tap
-        count = end - first
-        stop = start + (count - 1) * stride + 1 if count else start
-        targets.append((slice(first, end), slice(start, stop, stride)))
-    return targets
+    windows = replace(window(padding, size, kernel, stride), output=positions)
+    return [windows.overlap(tap) for tap in range(kernel)]
