@@ -154,7 +154,7 @@ def byte_count(text: str) -> int:
 
 def _read(path: Path) -> Configuration:
     try:
-        content = _toml(read_safe(path).decode())
+        content = parsed_toml(read_safe(path))
     except OSError as error:
         where = "" if error.filename in (None, str(path)) else f"{error.filename} "
         raise _error(path, f"is not read: {where}{error.strerror or error}") from error
@@ -174,20 +174,21 @@ def _read(path: Path) -> Configuration:
     return Configuration(path, **values)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def parsed_toml(content: bytes) -> dict[str, Any]:
+    """Return the tables of a TOML file with this content.
+
+    Raises:
+        ValueError: the content is not TOML in UTF-8.
+    """
     if sys.version_info >= (3, 11):
         import tomllib  # lazy import, as most users have no file
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    return tomllib.loads(content.decode())
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a configuration file by names such as ``cache.size``.
-
-    Args:
-        content: the tables of the file.
-    """
+    """Return the settings of a configuration file by names such as ``cache.size``."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

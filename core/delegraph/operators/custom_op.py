@@ -311,13 +311,7 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return the result of an operator's function as a sequence with an item for each output.
-
-    Args:
-        answer: the result.
-        count: number of outputs.
-        what: name of the items in errors.
-    """
+    """Return the result of an operator's function as a sequence with an item for each output."""
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):
