@@ -86,10 +86,6 @@ class LoadedModel:
     def at(self, index: Any, message: str = "") -> NamedSubgraph:
         """Return the signature at an index.
 
-        Args:
-            index: the index.
-            message: first line of the error.
-
         Raises:
             ArgumentTypeError: *index* is no int.
             CompiledModelError: the signature does not exist.

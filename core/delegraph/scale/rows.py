@@ -127,11 +127,6 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
 def fitted_row(values: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
     """Return the values of one row, converted as a column of :func:`fitted_column` is.
 
-    Args:
-        values: values of the row.
-        details: details of the input.
-        name: name of the column, for the message.
-
     Raises:
         ArgumentError: the row has a dtype or shape that the input does not take.
     """

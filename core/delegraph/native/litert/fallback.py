@@ -258,10 +258,6 @@ def partition_interpreter(
 def require_own_state(context: LiteRtContext, node: Node) -> None:
     """Check that a partition has no state that a separate interpreter would lack.
 
-    Args:
-        context: context of the subgraph.
-        node: the delegate node of the partition.
-
     Raises:
         DelegateError: the partition has such state.
     """

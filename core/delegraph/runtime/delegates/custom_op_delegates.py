@@ -19,10 +19,6 @@ from delegraph.runtime.isolation.source import DelegateSource
 def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     """Return the delegates that can run the partitions compiled into a model file, in order.
 
-    Args:
-        model: the model.
-        isolation: choice of the delegates that run in separate processes.
-
     Raises:
         MalformedModelError: a compiled partition is damaged.
     """

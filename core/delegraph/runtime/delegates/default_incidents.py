@@ -125,12 +125,7 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that *error* names, or the last delegate if the error names none.
-
-    Args:
-        delegates: the applied delegates.
-        error: the error.
-    """
+    """Return the delegate that *error* names, or the last delegate if the error names none."""
     names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
     return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 

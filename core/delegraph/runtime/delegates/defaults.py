@@ -165,10 +165,6 @@ def apply_to_the_rest(session: Session) -> None:
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
     """Apply a requested delegate; the default delegate gets only nodes that this delegate rejects.
 
-    Args:
-        session: session of the interpreter.
-        delegate: the requested delegate.
-
     Raises:
         DelegateError: the requested delegate failed; the delegates are as they were before.
     """

@@ -176,10 +176,6 @@ def _absorbers(
 ) -> dict[int, PartitionPlacement]:
     """Return the subgraphs that a delegate computes as a whole, each with the calling partition.
 
-    Args:
-        subgraphs: the subgraphs of the model.
-        partitions: all partitions of the model.
-
     Returns:
         Mapping from the index of a called subgraph to a partition that calls it, perhaps through
         other subgraphs.

@@ -26,10 +26,6 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Run the cases of the operator *op* on the delegate; return an attempt for each.
 
     See :func:`drawn` for the choice of cases.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
     make = partial(careful_attempt, subject)
     if subject.effort.bundle == 1:
@@ -45,10 +41,6 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
     :func:`drawn` chooses the cases. The delegate is assumed to accept every case that its claims
     cover.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
 
     def assumed(trial: Trial) -> Attempt:
@@ -60,11 +52,7 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _bundled(subject: Subject) -> dict[Trial, Attempt]:
-    """Return the results of all cases that the delegate computes right in joined models.
-
-    Args:
-        subject: the delegate under test.
-    """
+    """Return the results of all cases that the delegate computes right in joined models."""
     first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
     parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
     size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))
@@ -132,9 +120,6 @@ class _Bundle:
 
         The result is None if the bundle fails. It is empty if the bundle killed a process, because
         a search for the bad part would kill more processes.
-
-        Args:
-            subject: the delegate under test, with its claims.
         """
         if self.whole is None:
             return None

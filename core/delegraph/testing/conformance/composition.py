@@ -155,11 +155,7 @@ class _Records:
 
 
 def fed_definitions(case: OperatorCase) -> list[Fed]:
-    """Return the graph inputs of a case, with values and tensor definitions.
-
-    Args:
-        case: the model with its inputs.
-    """
+    """Return the graph inputs of a case, with values and tensor definitions."""
     graph = _main(case.records)
     records = [(graph.tensors or ())[i] for i in graph.inputs or ()]
     return [
@@ -173,9 +169,6 @@ def behind_a_reshape(trial: Trial) -> Trial | None:
 
     The shape is then known only during invoke. The result is None if Delegraph cannot run this
     model.
-
-    Args:
-        trial: a model with its inputs and right results.
     """
     if len(trial.case.records.subgraphs or ()) > 1:
         return None

@@ -70,11 +70,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """Check that the delegate's name never changes, and is the name that users type.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate's name never changes, and is the name that users type."""
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -88,11 +84,7 @@ def name_is_stable(subject: Subject) -> None:
 
 
 def options_are_validated(subject: Subject) -> None:
-    """Check that unknown options are rejected, and documented defaults accepted, also as text.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that unknown options are rejected, and documented defaults accepted, also as text."""
     if subject.create is None or subject.spec is None:
         raise SkipTest("the delegate is not installed, so it has no options")
     unknown = {"no_such_option": "1"}
@@ -120,11 +112,7 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """Check that a delegate accepts or rejects models of every operator without an exception.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a delegate accepts or rejects models of every operator without an exception."""
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -135,11 +123,7 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """Check that the delegate gives a reason for each node that it rejects.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate gives a reason for each node that it rejects."""
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -169,11 +153,7 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """Check that a kernel prepared again for the same shapes gives the same results.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel prepared again for the same shapes gives the same results."""
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -182,11 +162,7 @@ def prepare_is_idempotent(subject: Subject) -> None:
 
 
 def resize_is_survived(subject: Subject) -> None:
-    """Check that results stay right after the inputs are resized, and resized back.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that results stay right after the inputs are resized, and resized back."""
     for trial, other in all_with(subject, with_other_shapes, "other shapes"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             require_right(subject, interpreter, trial, "before a resize")
@@ -195,11 +171,7 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -215,9 +187,6 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
     """Check that the delegate can be removed and applied again.
 
     After the removal, Delegraph's kernels compute.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     for trial in specimens(subject):
         delegate = subject.make()
@@ -237,11 +206,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """Check that a kernel writes only to outputs, not to inputs or constants.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel writes only to outputs, not to inputs or constants."""
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
@@ -254,11 +219,7 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """Check that a kernel writes every byte of its outputs, which hold old values before.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel writes every byte of its outputs, which hold old values before."""
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
@@ -273,11 +234,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Check that equal inputs give equal results, even after invokes on other inputs.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that equal inputs give equal results, even after invokes on other inputs."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -295,11 +252,7 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
@@ -330,9 +283,6 @@ def dynamic_shapes_are_followed(subject: Subject) -> None:
 
     More shapes are used than a delegate is likely to keep programs for, and the first shape is
     repeated.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")

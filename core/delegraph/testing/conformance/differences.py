@@ -44,12 +44,6 @@ def allowed_of(
     """Return the tolerance of each graph output; None if only its shape can be compared.
 
     The tolerance is the error that the delegate may make.
-
-    Args:
-        computed: the nodes of the graph.
-        outputs: indices of the graph outputs.
-        types: types of the graph outputs.
-        capabilities: capabilities of the delegate.
     """
     found = partition_tolerances(computed, capabilities)
     return [

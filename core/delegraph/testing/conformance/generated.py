@@ -116,10 +116,6 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
     """
     try:
         right = _Right.of(subject, case)
@@ -160,12 +156,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Return how the first wrong output in *got* differs from the right one; empty without one.
-
-        Args:
-            got: the outputs that the delegate computed.
-            subject: the delegate under test, with its tolerances.
-        """
+        """Return how the first wrong output in *got* differs from the right one, or no text."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])
@@ -175,13 +166,7 @@ class _Right:
 
 
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
-    """Whether claims cover every node of *case* whose operator the delegate claims.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
-        right: the subgraph after a run with right results.
-    """
+    """Whether claims cover every node of *case* whose operator the delegate claims."""
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:
         return all(

@@ -20,9 +20,6 @@ def nothing_is_left_behind(subject: Subject) -> None:
     """Check that closed interpreters leave no kernel, thread, process or open file.
 
     Resources that all interpreters share may stay, such as a pool of threads.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     trial, times = specimens(subject)[0], subject.effort.reopenings
     _used(subject, trial)
@@ -43,12 +40,7 @@ def nothing_is_left_behind(subject: Subject) -> None:
 
 
 def _used(subject: Subject, trial: Trial) -> list[weakref.ref[object]]:
-    """Run a trial in an interpreter and close it; return weak references to its kernels.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: a model with its inputs and right results.
-    """
+    """Run a trial in an interpreter and close it; return weak references to its kernels."""
     watch = KernelWatch()
     with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
         answers(interpreter, trial.case.steps[0])

@@ -32,9 +32,6 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     They differ in operators, types and features, and some have tensors inside a partition. All have
     non-empty inputs and give the same results each time.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
         SkipTest: there is no such trial.
     """
@@ -60,9 +57,6 @@ def _types(trial: Trial) -> frozenset[Types]:
 
 def computed(subject: Subject) -> Iterator[Trial]:
     """Yield several models for each operator that the delegate claims and computes right.
-
-    Args:
-        subject: the delegate under test, with its claims.
 
     Raises:
         SkipTest: there is no such trial.

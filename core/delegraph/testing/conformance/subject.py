@@ -122,11 +122,7 @@ class Subject:
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares claims; the error message shows how to declare them.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate declares claims; the error message shows how to declare them."""
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 

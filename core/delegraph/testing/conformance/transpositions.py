@@ -24,9 +24,6 @@ TOGETHER = 32
 def transposed_are_right(subject: Subject) -> None:
     """Check that each operator gives right results between TRANSPOSE nodes.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
         AssertionError: a result is wrong; the message names the operator.
         SkipTest: the delegate claims TRANSPOSE for none of the types of its other claims.
@@ -43,12 +40,7 @@ def transposed_are_right(subject: Subject) -> None:
 
 
 def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
-    """Yield models of *op* with TRANSPOSE nodes before and after; the effort decides how many.
-
-    Args:
-        subject: the delegate under test.
-        op: name of the operator.
-    """
+    """Yield models of *op* with TRANSPOSE nodes before and after; the effort decides how many."""
     if op == "TRANSPOSE":
         return iter(())
     alone = (each for each in attempts(subject, op) if each.is_claimed and each.is_taken)
@@ -60,12 +52,7 @@ def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
 
 
 def _can_be_transposed(subject: Subject, trial: Trial) -> bool:
-    """Whether the delegate claims TRANSPOSE for all types of the inputs.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: a model with its inputs and right results.
-    """
+    """Whether the delegate claims TRANSPOSE for all types of the inputs."""
     claims = [claim for claim in subject.capabilities.claims if "TRANSPOSE" in claim.operators]
     claimed = {t for claim in claims for t in claim.types_of("input") or TensorType.__members__}
     types = {fed.definition.type.name for fed in fed_definitions(trial.case)}

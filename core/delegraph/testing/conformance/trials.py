@@ -189,11 +189,6 @@ def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple
     """Return the nodes of a case's model, with their output values.
 
     If the model has a reference, the values of its inner tensors are unknown.
-
-    Args:
-        case: the case with the model.
-        right: main subgraph of the right model, after its run.
-        main: subgraph that :func:`described` yields for the case.
     """
     known = _known_tensors(case, right)
     tensors = [known.get(i, tensor) for i, tensor in enumerate(main.tensors)]
@@ -206,10 +201,6 @@ def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple
 @contextmanager
 def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
     """Yield the main subgraph of a case's model, for reading types and shapes.
-
-    Args:
-        case: the case with the model.
-        right: main subgraph of the right model, after its run.
 
     Yields:
         *right* itself if it belongs to the same model. Otherwise a subgraph that cannot run,

@@ -40,14 +40,7 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
-    """Return a case of *op* on *type* with random shapes; floats may have unusual values.
-
-    Args:
-        op: name of the operator.
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        version: version of the operator.
-    """
+    """Return a case of *op* on *type* with random shapes; floats may have unusual values."""
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
         shapes = [shapes[0]] * 2  # shapes of equal rank are read as if they were equal

@@ -46,13 +46,7 @@ def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fe
 def same_quantization(
     random: RandomOperands, type: str, shape: Sequence[int]
 ) -> tuple[Fed, TensorDef]:
-    """Return an input and an output with equal quantization.
-
-    Args:
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        shape: shape of the operands.
-    """
+    """Return an input and an output with equal quantization."""
     same = random.quantization(type)
     return random.fed(type, shape, quantization=same), tensor((), type, **same)
 

@@ -41,10 +41,6 @@ def _reads(draft: Draft, index: int) -> bool:
 
     It may not if the operator's results jump at steps, or if a hybrid operator quantizes this
     input. Only graph inputs are then exact enough.
-
-    Args:
-        draft: a model with its operators.
-        index: index of the tensor.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -54,11 +50,7 @@ def _reads(draft: Draft, index: int) -> bool:
 
 
 def _computed(draft: Draft) -> list[int]:
-    """Return the indices of computed tensors, in the order of the plan.
-
-    Args:
-        draft: the model with its inputs.
-    """
+    """Return the indices of computed tensors, in the order of the plan."""
     return [i for node in draft.main.operators or () for i in node.outputs or () if i >= 0]
 
 
@@ -145,12 +137,6 @@ def _fitting(
 
     The tensor must have the same type and quantization, and the shape *shape*. The result is None
     if no tensor has them.
-
-    Args:
-        chance: source of random choices.
-        first: the first model.
-        wanted: the input to replace.
-        shape: the shape.
     """
     kind = _kind(wanted, shape)
     same = [

@@ -45,12 +45,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter for *content*, with default delegates and limits.
-
-    Args:
-        content: the model file.
-        threads: number of threads.
-    """
+    """Return Delegraph's interpreter for *content*, with default delegates and limits."""
     return Interpreter(
         model_content=content, num_threads=threads, limits=Limits(memory=MEMORY_LIMIT)
     )
@@ -69,13 +64,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*.
-
-    Args:
-        content: the model file.
-        delegate: the delegate to apply.
-        threads: number of threads.
-    """
+    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
