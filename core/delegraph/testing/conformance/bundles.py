@@ -11,11 +11,12 @@ from functools import cache, partial
 
 from delegraph.errors import DelegraphError
 from delegraph.testing.conformance.attempts import Attempt, careful_attempt, drawn, wrong
-from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.composition import Composition
 from delegraph.testing.conformance.kernel_observer import PATTERN, KernelWatch, WatchedDelegate
 from delegraph.testing.conformance.run_reports import remembered
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+from delegraph.testing.conformance.trials import Trial, open_interpreter, trial_of
+from delegraph.testing.outputs import outputs_of
 
 _FEW = 4
 """Largest number of parts of a failing bundle that is not split; its parts are tried alone."""
@@ -88,7 +89,6 @@ def may_be_part(trial: Trial) -> bool:
         and case.reference is None
         and not case.is_random
         and not trial.features & {"dynamic-shapes", "empty"}
-        and all(fed.array.shape == fed.definition.shape for fed in fed_definitions(case))
     )
 
 
@@ -136,7 +136,7 @@ class _Bundle:
             with open_interpreter(whole.case, watched) as interpreter:
                 taken = [node.delegate is not None for node in interpreter.placement.nodes]
                 ops = [node.op for node in interpreter.placement.nodes]
-                outputs = list(answers(interpreter, whole.case.steps[0]))
+                outputs = list(outputs_of(interpreter, whole.case.steps[0]))
         except DelegraphError:
             return None
         found = []

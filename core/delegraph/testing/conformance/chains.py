@@ -35,7 +35,7 @@ def chains(subject: Subject) -> tuple[Trial, ...]:
 
 def nodes_of(trial: Trial) -> int:
     """Return the number of nodes in a model's main subgraph."""
-    return len((trial.case.records.subgraphs or ())[0].operators or ())
+    return len(trial.case.main.operators or ())
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:

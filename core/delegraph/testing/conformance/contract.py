@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 from unittest import SkipTest
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
@@ -19,7 +18,7 @@ from delegraph.operators.registration import Node
 from delegraph.plugins.options import describe_options
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.testing.conformance.composition import behind_a_reshape
-from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.differences import difference, is_same
 from delegraph.testing.conformance.kernel_observer import (
     PATTERN,
     KernelWatch,
@@ -37,11 +36,10 @@ from delegraph.testing.conformance.sample_models import (
 )
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
-    Array,
     Trial,
-    answers,
     open_interpreter,
 )
+from delegraph.testing.outputs import outputs_of
 
 _MANY_SHAPES = (2, 3, 4, 5, 6)
 """Factors by which an axis is longer in later invokes than in the first one."""
@@ -58,7 +56,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
     """
     try:
         found = difference(
-            (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
+            (outputs_of(interpreter, trial.case.steps[0]),), trial, subject.capabilities
         )
     except DelegraphError as error:
         found = f"{type(error).__name__}: {error}"
@@ -210,7 +208,7 @@ def inputs_are_only_read(subject: Subject) -> None:
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
-            answers(interpreter, trial.case.steps[0])
+            outputs_of(interpreter, trial.case.steps[0])
         if watch.changed_inputs:
             raise AssertionError(
                 f"the kernel changed {watch.changed_inputs[0]}, which it must only read"
@@ -225,8 +223,8 @@ def outputs_are_fully_written(subject: Subject) -> None:
         for pattern in (0x2A, 0x55):
             watched = WatchedDelegate(subject.make(), KernelWatch(pattern))
             with open_interpreter(trial.case, watched) as interpreter:
-                runs.append(answers(interpreter, trial.case.steps[0]))
-        if not _same(*runs):
+                runs.append(outputs_of(interpreter, trial.case.steps[0]))
+        if not is_same(*runs):
             raise AssertionError(
                 "a part of an output is not written: it shows earlier contents of the memory"
                 f"\n  model: {trial.case}"
@@ -238,14 +236,14 @@ def invokes_are_independent(subject: Subject) -> None:
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
-                answers(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
+                outputs_of(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
             )
-        if not _same(first, again):
+        if not is_same(first, again):
             raise AssertionError(
                 f"a second invoke on the same inputs returns another result\n  model: {trial.case}"
             )
         is_stale = difference((changed,), other, subject.capabilities)
-        if is_stale or not _same(first, later):
+        if is_stale or not is_same(first, later):
             raise AssertionError(
                 f"the result depends on the inputs of the invoke before\n  model: {trial.case}"
             )
@@ -256,11 +254,11 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
-            expected = answers(interpreter, trial.case.steps[0])
+            expected = outputs_of(interpreter, trial.case.steps[0])
         watch = KernelWatch(PATTERN, starts=True)
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
             try:
-                found = answers(interpreter, trial.case.steps[0])
+                found = outputs_of(interpreter, trial.case.steps[0])
             except DelegraphError as error:
                 raise AssertionError(f"eval_async: {error}\n  model: {trial.case}") from error
         started += watch.started
@@ -269,7 +267,7 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
         if watch.changed_inputs:
             changed = watch.changed_inputs[0]
             raise AssertionError(f"eval_async changed {changed}\n  model: {trial.case}")
-        if not _same(found, expected):
+        if not is_same(found, expected):
             raise AssertionError(
                 "after the wait for eval_async, outputs are other than those of eval"
                 f"\n  model: {trial.case}"
@@ -311,13 +309,3 @@ def _delegate_nodes(interpreter: Interpreter) -> Sequence[Node]:
 
 def _shapes(trial: Trial) -> list[list[int]]:
     return [list(array.shape) for array in trial.case.steps[0]]
-
-
-def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:
-    return all(
-        a.shape == b.shape and _raw(a) == _raw(b) for a, b in zip(first, second, strict=True)
-    )
-
-
-def _raw(array: Any) -> object:
-    return array.tolist() if array.dtype.hasobject else array.tobytes()

@@ -77,6 +77,17 @@ def array_difference(
     )
 
 
+def is_same(first: Iterable[Array], second: Iterable[Array]) -> bool:
+    """Whether all arrays have equal shapes and bytes, or equal texts."""
+    return all(
+        a.shape == b.shape and _raw(a) == _raw(b) for a, b in zip(first, second, strict=True)
+    )
+
+
+def _raw(array: Array) -> object:
+    return array.tolist() if array.dtype.hasobject else array.tobytes()
+
+
 def _described(tolerance: Tolerance, dtype: np.dtype[Any]) -> str:
     if dtype.kind in "OSU":
         return "equal text"

@@ -30,12 +30,12 @@ from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.run_reports import suspect
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
-    answers,
     computed_nodes,
     described,
     open_interpreter,
 )
 from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools.shrinking import shrunk
 
 Array = NDArray[Any]
@@ -106,7 +106,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
     small = shrunk(case, lambda simpler: bool(judged(subject, simpler)), subject.effort.tries)
     suspect(subject.name, judged, small, case)
     return (
-        f"a generated model of {len(_operators(small))} nodes comes out wrong: "
+        f"a generated model of {len(small.main.operators or ())} nodes comes out wrong: "
         f"{judged(subject, small)}" + rerun(subject, small, "generated")
     )
 
@@ -128,7 +128,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
         with open_interpreter(case, watched) as interpreter:
             if not interpreter.placement.partitions:
                 return None
-            got = answers(interpreter, case.steps[0])
+            got = outputs_of(interpreter, case.steps[0])
     except DelegraphError as error:
         return f"{type(error).__name__}: {error}"
     return right.difference(got, subject)
@@ -138,7 +138,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 class _Right:
     """Right outputs of a model, by Delegraph's kernels, and the values that each node computed."""
 
-    expected: tuple[Array, ...]
+    expected: Sequence[Array]
     types: tuple[TensorType, ...]
     computed: tuple[ComputedNode, ...]
     outputs: tuple[int, ...]
@@ -146,7 +146,7 @@ class _Right:
     @classmethod
     def of(cls, subject: Subject, case: OperatorCase) -> _Right | None:
         with open_interpreter(case, keep_everything=True) as interpreter:
-            expected = answers(interpreter, case.steps[0])
+            expected = outputs_of(interpreter, case.steps[0])
             graph = interpreter.session.subgraphs[0]
             if not (_is_claimed(subject, case, graph) and all(map(_is_finite, graph.tensors))):
                 return None
@@ -182,7 +182,3 @@ def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
 def _is_finite(tensor: Tensor) -> bool:
     is_float = tensor.type.name in ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16")
     return not is_float or tensor.data is None or bool(np.isfinite(tensor.data).all())
-
-
-def _operators(case: OperatorCase) -> Sequence[Any]:
-    return (case.records.subgraphs or ())[0].operators or ()

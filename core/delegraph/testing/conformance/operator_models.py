@@ -138,14 +138,8 @@ def _may_be_brick(subject: Subject, trial: Trial) -> bool:
         or len(case.records.subgraphs or ()) > 1
         or not subject.claims(trial.forms, trial.features)
         or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
-        or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
+        or case.is_resized
     )
-
-
-def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    graph = (case.records.subgraphs or ())[0]
-    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
-    return [(shape, a.shape) for shape, a in zip(declared, case.steps[0], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -208,7 +202,7 @@ def _kind_of(source: Fed) -> _Kind:
 
 
 def _output_kinds(trial: Trial) -> list[_Kind]:
-    graph = (trial.case.records.subgraphs or ())[0]
+    graph = trial.case.main
     return [
         _Kind(type, array.shape, _shown((graph.tensors or ())[i].quantization))
         for type, array, i in zip(

@@ -11,7 +11,8 @@ from pathlib import Path
 from delegraph.testing.conformance.kernel_observer import KernelWatch, WatchedDelegate
 from delegraph.testing.conformance.sample_models import specimens
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter
+from delegraph.testing.conformance.trials import Trial, open_interpreter
+from delegraph.testing.outputs import outputs_of
 
 _PROC = Path("/proc/self")
 
@@ -43,7 +44,7 @@ def _used(subject: Subject, trial: Trial) -> list[weakref.ref[object]]:
     """Run a trial in an interpreter and close it; return weak references to its kernels."""
     watch = KernelWatch()
     with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
-        answers(interpreter, trial.case.steps[0])
+        outputs_of(interpreter, trial.case.steps[0])
     found = [weakref.ref(kernel) for kernel in watch.kernels if hasattr(kernel, "__weakref__")]
     del watch, interpreter
     gc.collect()

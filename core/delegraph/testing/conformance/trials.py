@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
@@ -35,10 +34,12 @@ from delegraph.testing.conformance.features import features_of, forms_of, operat
 from delegraph.testing.conformance.run_reports import model_begins, working
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
+from delegraph.testing.outputs import outputs_of
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 
 Array = NDArray[Any]
-Outputs = tuple[tuple[Array, ...], ...]
+Outputs = Sequence[Sequence[Array]]
+"""Outputs of each invoke."""
 
 KEPT = 4096
 """Largest number of trials, of a few kilobytes each, that are kept for later subjects."""
@@ -112,26 +113,9 @@ def _opened(
     )
 
 
-def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Run *interpreter* on the input arrays *arrays* and return its outputs.
-
-    An input of another shape is resized first.
-    """
-    details = interpreter.get_input_details()
-    for detail, array in zip(details, arrays, strict=True):
-        if tuple(detail["shape"]) != array.shape:
-            interpreter.resize_tensor_input(detail["index"], array.shape)
-    interpreter.allocate_tensors()
-    for detail, array in zip(details, arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    found = interpreter.get_output_details()
-    return tuple(np.array(interpreter.get_tensor(detail["index"])) for detail in found)
-
-
 def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
     """Run *interpreter* on the inputs of each step of *case*; return the outputs of each step."""
-    return tuple(answers(interpreter, arrays) for arrays in case.steps)
+    return tuple(tuple(outputs_of(interpreter, arrays)) for arrays in case.steps)
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
@@ -222,13 +206,11 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
     Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. If
     the case has a reference, output shapes that are known only during invoke remain unknown.
     """
-    graph, *others = case.records.subgraphs or ()
-    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
-    fed = [array.shape for array in case.steps[0]]
     is_dynamic = right.has_dynamic_tensors
-    if others or len(case.steps) > 1 or declared != fed or (is_dynamic and case.reference is None):
+    is_simple = len(case.records.subgraphs or ()) == len(case.steps) == 1 and not case.is_resized
+    if not is_simple or (is_dynamic and case.reference is None):
         return case
-    computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
+    computed = {i for operator in case.main.operators or () for i in operator.outputs or ()}
     known = {i: tensor for i, tensor in _known_tensors(case, right).items() if i in computed}
     return replace(case, records=_with_tensors(case.records, known, leave_open=is_dynamic))
 
@@ -240,8 +222,7 @@ def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
     """
     if case.reference is None:
         return dict(enumerate(right.tensors))
-    graph, *_ = case.records.subgraphs or ()
-    mine = (*(graph.inputs or ()), *(graph.outputs or ()))
+    mine = (*(case.main.inputs or ()), *(case.main.outputs or ()))
     theirs = (*right.inputs, *right.outputs)
     return {i: right.tensors[j] for i, j in zip(mine, theirs, strict=True)}
 
