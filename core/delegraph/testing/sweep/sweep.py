@@ -227,7 +227,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     findings, begin = Findings(), time.monotonic()
     for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
         if found is not None:
-            new = findings.add(found.number, found.case, found.fault)
+            new = findings.add(found.number, Finding(found.case, found.fault))
             if new is not None and plan.folder is not None:
                 save(new, plan.folder, plan.command)
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
