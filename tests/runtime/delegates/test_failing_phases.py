@@ -12,6 +12,7 @@ from delegraph.errors import DelegateError, DelegateNodeError, PluginLoadError, 
 from delegraph.plugins import PluginSet
 from support.by_name import ByName, X, Y, run, sines
 from support.fake_distributions import write_distribution
+from support.running import result_of
 
 PLUGIN = """\
 from dataclasses import dataclass
@@ -153,9 +154,7 @@ def interpreter() -> Interpreter:
 
 def assert_works_on(interpreter: Interpreter) -> None:
     """Assert that the next invoke is right, without another allocation."""
-    interpreter.invoke()
-    y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    np.testing.assert_allclose(y, Y, rtol=1e-6)
+    np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
     assert interpreter.placement.delegates == ("by_name",)
 
 
