@@ -109,11 +109,8 @@ class BoundState:
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
         """Place inputs, and outputs that may share their memory, in the caller's arrays.
 
-        It is called before each run.
-
-        Args:
-            subgraph: the allocated subgraph.
-            write: function that copies values into an input that cannot lie in the caller's array.
+        It is called before each run. *write* copies values into an input that cannot lie in the
+        caller's array.
 
         Raises:
             ArgumentError: the shape of an input has changed since.

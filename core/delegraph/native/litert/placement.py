@@ -58,9 +58,7 @@ class RuntimeNodes(Protocol):
     ) -> Iterable[RuntimePartition]:
         """Return the partitions that the runtime's own delegates compute in a subgraph.
 
-        Args:
-            spec: the subgraph.
-            known: the partitions of Python delegates.
+        *known* are the partitions of Python delegates.
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:

@@ -44,10 +44,7 @@ def called_for(
 ) -> list[Delegate]:
     """Return installed delegates that claim the model's custom operators, without being named.
 
-    Args:
-        custom_ops: names of the custom operators.
-        asked_for: delegates that the user requested, which are left out.
-        isolation: choice of the delegates that run in separate processes.
+    Those in *asked_for*, which the user requested, are left out.
 
     Raises:
         PluginError: the code of a delegate's plugin failed.

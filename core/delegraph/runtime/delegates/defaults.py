@@ -118,11 +118,6 @@ def added_to(
     First come the delegates of the model's compiled partitions, which no kernel can run. Then, if
     *resolver* allows, come the delegates for its custom operators.
 
-    Args:
-        asked_for: the requested delegates, by name or as objects.
-        session: the session that runs the model.
-        resolver: decides whether the model gets delegates that no argument names.
-
     Raises:
         MalformedModelError: a compiled partition is damaged.
         PluginError: the code of a delegate's plugin failed.

@@ -83,9 +83,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
     """Return the texts of the delegates' ``note`` methods, by delegate name.
 
-    Args:
-        delegates: the delegates of the model.
-        by_default: delegates that Delegraph added by default; their texts say so.
+    The text of a delegate in *by_default* says that Delegraph added it.
     """
     notes: dict[str, list[str]] = {}
     for delegate in delegates:

@@ -158,9 +158,7 @@ class Repository:
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return a model.
 
-        Args:
-            name: name of the model.
-            version: version of the model; empty means the newest one that is ready.
+        An empty *version* means the newest one that is ready.
 
         Raises:
             Refusal: the model or version does not exist or is not loaded.

@@ -159,9 +159,7 @@ class Models(Protocol):
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return a model.
 
-        Args:
-            name: name of the model.
-            version: version of the model; empty means the newest.
+        An empty *version* means the newest.
 
         Raises:
             Refusal: the model or version does not exist or could not be loaded.

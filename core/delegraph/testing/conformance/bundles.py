@@ -64,12 +64,8 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
     """Join trials to larger models (bundles), run them, and yield the right results by trial.
 
     A bundle that the delegate cannot compute is split into halves, so that one bad part costs
-    little time.
-
-    Args:
-        subject: the delegate under test.
-        parts: trials that are claimed, and that :func:`may_be_part` allows.
-        size: number of parts in a bundle.
+    little time. *parts* are claimed trials that :func:`may_be_part` allows; *size* of them make a
+    bundle.
     """
     for start in range(0, len(parts), size):
         some = parts[start : start + size]

@@ -48,11 +48,7 @@ _MANY_SHAPES = (2, 3, 4, 5, 6)
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
     """Invoke *interpreter* on the inputs of *trial*; raise an error if its results are wrong.
 
-    Args:
-        subject: the delegate under test, with its claims.
-        interpreter: an interpreter with the model of *trial*.
-        trial: the model, its inputs and its right results.
-        when: words for the error message about the moment at which results were wrong.
+    *when* is the moment, for the error message.
     """
     try:
         found = difference(

@@ -57,11 +57,7 @@ def array_difference(
 ) -> str:
     """Text about a difference beyond the tolerance; empty if there is none.
 
-    Args:
-        got: values that a delegate computed.
-        right: values that Delegraph's kernels compute.
-        type: type of the tensor.
-        tolerance: tolerance of the result; None if only shapes can be compared.
+    If *tolerance* is None, only shapes are compared.
     """
     if got.shape != right.shape:
         return f"shape {list(got.shape)}, expected {list(right.shape)}"

@@ -50,10 +50,6 @@ LONGEST = 8
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
     """Generate up to *examples* models and compare results; return how many had claimed nodes.
 
-    Args:
-        subject: the delegate under test, with its claims.
-        examples: largest number of models.
-
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
         SkipTest: there is no brick (one-operator model) to build from.

@@ -64,11 +64,7 @@ def operand_quantization(
 ) -> dict[str, Any]:
     """Return scale and zero point of an operand of *op*.
 
-    Args:
-        op: name of the operator.
-        random: generator of random operands.
-        type: type of the operand.
-        same: quantization of the output, which the operand gets if *op* requires equal ones.
+    *same* is the quantization of the output, for operators that require equal ones.
     """
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
@@ -76,11 +72,7 @@ def operand_quantization(
 def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
     """Return the definition of the output of *op*.
 
-    Args:
-        op: name of the operator.
-        random: generator of random operands.
-        type: type of the output.
-        same: quantization that the output gets if *op* requires it to equal that of the inputs.
+    *same* is the quantization of the inputs, for operators that require equal ones.
     """
     if op in COMPARISONS:
         return tensor((), "BOOL")

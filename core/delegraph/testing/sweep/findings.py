@@ -117,10 +117,7 @@ class Findings:
 def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = ()) -> str:
     """Return the command that repeats a sweep, without ``--first`` and ``--cases``.
 
-    Args:
-        comparison: comparison of the sweep.
-        seed: seed of the sweep.
-        operators: requested operators; empty means all.
+    *operators* are the requested operators; empty means all.
     """
     words = ["delegraph test-operators", comparison.delegate, f"--seed {seed}"]
     words += ["--runtime litert"] * (comparison.runtime == "litert")
@@ -132,11 +129,6 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
     """Write the model, its inputs and a text line to *folder*; return the model's path.
 
     The text line contains *command*, which repeats the sweep.
-
-    Args:
-        finding: the fault, with its model and inputs.
-        folder: folder for the files.
-        command: the command that repeats the finding.
     """
     path = save_case(finding, folder)
     described = finding.described(command)

@@ -267,10 +267,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
     """Return *array* with extreme values, such as infinities or the type's limits.
 
-    Args:
-        rng: generator of the random choices.
-        array: array whose values are replaced.
-        alike: whether all elements get one value; otherwise several are chosen.
+    With *alike*, all elements get one value; otherwise several are chosen.
     """
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS

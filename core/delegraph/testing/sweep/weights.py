@@ -67,12 +67,7 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Return the indices of dense constants with two or more axes, of *dtype* if it is given.
-
-    Args:
-        draft: a model with its operators.
-        dtype: NumPy dtype; None for any.
-    """
+    """Return the indices of dense constants with two or more axes, of *dtype* if it is given."""
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()
