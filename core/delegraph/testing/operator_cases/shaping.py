@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.enums import BuiltinOperator, MirrorPadMode, TensorType
 from delegraph.schema.options import (
     OPTIONS_OF_OPERATOR,
     ReshapeOptions,
@@ -123,7 +123,7 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         options = plain_options(op)
         if op == "MIRROR_PAD":
             mode = random.number(0, 1)
-            options = options.replace(mode=type_of(options.mode)(mode))
+            options = options.replace(mode=MirrorPadMode(mode))
             if random.chance(0.9):
                 room = [[min(p, max(size - 1 + mode, 0)) for p in pair]
                         for pair, size in zip(room, shape, strict=True)]  # fmt: skip
@@ -137,11 +137,6 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             quantization = quantization_of(x) if random.chance(0.9) else random.quantization(type)
             inputs.append(random.operand(type, (), quantization=quantization))
         yield operator_case(op, inputs, [y], options, version=any_version(op, random))
-
-
-def type_of(value: Any) -> Any:
-    """Return the tensor type of the operand *value*, a graph input or a constant."""
-    return type(value)
 
 
 def quantization_of(x: Fed) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 from delegraph.schema.reader import read_model
+from delegraph.testing.conformance.differences import is_same
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, Announce, Run
 from delegraph.testing.sweep.processor_limit import ProcessorLimit
 
@@ -184,7 +185,4 @@ def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce
 def _differ(a: Run, b: Run) -> bool:
     if (a.error is None) != (b.error is None) or len(a.outputs) != len(b.outputs):
         return True
-    pairs = (
-        (x, y) for s, t in zip(a.outputs, b.outputs, strict=True) for x, y in zip(s, t, strict=True)
-    )
-    return any(x.shape != y.shape or x.tobytes() != y.tobytes() for x, y in pairs)
+    return not all(map(is_same, a.outputs, b.outputs))
