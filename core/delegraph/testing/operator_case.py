@@ -6,9 +6,10 @@ delegate's tests compare the delegate with Delegraph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,33 @@ class OperatorCase:
     def _described(self, record: tables.Tensor) -> str:
         is_constant = (self.records.buffers or ())[record.buffer].data is not None
         return f"{record.type.name}{list(record.shape or ())}{'=' * is_constant}"
+
+
+class KeptCases:
+    """Cases that are made one by one when they are first needed, and then kept.
+
+    Args:
+        make: function that returns the cases; it is called once, for the first case.
+    """
+
+    def __init__(self, make: Callable[[], Iterable[OperatorCase]]) -> None:
+        self._make = make
+        self._made: list[OperatorCase] = []
+
+    @cached_property
+    def _source(self) -> Iterator[OperatorCase]:
+        return iter(self._make())
+
+    def __iter__(self) -> Iterator[OperatorCase]:
+        for i in count():
+            if i == len(self._made):
+                self._made += islice(self._source, 1)
+            if i == len(self._made):
+                return
+            yield self._made[i]
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
 
 
 def _signature(records: tables.Model) -> str:

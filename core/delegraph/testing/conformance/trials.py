@@ -5,11 +5,10 @@ For an operator without a kernel, the results of the case's reference are right.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -32,7 +31,7 @@ from delegraph.schema.enums import TensorType
 from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, forms_of, operators_of
 from delegraph.testing.conformance.run_reports import model_begins, working
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_case import KeptCases, OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.outputs import outputs_of
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
@@ -143,30 +142,10 @@ def kept_trial(case: OperatorCase) -> Trial | None:
     return trial_of(case)
 
 
-class KeptCases:
-    """Cases that are made when first needed, and then kept.
-
-    Args:
-        source: iterator that makes the cases.
-    """
-
-    def __init__(self, source: Iterator[OperatorCase]) -> None:
-        self._source = source
-        self._made: list[OperatorCase] = []
-
-    def __iter__(self) -> Iterator[OperatorCase]:
-        for i in itertools.count():
-            if i == len(self._made):
-                self._made += islice(self._source, 1)
-            if i == len(self._made):
-                return
-            yield self._made[i]
-
-
 @lru_cache(KEPT // 16)
 def kept_cases(op: str, seed: int, random_cases: int) -> KeptCases:
     """Return the cases of an operator; all subjects get the same objects; see :func:`cases`."""
-    return KeptCases(cases(op, seed=seed, count=random_cases))
+    return KeptCases(partial(cases, op, seed=seed, count=random_cases))
 
 
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
