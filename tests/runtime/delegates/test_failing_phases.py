@@ -121,7 +121,7 @@ WHILE_APPLYING = {
     "initialize": ("'failing'.*initialize failed", "initialize"),
     "claim": (r"'failing'.*claim failed.*node 5 \(by_name\)", "claim"),
     "create kernel": ("'failing'.*init failed", "create kernel"),
-    "init": ("'failing'.*init failed", "init"),
+    "init": (r"'failing'.*init failed: .*nodes \[1, 4\]", "init"),
     "prepare": (r"'failing'.*prepare failed.*Node number \d \(failing\)", "prepare"),
 }
 
@@ -169,9 +169,11 @@ def test_before_it_is_applied(phase: str, interpreter: Interpreter) -> None:
 @pytest.mark.parametrize("phase", WHILE_APPLYING)
 def test_while_it_is_applied(phase: str, interpreter: Interpreter) -> None:
     message, cause = WHILE_APPLYING[phase]
+    before = interpreter.placement
     with pytest.raises(DelegateError, match=f"{message}.*boom at {cause}") as caught:
         interpreter.modify_graph_with_delegate(f"failing:at={phase}")
     assert isinstance(caught.value.__cause__, Exception)
+    assert interpreter.placement == before
     assert_works_on(interpreter)
 
 
