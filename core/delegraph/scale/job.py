@@ -318,12 +318,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died while it computed the rows from *row* on.
-
-    Args:
-        death: description of how the process ended.
-        row: number of the first row that it was computing.
-    """
+    """Return the error for a process that died while it computed the rows from *row* on."""
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "isolation='process' finds and marks rows that end their process; resume=True goes on"

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
-from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
     Columns,
     columns_of,
@@ -182,21 +181,6 @@ class NpzRows(Table):
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*."""
         return self.split({name: values[start:stop] for name, values in self._columns.items()})
-
-
-class ParquetRows(Table):
-    """The columns of a Parquet file; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
-
-    def __init__(self, path: str, inputs: Inputs) -> None:
-        super().__init__(path, inputs)
-        self._table = ParquetTable(path)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*."""
-        return self.split(self._table.read(start, stop))
 
 
 class FileRows(Source):

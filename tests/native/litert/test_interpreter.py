@@ -30,7 +30,7 @@ from delegraph.errors import (
 )
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from support.asynchronous_delegate import Late
-from support.by_name import ByName, ByNameKernel, X, sines
+from support.by_name import ByName, ByNameKernel, X, run, sines
 from support.half_weights import half_weights
 from support.policy_models import doubling
 
@@ -44,13 +44,6 @@ def interpreter(*delegates: Any, content: bytes | None = None, **arguments: Any)
     return LiteRtInterpreter(
         model_content=content or sines(), delegates=list(delegates), **arguments
     )
-
-
-def run(interpreter: Any, x: Any = X) -> Any:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 class Fails(ByName):

@@ -16,8 +16,10 @@ from delegraph.delegation.partition_tolerance import HUGE
 from delegraph.testing.conformance.attempts import wrong
 from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.chains import chains
+from delegraph.testing.conformance.differences import is_same
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+from delegraph.testing.conformance.trials import Trial, open_interpreter, trial_of
+from delegraph.testing.outputs import outputs_of
 
 Array = NDArray[Any]
 Types = tuple[tuple[str, str], ...]
@@ -31,9 +33,6 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
 
     They differ in operators, types and features, and some have tensors inside a partition. All have
     non-empty inputs and give the same results each time.
-
-    Args:
-        subject: the delegate under test, with its claims.
 
     Raises:
         SkipTest: there is no such trial.
@@ -61,9 +60,6 @@ def _types(trial: Trial) -> frozenset[Types]:
 def computed(subject: Subject) -> Iterator[Trial]:
     """Yield several models for each operator that the delegate claims and computes right.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
         SkipTest: there is no such trial.
     """
@@ -88,7 +84,7 @@ def with_other_values(trial: Trial) -> Trial | None:
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
-        if other is not None and not _same(other.expected[0], trial.expected[0]):
+        if other is not None and not is_same(other.expected[0], trial.expected[0]):
             return other
     return None
 
@@ -146,12 +142,8 @@ def _is_telling(trial: Trial) -> bool:
     if any(map(_stands_for_infinity, trial.expected[0])):
         return False
     with open_interpreter(trial.case) as interpreter:
-        runs = [answers(interpreter, _fed(trial)) for _ in range(2)]
-    return _same(*runs)
-
-
-def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
-    return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+        runs = [outputs_of(interpreter, _fed(trial)) for _ in range(2)]
+    return is_same(*runs)
 
 
 def _stands_for_infinity(array: Array) -> bool:
