@@ -222,14 +222,3 @@ def test_channels_that_make_no_groups_are_rejected() -> None:
     with pytest.raises(ModelError) as mine:
         node.results(delegate())
     assert str(mine.value) == str(right.value)
-
-
-def output(interpreter: Interpreter, x: Array) -> Array:
-    """Output of an interpreter whose input is resized to an array's shape."""
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.resize_tensor_input(index, x.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(index, x)
-    interpreter.invoke()
-    found: Array = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return found
