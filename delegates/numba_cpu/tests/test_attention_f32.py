@@ -17,7 +17,7 @@ from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.several_ops import NodeText
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.lowering.convolution.attention_f32 import fuse_attention
-from delegraph_numba_cpu.lowering.fusers import FUSERS
+from delegraph_numba_cpu.lowering.schedule import FUSERS
 
 
 @contextmanager

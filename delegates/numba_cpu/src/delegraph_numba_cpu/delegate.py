@@ -153,7 +153,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"numba_cpu has no kernel for {registration.name}")
-        call = Call.of(context, node, registration)
+        call = Call(context, node, registration.name)
         rejection = check_quantization(call)
         if rejection is None:
             rejection = first_rejection(
@@ -301,7 +301,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             self._delegate.check_claims(context, params.nodes_to_replace)
             self._are_claims_checked = True
         nodes = map(context.get_node_and_registration, params.nodes_to_replace)
-        calls = inlined([Call.of(context, *node) for node in nodes])
+        calls = inlined([Call(context, node, registration.name) for node, registration in nodes])
         builder.context = calls[0].context
         lower_all(Partition(calls, params.output_tensors), builder)
         if is_dry_run():

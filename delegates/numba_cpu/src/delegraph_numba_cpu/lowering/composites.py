@@ -111,7 +111,7 @@ def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator
             for each in (node.inputs, node.outputs, node.intermediates)
         )
         own = with_operands(node, call.node.index, *operands)
-        for each in _expanded(Call.of(context, own, registration), is_sized=is_sized, left=left):
+        for each in _expanded(Call(context, own, registration.name), is_sized=is_sized, left=left):
             left -= 1
             if left < 0:
                 raise OperatorError(f"more than {MOST_NODES} nodes would take its place")
@@ -194,7 +194,7 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
             return Rejection("subgraph", "an operand differs from that inside", tensor=given)
     for node, registration in plan:
         if registration.name == COMPOSITE:
-            found = _check_borders(Call.of(inner, node, registration), (*active, index))
+            found = _check_borders(Call(inner, node, registration.name), (*active, index))
             if found is not None:
                 return found
     return None

@@ -48,6 +48,11 @@ LARGEST_SHARED = 512 << 10
 PAGE = 4096
 
 
+def aligned(size: int) -> int:
+    """Return *size*, in bytes, rounded up to whole cache lines."""
+    return (size + 63) & ~63
+
+
 class WorkerScratch(NamedTuple):
     """Request for scratch memory: given to :meth:`ProgramBuilder.emit` as the value of an operand.
 

@@ -17,14 +17,11 @@ from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 from delegraph_numba_cpu.lowering.checks import activation_of
 from delegraph_numba_cpu.lowering.convolution.attention_f32_places import Places, places, right
 from delegraph_numba_cpu.lowering.convolution.batch_matmul import few_rows
-from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
-    PRODUCTS_A_NANOSECOND,
-    aligned,
-)
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import PRODUCTS_A_NANOSECOND
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch, aligned
 
 
 @dataclass(frozen=True, slots=True)

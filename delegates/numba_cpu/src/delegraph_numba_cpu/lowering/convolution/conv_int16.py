@@ -35,13 +35,14 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     tiles_for,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import (
+    ONE,
     check_images,
     check_one_group,
     groups_of,
     windows_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 BIAS_TYPES = {
     "CONV_2D": ("INT32", "INT64"),
@@ -269,8 +270,7 @@ def lower_dense(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a 16-bit matrix product, as a convolution whose pixels are the rows."""
     outputs, depth = call.input(1).shape
     rows = math.prod(call.output().shape) // outputs
-    one = Window(1, 1, 1, 1, 1, 0)
-    _emit(call, builder, (one, Window(rows, 1, 1, 1, rows, 0)), depth)
+    _emit(call, builder, (ONE, Window(rows, 1, 1, 1, rows, 0)), depth)
 
 
 def _emit(
@@ -311,7 +311,7 @@ def emit_product(
     count = depth if is_depthwise else -(-depth // 2)
     row_bytes = 4 * -(-down.kernel * across.kernel * channels // 2)
     step = max(CACHED_BYTES // row_bytes // instructions.ROWS, 1) * instructions.ROWS
-    size = -(-(instructions.ACC_BYTES + step * row_bytes + 64) // 64) * 64
+    size = aligned(instructions.ACC_BYTES + step * row_bytes + 64)
     builder.emit(
         instruction,
         tiles_for(builder, results * depth * 4, results * 2, results // outputs),

@@ -23,7 +23,12 @@ from delegraph.arithmetic import (
 )
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
-from delegraph_numba_cpu.lowering.checks import check_bias
+from delegraph_numba_cpu.lowering.checks import (
+    check_bias,
+    check_same_type,
+    check_type,
+    first_rejection,
+)
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     LANES,
     SPARE,
@@ -281,13 +286,11 @@ def check_constants(call: Call) -> Rejection | None:
     """Return a rejection unless types are 8-bit, weights constant, and results exact."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
-    if x.type.name not in TYPES or y.type != x.type:
-        return Rejection("dtype", actual=x.type.name, expected="INT8 or UINT8", tensor=x.index)
-    allowed = WEIGHT_TYPES[x.type.name]
-    if weight.type.name not in allowed:
-        return Rejection(
-            "dtype", actual=weight.type.name, expected=" or ".join(allowed), tensor=weight.index
-        )
+    found = first_rejection(check_type(x, *TYPES), check_same_type(x, y))
+    if found is None:
+        found = check_type(weight, *WEIGHT_TYPES[x.type.name])
+    if found is not None:
+        return found
     for tensor in (weight, bias):
         if tensor is not None and not tensor.is_constant:
             return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
@@ -295,9 +298,9 @@ def check_constants(call: Call) -> Rejection | None:
         return Rejection("sparse-weights", expected="dense weights", tensor=weight.index)
     if not weight.shape or 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
-    if bias is not None and bias.type.name != "INT32":
-        return Rejection("dtype", actual=bias.type.name, expected="INT32", tensor=bias.index)
-    found = check_bias(call, _input(call, bias=True))
+    found = None if bias is None else check_type(bias, "INT32")
+    if found is None:
+        found = check_bias(call, _input(call, bias=True))
     if found is not None:
         return found
     try:

@@ -22,7 +22,6 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     PRODUCTS_A_NANOSECOND,
     Split,
     Windows,
-    aligned,
     window_words,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
@@ -34,7 +33,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
 )
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""

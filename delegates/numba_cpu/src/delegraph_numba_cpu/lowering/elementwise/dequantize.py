@@ -15,7 +15,7 @@ from delegraph_numba_cpu.lowering.checks import (
     check_shapes,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
+from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, emit_operation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -39,7 +39,7 @@ def check_dequantize(call: Call) -> Rejection | None:
     Constants are rejected, too, because the core dequantizes them once.
     """
     x, y = call.input(0), call.output()
-    if x.is_constant or is_widened(call, x.index):
+    if x.is_constant or widened_constant(call, x.index) is not None:
         return Rejection("folded", "it depends on constants alone: Delegraph computes it once")
     if y.type.name != "FLOAT32":
         return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)

@@ -27,7 +27,13 @@ from delegraph_numba_cpu.instructions.elementwise import (
     Step,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import (
+    Address,
+    Memory,
+    ProgramBuilder,
+    WorkerScratch,
+    aligned,
+)
 
 Place = Memory | Address
 
@@ -191,7 +197,7 @@ class Chain:
             length, in_register = -(-elements // (tiles * granule)) * granule, granule
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
-        register_bytes = -(-in_register * widest // 64) * 64 + 1024
+        register_bytes = aligned(in_register * widest) + 1024
         builder.emit(
             CHAIN,
             tiles,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, dequantized_weights
+from delegraph.arithmetic import dequantized_weights
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import conv_hybrid
@@ -24,6 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
     packed_weights,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import pack_windows_record
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
 from delegraph_numba_cpu.lowering.recurrent.lstm_layer import (
     LstmLayer,
     Pack,
@@ -167,8 +168,6 @@ def _emit_float_inputs(
         over: number of sequences and time steps, and their tensors.
         gates: memory of the results, the inputs' part of each gate.
     """
-    one = Window(1, 1, 1, 1, 1, 0)
-    pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
     lanes = builder.level.vector_bytes // 4
     weight = builder.packed(
         (call.node.inputs, "input weights", lanes),
@@ -177,7 +176,7 @@ def _emit_float_inputs(
     )
     emit_products(
         builder,
-        Windows(pixels, one, 1, 4 * over.inputs, layer.width),
+        Windows.of_rows(over.rows, over.inputs, layer.width),
         (1, 1),
         x=builder.tensor(over.source),
         y=gates,
@@ -197,12 +196,11 @@ def _emit_byte_inputs(
         over: number of sequences and time steps, and their tensors.
         gates: memory of the results, the inputs' part of each gate.
     """
-    one = Window(1, 1, 1, 1, 1, 0)
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
     emit_product(
         call,
         builder,
-        pack_windows_record(builder, over.inputs, (one, one), zero=ACTIVATION_ZERO, flip=0),
+        pack_windows_record(builder, over.inputs, ONE_PIXEL, zero=ACTIVATION_ZERO, flip=0),
         conv_hybrid.DIRECT,
         (over.rows, over.inputs, padded(over.inputs, 4)),
         LstmOptions.of(call.node).asymmetric,
