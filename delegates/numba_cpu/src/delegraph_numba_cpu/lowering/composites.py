@@ -125,9 +125,7 @@ def _called(call: Call) -> DelegateContext:
 def _give_shapes(call: Call, inner: DelegateContext) -> None:
     """Make the host compute the shapes inside a composite if its input shapes have changed.
 
-    Args:
-        call: the composite.
-        inner: the subgraph that is its decomposition.
+    *inner* is its decomposition.
 
     Raises:
         OperatorError: a shape inside is known only while invoking.

@@ -29,12 +29,7 @@ FUSERS: tuple[Fuser, ...] = (
 
 
 def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
-    """Add to the program the kernel calls that compute all nodes of a partition.
-
-    Args:
-        partition: the nodes.
-        builder: builder of the program.
-    """
+    """Add to the program the kernel calls that compute all nodes of a partition."""
     fused = _fusions(partition, builder)
     taken = {member for fusion in fused.values() for member in fusion.members}
     for position, call in enumerate(partition.calls):
@@ -49,12 +44,7 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return the fusions of nodes, by the position of their last node.
-
-    Args:
-        partition: the nodes.
-        builder: builder of the program.
-    """
+    """Return the fusions of nodes, by the position of their last node."""
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):
@@ -73,9 +63,7 @@ def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]
 def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
     """Whether fused nodes would read a variable after another node may have written it.
 
-    Args:
-        partition: the nodes.
-        fusion: the fused nodes, which run at the position of the last node.
+    They run at the position of the last of them.
     """
     last = max(fusion.members)
     for member in fusion.members:

@@ -149,12 +149,9 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights; if they are computed, add the call that packs them.
+    """Return the memory of packed weights ``[O, K]`` with their bias.
 
-    Args:
-        builder: builder of the program.
-        weight: the weights, ``[O, K]``.
-        bias: tensor that is packed with the weights, or None.
+    If they are computed, the kernel call that packs them is added.
     """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]

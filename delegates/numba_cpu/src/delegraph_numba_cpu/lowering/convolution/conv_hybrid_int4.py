@@ -122,10 +122,6 @@ def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[
     """Return the sum of each output's weights, and the factor from sums of products to results.
 
     The sums are of weights as kernels multiply them, that is times :data:`UNIT`.
-
-    Args:
-        weight: the weights, ``[O, K]``.
-        parts: number of parts of a row that have separate scales.
     """
     outputs, unit = weight.shape[0], np.float32(1 / UNIT)
     scales = part_scales(weight, parts) if has_parts(weight) else None

@@ -329,15 +329,10 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the kernel's operands for the constants of a matrix product, by name.
+    """Return the kernel's operands, by name, for the constants of a product, stored by *name*.
 
-    They are the packed weights, headers (bias and scaling of each group of outputs), and counts.
-
-    Args:
-        builder: builder of the program, which stores the constants.
-        name: key under which the constants are stored.
-        product: weights, bias and scaling.
-        pack: function that brings the weights into the order in which the kernel reads them.
+    They are the weights in the order of *pack*, headers (bias and scaling of each group of
+    outputs), and counts.
     """
     return {
         "weights": builder.packed(
@@ -370,11 +365,7 @@ def _by_channels(weight: Weights) -> Array:
 
 
 def _headers(product: Product) -> Array:
-    """Return bias, multiplier and two shifts of each 16 outputs: ``[blocks, 4, 16], int64``.
-
-    Args:
-        product: the constants of all outputs.
-    """
+    """Return bias, multiplier and two shifts of each 16 outputs: ``[blocks, 4, 16], int64``."""
     scaling, bias = product.scaling, product.bias
     rows = {
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,

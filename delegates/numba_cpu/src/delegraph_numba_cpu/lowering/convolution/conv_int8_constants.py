@@ -150,13 +150,10 @@ class Product:
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
         """Return for each channel whether results are exact for all accumulators up to *largest*.
 
-        The sum of two numbers decides: the accumulator times its multiplier, and the half that
-        rounding adds. Results are exact if the sum fits into the 53 bits of a float64's fraction.
-        They are also exact if it is so large that the result is clamped.
-
-        Args:
-            largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
-                all.
+        *largest* bounds their magnitude without the bias, ``[O]`` or one for all. The sum of two
+        numbers decides: the accumulator times its multiplier, and the half that rounding adds.
+        Results are exact if the sum fits into the 53 bits of a float64's fraction. They are also
+        exact if it is so large that the result is clamped.
         """
         return _is_exact(self.scaling, largest + np.abs(self.bias))
 
@@ -265,9 +262,7 @@ class Product:
 def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether one multiplication in float64 scales accumulators exactly, per channel, ``[O]``.
 
-    Args:
-        scaling: scaling from accumulators to results.
-        sums: upper bounds of the accumulators' magnitude, ``[O]``.
+    *sums* are upper bounds of the accumulators' magnitude, ``[O]``.
     """
     reach = _reach(scaling, sums)
     limit = np.ldexp(scaling.unit, _EXACT_BITS)

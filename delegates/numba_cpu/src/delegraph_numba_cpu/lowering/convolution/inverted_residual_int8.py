@@ -164,13 +164,8 @@ def _first_words(
     """Return the operands of the first convolution, the index of its input, and its scratch bytes.
 
     If there is no convolution before the depthwise one, operands and bytes are 0, and the input is
-    that of the depthwise convolution.
-
-    Args:
-        chain: the fused convolutions.
-        builder: builder of the program.
-        shift: number that is added to results that stay unsigned, as for ``pack_matrix``.
-        width: number of pixels in a row of the depthwise convolution's input.
+    that of the depthwise convolution, whose rows have *width* pixels. *shift* is as for
+    ``pack_matrix``.
     """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")

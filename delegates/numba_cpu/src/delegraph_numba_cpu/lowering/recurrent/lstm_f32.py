@@ -161,12 +161,7 @@ def _emit_float_inputs(
 ) -> None:
     """Add a kernel call that multiplies the inputs of all time steps by the gates' float weights.
 
-    Args:
-        call: the LSTM node.
-        builder: builder of the program, to which the kernel call is added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
+    The results, the inputs' part of each gate, are written to *gates*.
     """
     lanes = builder.level.vector_bytes // 4
     weight = builder.packed(
@@ -189,12 +184,7 @@ def _emit_byte_inputs(
 ) -> None:
     """Add kernel calls that quantize all time steps' inputs, and multiply them by int8 weights.
 
-    Args:
-        call: the LSTM node.
-        builder: builder of the program, to which the kernel calls are added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
+    The results are as of :func:`_emit_float_inputs`.
     """
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
     emit_product(

@@ -108,12 +108,7 @@ def _emit_inputs(
 ) -> None:
     """Add a kernel call that multiplies the inputs of all time steps by the gates' int8 weights.
 
-    Args:
-        builder: builder of the program, to which the kernel call is added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
-        packed: function that packs a constant once, stores it, and returns its memory.
+    The results, the inputs' part of each gate, are written to *gates*.
     """
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))

@@ -102,10 +102,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 def check_int16(call: Call) -> Rejection | None:
     """Return a rejection unless Delegraph's own kernel accepts the INT16 rows."""
-    found, shape = (
-        first_rejection(check_rank(call), check_types(call, "INT16")),
-        call.input(0).shape,
-    )
+    shape = call.input(0).shape
+    found = first_rejection(check_rank(call), check_types(call, "INT16"))
     if found is None and (shape[-1] > LONGEST_INT16_ROW or len(shape) > INT16_RANK):
         expected = f"at most {INT16_RANK} dimensions, {LONGEST_INT16_ROW} the last"
         return Rejection("shape", actual=list(shape), expected=expected)
