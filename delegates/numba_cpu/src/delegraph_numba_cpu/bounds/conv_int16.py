@@ -9,7 +9,6 @@ from delegraph_numba_cpu.instructions import conv_int16 as instructions
 
 @rule(instructions.CONVOLVE)
 def convolve_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``CONVOLVE`` reads and writes."""
     pairs = row["pairs"]
     row.require(pairs > 0, "windows have values")
     windows = _common(row, 4 * instructions.LANES * pairs)
@@ -20,7 +19,6 @@ def convolve_int16(row: Touched) -> None:
 
 @rule(instructions.DEPTHWISE)
 def depthwise_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     taps, outputs = row["taps"], row["outputs"]
     row.require(0 < taps <= instructions.MOST_TAPS, "windows have taps, and not too many")
     windows = _common(row, 2 * instructions.LANES * taps)
@@ -33,7 +31,7 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare, for the bounds check, the bytes that both kernels of 16-bit convolutions access.
+    """Declare the bytes that both kernels of 16-bit convolutions access.
 
     Args:
         row: kernel call that is being checked.
