@@ -301,7 +301,6 @@ def test_what_the_linker_refuses_is_an_error(tmp_path: Path) -> None:
 WITHOUT_COMPILER = """
 import sys
 sys.modules.update(numba=None, llvmlite=None)
-from delegated import DIGITS
 from delegraph import Interpreter
 interpreter = Interpreter({model!r}, delegates=["numba_cpu"])
 interpreter.allocate_tensors()
