@@ -16,7 +16,7 @@ from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_matrix
 from delegraph_numba_cpu.program.builder import ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 SIZE = 24
 

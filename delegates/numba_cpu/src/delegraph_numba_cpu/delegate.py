@@ -273,12 +273,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self.program = program
 
     def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
-        """Return a new program for the partition; None in a dry run, before kernels are compiled.
-
-        Args:
-            context: the subgraph.
-            maker: settings and memory for the program.
-        """
+        """Return a program for the partition; None in a dry run, before kernels are compiled."""
         from delegraph.delegation import is_dry_run
         from delegraph_numba_cpu.lowering import Call
         from delegraph_numba_cpu.lowering.composites import inlined
@@ -345,12 +340,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
-        """Raise the error that explains why a run was not completed.
-
-        Args:
-            context: the subgraph.
-            program: the program that was run.
-        """
+        """Raise the error that explains why a run was not completed."""
         from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 

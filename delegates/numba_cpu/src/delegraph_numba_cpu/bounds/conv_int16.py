@@ -31,14 +31,9 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare the bytes that both kernels of 16-bit convolutions access.
+    """Declare what both kernels of 16-bit convolutions access; return the record of the windows.
 
-    Args:
-        row: kernel call that is being checked.
-        block_bytes: number of bytes of the packed weights of 16 outputs.
-
-    Returns:
-        The record that describes the geometry of the windows.
+    *block_bytes* is the number of bytes of the packed weights of 16 outputs.
     """
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()

@@ -22,11 +22,8 @@ def copy(row: Touched) -> None:
 def _reach(row: Touched, side: int) -> tuple[int, int]:
     """Return the range of bytes that the nested loops of a copy access: first, and after the last.
 
-    Both are offsets in bytes from the source's or the target's address.
-
-    Args:
-        row: kernel call of the copy that is being checked.
-        side: ``SOURCE`` for the bytes that are read, ``TARGET`` for those that are written.
+    Both are offsets in bytes from the address of *side*: ``SOURCE`` for the bytes that are read,
+    ``TARGET`` for those that are written.
     """
     table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
@@ -42,8 +39,8 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 def _span(limits: list[int]) -> int:
     """Return the largest offset in bytes that positions computed by the model can add.
 
-    Args:
-        limits: for each axis, the largest position and the number of bytes that a position counts.
+    *limits* has, for each axis, the largest position and the number of bytes that a position
+    counts.
     """
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 

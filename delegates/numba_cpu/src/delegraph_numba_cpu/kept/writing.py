@@ -73,11 +73,7 @@ class _Writer:
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Number a piece of memory in the file, and all memory to which its records point.
-
-        Args:
-            memory: the piece of memory.
-        """
+        """Number a piece of memory in the file, and all memory to which its records point."""
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
@@ -86,12 +82,7 @@ class _Writer:
                 self._add_all(memory.instruction, words)
 
     def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
-        """Number the pieces of memory to which the operands of a kernel call point.
-
-        Args:
-            instruction: the kernel, or the description of a record, with the names of its words.
-            words: value of each word, by name.
-        """
+        """Number the pieces of memory to which the operands of a kernel call or a record point."""
         self._instruction_number(instruction)
         for name in instruction.names:
             if isinstance(words[name], Address):
@@ -145,11 +136,7 @@ class _Writer:
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
         """Return two numbers for the file: the kind of a piece of memory, and its place.
 
-        The kind decides whether the place is an offset or an index.
-
-        Args:
-            number: number of the memory in the file.
-            memory: the memory.
+        The kind decides whether the place is an offset or an index. *number* is that of the memory.
         """
         if memory.is_report:
             return file.REPORT, 0
@@ -169,12 +156,7 @@ class _Writer:
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
-        """Put a large constant into *shared* instead of the file; return its number in *shared*.
-
-        Args:
-            memory: the constant.
-            shared: bytes of constants by their SHA-256.
-        """
+        """Put a large constant in *shared*, by SHA-256, instead of the file; return its number."""
         content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
         name = sha256(content.data).digest()
@@ -208,12 +190,8 @@ class _Writer:
         """Yield two numbers for each word (operand): a piece of memory, and a value.
 
         The first is the number of the memory that the word points into, or -1; the second is the
-        offset in it, or the word itself.
-
-        Args:
-            instruction: the kernel, or the description of a record, with the names of its words.
-            words: value of each word, by name.
-            numbers: the words as int64, in order; used for those that are not addresses.
+        offset in it, or the word itself. *numbers* are the words as int64, in order,
+        used for those that are not addresses.
         """
         for name, number in zip(instruction.names, numbers.tolist(), strict=True):
             word = words[name]

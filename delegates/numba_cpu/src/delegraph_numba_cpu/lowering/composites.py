@@ -83,10 +83,7 @@ def inlined(calls: Sequence[Call]) -> list[Call]:
 def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
     """Yield *call*; if it is a composite, yield the nodes of its decomposition instead.
 
-    Args:
-        call: the call; its context is an :class:`InlinedContext`.
-        is_sized: whether shapes are known, so that inner subgraphs get them.
-        left: number of nodes that may be yielded.
+    Inner subgraphs get shapes if *is_sized*. At most *left* nodes are yielded.
 
     Raises:
         OperatorError: there are too many nodes.

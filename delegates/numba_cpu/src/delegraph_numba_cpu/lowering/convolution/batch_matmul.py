@@ -29,7 +29,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, tiles_for
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 COLUMNS_A_TILE = 64
 """Least number of columns of a tile, for which a tile is worth its overhead."""

@@ -11,7 +11,7 @@ from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
 from delegraph_numba_cpu.instructions.memory import aligned_bytes
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 Array = NDArray[Any]
 

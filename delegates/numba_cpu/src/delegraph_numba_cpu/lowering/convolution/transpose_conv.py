@@ -29,7 +29,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 SHAPE, WEIGHT, X, BIAS = range(4)
 

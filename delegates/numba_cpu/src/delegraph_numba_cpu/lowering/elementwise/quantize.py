@@ -167,11 +167,7 @@ def _scaling(call: Call, wanted: NDArray[np.generic]) -> tuple[float, float] | N
     """Return a factor and an offset in float32 that give every result; None if there are none.
 
     Some processors round a product before they add it, others do not. Results must be right in both
-    cases.
-
-    Args:
-        call: a QUANTIZE node.
-        wanted: the right result of each value, from :func:`table`.
+    cases. *wanted* has the right result of each value, from :func:`table`.
     """
     x, y = call.input(0), call.output()
     if x.type is not y.type or y.type.name not in SCALED:
