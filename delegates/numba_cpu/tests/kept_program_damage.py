@@ -30,6 +30,7 @@ from delegraph import Interpreter, Tensor
 from delegraph.errors import DelegraphError
 from delegraph.testing import cases
 from delegraph_numba_cpu.delegate import NumbaCpuKernel
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.kept.writing import pieces_of
@@ -56,7 +57,7 @@ class GuardedWorkingMemory(WorkingMemory):
     def reserve(self, size: int) -> None:
         if size > self.data.nbytes:
             self.require(size)
-            self._piece = GuardedMemory(file.padded(size, file.LINE))
+            self._piece = GuardedMemory(padded(size, file.LINE))
             self.data = self._piece.array
 
 
@@ -88,7 +89,7 @@ class Start:
 
     def run(self, content: bytes) -> str:
         """Read a copy and run it; return how that ended."""
-        piece = GuardedMemory(file.padded(len(content), file.LINE), file.LINE)
+        piece = GuardedMemory(padded(len(content), file.LINE), file.LINE)
         piece.array[: len(content)] = np.frombuffer(content, np.uint8)
         try:
             program = read(piece.array[: len(content)].data, KEY, self.host(GuardedWorkingMemory()))
@@ -164,8 +165,8 @@ def parts(content: NDArray[np.uint8]) -> dict[str, Any]:
     for name, dtype, count in file.parts_of(header):
         end = place + dtype.itemsize * count
         found[name] = content[place:end].view(dtype)
-        place = file.padded(end, 8)
-    found["constants"] = content[file.padded(place, file.PAGE) :]
+        place = padded(end, 8)
+    found["constants"] = content[padded(place, file.PAGE) :]
     return found
 
 

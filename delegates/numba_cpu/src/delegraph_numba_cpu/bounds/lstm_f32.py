@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, padded, touch_steps
+from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, touch_steps
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_f32
+from delegraph_numba_cpu.instructions.memory import padded
 
 
 @rule(lstm_f32.LSTM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_int8
+from delegraph_numba_cpu.instructions.memory import padded
 
 STRIP, DEPTH = 64, 8
 """Number of columns of a strip of weights, and the number by which the number of rows is
@@ -12,10 +13,6 @@ divisible."""
 TABLE_BYTES = 2 << 16
 
 ACC_BYTES = 4 * STRIP * lstm_int8.ROWS
-
-
-def padded(count: int, unit: int) -> int:
-    return -(-count // unit) * unit
 
 
 @rule(lstm_int8.PROJECT)

@@ -24,6 +24,7 @@ from delegraph_numba_cpu.instructions.memory import (
     Row,
     constant,
     in_place,
+    padded,
     report,
 )
 from delegraph_numba_cpu.kept import program_file as file
@@ -121,8 +122,8 @@ class _Reader:
             end = place + dtype.itemsize * count
             self._require(end <= len(content), f"it ends in the {name}")
             yield name, content[place:end].copy().view(dtype)
-            place = file.padded(end, 8)
-        start = file.padded(place, file.PAGE)
+            place = padded(end, 8)
+        start = padded(place, file.PAGE)
         size = int(self._header["constants"])
         self._require(start + size == len(content), "it has another size")
         self._require(size % file.PAGE == 0, "its constants end inside a page")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph_numba_cpu.instructions import Instruction
-from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, padded
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.program.program import Program, packed
 
@@ -152,12 +152,12 @@ class _Writer:
         if self._shared is not None and memory.size >= file.LEAST_SHARED:
             return file.SHARED, self._share(memory, self._shared)
         place = self._places[number] = self._constants_end
-        self._constants_end = file.padded(place + memory.size + SLACK, file.LINE)
+        self._constants_end = padded(place + memory.size + SLACK, file.LINE)
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
         """Put a large constant in *shared*, by SHA-256, instead of the file; return its number."""
-        content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
+        content = np.zeros(padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
         name = sha256(content.data).digest()
         shared[name] = content.tobytes()
@@ -171,7 +171,7 @@ class _Writer:
             array = memories[number].array.reshape(-1).view(np.uint8)
             found += [np.zeros(place - end, np.uint8), array]
             end = place + len(array)
-        whole = file.padded(self._constants_end, file.PAGE)
+        whole = padded(self._constants_end, file.PAGE)
         return [*found, np.zeros(whole - end, np.uint8)]
 
     def _words_of_rows(self) -> Iterator[tuple[int, int]]:

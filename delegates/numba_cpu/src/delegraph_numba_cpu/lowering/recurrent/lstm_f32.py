@@ -15,6 +15,7 @@ from delegraph.operators import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import conv_hybrid
 from delegraph_numba_cpu.instructions import lstm_f32 as instructions
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, emit_products
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import pack_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
@@ -39,7 +40,6 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     STRIP,
     byte_strips,
     float_strips,
-    padded,
     stacked_gates,
     strip_row,
 )

@@ -19,6 +19,7 @@ from delegraph.arithmetic import (
 )
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph_numba_cpu.instructions.lstm_int8 import GATE, LSTM, PROJECT, ROWS
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.recurrent.lstm_layer import (
     LstmLayer,
@@ -33,7 +34,6 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     DEPTH,
     STRIP,
     byte_strips,
-    padded,
     stacked_gates,
     strip_row,
 )
