@@ -39,7 +39,7 @@ MISTAKES = {
     "test nosuch": NO_DELEGATE.format("nosuch"),
     "test": "Missing argument 'DELEGATE",
     "test sin --badge badge.png": "badge.png",
-    "rum FLOAT": r"no command 'rum' \(did you mean 'run'\?\), expected one of: ",
+    "rum FLOAT": r"no command 'rum' \(did you mean 'run'\?\); ",
     "predict FLOAT": "Missing argument 'DATA'",
     "predict gone.tflite a.npz": NO_FILE.format("predict"),
     "predict FLOAT notes.txt -o out.npz": "'notes.txt' is neither a folder nor a file ending in ",
