@@ -150,6 +150,8 @@ def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) 
     right = "e => Math.max(...e.map(x => x.getBoundingClientRect().right))"
     for shown in ("figure svg", "tr td:nth-child(4)"):
         assert page.locator(shown).evaluate_all(right) <= 360
+    latency = page.locator("h2:has-text('Latency') + .wide")
+    assert latency.evaluate("e => e.scrollWidth - e.clientWidth") == 0
     page.close()
 
 
