@@ -226,3 +226,18 @@ def test_a_change_does_not_count_nodes_that_a_rule_keeps_off() -> None:
 
 def test_answers_that_no_lift_changes_give_no_hint() -> None:
     assert hints(Answering(Rejection("chip-memory"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("batch", "work"), [(1, ", at least 100.0 % of the arithmetic"), (0, "")], ids=["one", "none"]
+)
+def test_arithmetic_of_an_unknown_shape_is_a_least_share(batch: int, work: str) -> None:
+    shapes = {name: tensor((batch, 4), shape_signature=(-1, 4)) for name in "xy"}
+    model = graph_model(
+        [("FULLY_CONNECTED", "x w", "y", FC())],
+        inputs="x",
+        outputs="y",
+        tensors={**shapes, "w": constant(np.ones((4, 4), np.float32))},
+    )
+    (hint,) = hints(Claiming(Capabilities([Claim("ADD", "FLOAT32")])), model)
+    assert str(hint).endswith(f"could claim FULLY_CONNECTED: 1 more node{work}")
