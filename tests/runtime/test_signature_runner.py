@@ -97,7 +97,9 @@ def test_mistakes_name_what_the_model_has() -> None:
     interpreter = Interpreter(model_content=difference("one", "two"))
     with pytest.raises(ArgumentError, match=r'"three"\. The model has: \'one\', \'two\''):
         interpreter.get_signature_runner("three")
-    with pytest.raises(ArgumentError, match=r"\(wrong\) for SignatureDef; has: left, right"):
+    with pytest.raises(
+        ArgumentError, match=r"\(wrong\) for SignatureDef; the inputs are: left, right"
+    ):
         interpreter.get_signature_runner("one")(left=floats(1), wrong=floats(1))
     with pytest.raises(ArgumentError, match="value of type FLOAT64 but expected type FLOAT32"):
         interpreter.get_signature_runner("one")(left=floats(1), right=np.array([1.0]))

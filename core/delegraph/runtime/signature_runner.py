@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -93,12 +93,13 @@ class SignatureRunner:
         if len(kwargs) != len(inputs):
             raise ArgumentError(
                 "Invalid number of inputs provided for running a SignatureDef, expected "
-                f"{len(inputs)} vs provided {len(kwargs)}"
+                f"{len(inputs)} vs provided {len(kwargs)}{_listed(inputs)}"
             )
         for name in kwargs:
             if name not in inputs:
-                known = ", ".join(sorted(inputs))
-                raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
+                raise ArgumentError(
+                    f"Invalid Input name ({name}) for SignatureDef{_listed(inputs)}"
+                )
             _require_array(name, kwargs[name])
         values = {inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
@@ -233,6 +234,11 @@ def _require_array(name: str, value: object) -> None:
             f"{kind!r} object has no attribute 'shape': input {name!r} takes an array, such as "
             "np.array(value, np.float32)"
         )
+
+
+def _listed(inputs: Iterable[str]) -> str:
+    """End of an error about inputs, with the names of those that the signature takes."""
+    return f"; the inputs are: {', '.join(sorted(inputs)) or 'none'}"
 
 
 def only_signature(model: Model) -> str:
