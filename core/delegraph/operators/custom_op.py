@@ -171,8 +171,7 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
       points.
 
     The result must have the dtype of the model's output tensor, and the shape from the shape
-    function (:meth:`CustomOp.shape`) or, without one, the shape in the model, if it has one and no
-    input was resized.
+    function, or without one that of the model; see :meth:`CustomOp.shape`.
 
     >>> @custom_op("TimesTwo")
     ... def times_two(x):
