@@ -179,7 +179,7 @@ def _print(
     heading(out, "Machine")
     print_facts(out, rows)
     heading(out, "Versions")
-    versions = [(name, found or "not installed") for name, found in report.versions.items()]
+    versions = [(name, found) for name, found in report.versions.items() if found]
     print_table(out, ("distribution", "version"), versions)
     heading(out, "Extras")
     needs = [(e.name, e.needed_by, ", ".join(e.missing) or "nothing") for e in report.extras]
