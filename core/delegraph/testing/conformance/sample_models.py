@@ -25,6 +25,10 @@ Types = tuple[tuple[str, str], ...]
 _NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
 
 
+class NotTried(SkipTest):
+    """Reason why a check that applies was not tried."""
+
+
 @cache
 def specimens(subject: Subject) -> tuple[Trial, ...]:
     """Return trials of one invoke that the delegate claims and computes right.
@@ -36,7 +40,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
         subject: the delegate under test, with its claims.
 
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
     for op in subject.operators:
@@ -47,7 +51,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
                 if _is_telling(trial):
                     found[key] = trial
     if not found:
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     chosen = list(found.values())
     inner = [first_step(chain) for chain in chains(subject)]
     alone = chosen[:: -(-len(chosen) // subject.effort.specimens)]
@@ -65,12 +69,12 @@ def computed(subject: Subject) -> Iterator[Trial]:
         subject: the delegate under test, with its claims.
 
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     if not subject.effort.computed:
         yield from specimens(subject)
     elif not specimens(subject):
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     for op in subject.operators:
         made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
         fitting = (trial for trial in made if not trial.case.is_random)
