@@ -114,6 +114,15 @@ def test_mistakes_name_what_the_model_has() -> None:
         SignatureRunner(interpreter, None)
 
 
+@pytest.mark.parametrize(
+    ("keys", "advice"), [("ab", "It has: 'a', 'b'"), ("", r"Call set_tensor\(\), invoke\(\) and")]
+)
+def test_a_signature_that_must_be_named_is_told(keys: str, advice: str) -> None:
+    interpreter = Interpreter(model_content=difference(*keys))
+    with pytest.raises(ArgumentError, match=rf"when the model has 1 SignatureDef\. {advice}"):
+        interpreter.get_signature_runner()
+
+
 def test_shapes_that_a_caller_passes_are_not_held_to_the_default_memory_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

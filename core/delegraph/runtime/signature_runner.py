@@ -248,8 +248,10 @@ def only_signature(model: Model) -> str:
         ArgumentError: the model has no signature, or several.
     """
     if len(model.signatures) != 1:
+        keys = ", ".join(repr(signature.key) for signature in model.signatures)
+        advice = f"It has: {keys}" if keys else "Call set_tensor(), invoke() and get_tensor()"
         raise ArgumentError(
             f"SignatureDef signature_key is None and model has {len(model.signatures)} "
-            "Signatures. None is only allowed when the model has 1 SignatureDef"
+            f"Signatures. None is only allowed when the model has 1 SignatureDef. {advice}"
         )
     return model.signatures[0].key
