@@ -30,7 +30,9 @@ from delegraph.testing.conformance import (
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.run_reports import WITNESS, check_begins
+from delegraph.testing.conformance.sample_models import NotTried
 from delegraph.testing.conformance.sampling import FULL, QUICK
+from delegraph.testing.conformance.scorecard import NOT_TRIED
 from delegraph.testing.conformance.subject import (
     Identity,
     Subject,
@@ -257,4 +259,5 @@ def _verdict(
         raise
     except SkipTest as reason:
         note["message"] = str(reason)
+        note |= {"outcome": NOT_TRIED} if isinstance(reason, NotTried) else {}
         raise pytest.skip.Exception(str(reason)) from None

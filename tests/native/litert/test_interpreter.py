@@ -177,7 +177,9 @@ def test_the_official_class_gets_a_text_and_the_delegate_keeps_the_exception() -
 
 
 def test_an_unknown_op_resolver_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="op resolver type: 'FAST'; it is one of 'AUTO'"):
+    with pytest.raises(
+        ArgumentError, match="experimental_op_resolver_type is 'FAST', expected one of: 'AUTO'"
+    ):
         interpreter(experimental_op_resolver_type="FAST")
 
 

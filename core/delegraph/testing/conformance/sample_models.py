@@ -27,6 +27,10 @@ Types = tuple[tuple[str, str], ...]
 _NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
 
 
+class NotTried(SkipTest):
+    """Reason why a check that applies was not tried."""
+
+
 @cache
 def specimens(subject: Subject) -> tuple[Trial, ...]:
     """Return trials of one invoke that the delegate claims and computes right.
@@ -35,7 +39,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     non-empty inputs and give the same results each time.
 
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
     for op in subject.operators:
@@ -46,7 +50,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
                 if _is_telling(trial):
                     found[key] = trial
     if not found:
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     chosen = list(found.values())
     inner = [first_step(chain) for chain in chains(subject)]
     alone = chosen[:: -(-len(chosen) // subject.effort.specimens)]
@@ -61,12 +65,12 @@ def computed(subject: Subject) -> Iterator[Trial]:
     """Yield several models for each operator that the delegate claims and computes right.
 
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     if not subject.effort.computed:
         yield from specimens(subject)
     elif not specimens(subject):
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     for op in subject.operators:
         made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
         fitting = (trial for trial in made if not trial.case.is_random)
