@@ -178,9 +178,7 @@ def info(as_json: bool) -> None:
 )
 @click.option("--inexact", is_flag=True, help="Allow 1 unit per operator, as exact=false does.")
 @json_option
-def roof(
-    model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inputs: Any
-) -> None:
+def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inputs: Any) -> None:
     """Show how near each operator of MODEL is to the highest speed of this processor.
 
     The model runs some dozen times, and the least time of each operator counts. The peak of
