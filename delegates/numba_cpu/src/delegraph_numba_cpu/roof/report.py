@@ -62,7 +62,8 @@ def roof_report(
             of all.
 
     Raises:
-        ArgumentError: an input does not fit the model, numba_cpu takes no node of the model, or programs run between guards.
+        ArgumentError: an input does not fit the model, numba_cpu takes no node of the model, or
+            programs run between guards.
         DelegateError: the processor has no such level, or its kernels cannot be compiled.
         DelegraphError: the model cannot be used, or it fails.
     """
