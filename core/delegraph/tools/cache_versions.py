@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from delegraph.delegation import content_digest
 from delegraph.delegation.cache_entries import CacheEntry
 from delegraph.log import Logger
 from delegraph.plugins.plugin_set import installed
@@ -21,6 +22,7 @@ def current_versions() -> dict[str, frozenset[str]]:
     found = {
         kept_start.NAMESPACE: frozenset({str(kept_start.FORM)}),
         kept_findings.NAMESPACE: frozenset({kept_findings.VERSION}),
+        content_digest.NAMESPACE: frozenset({content_digest.VERSION}),
     }
     for offer in installed().offers():
         if offer.spec.cache_versions is None:

@@ -149,7 +149,7 @@ def _tables(
         row = _table(_part(layout, slice(place, place + 1)))
         row.show_header = False
         text = Text("\n".join(wrapped(line, width - left)), style="dim")
-        parts = [row, Padding(text, (0, 0, 0, left))] if line else [row]
+        parts: list[RenderableType] = [row, Padding(text, (0, 0, 0, left))] if line else [row]
         yield from reversed(parts) if is_first else parts
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from delegraph.tools.cache_warming import WarmedModel
     from delegraph.tools.setup import Setup
 
-_UNKNOWN = "unknown, +: the delegate of a cache is not installed, or does not tell"
+_UNKNOWN = "unknown, +: nothing installed here tells which versions of a cache are in use"
 
 _SHORTEST_PATH = 20
 _FOLDER_ROOM = 8
@@ -110,14 +110,16 @@ def list_(as_json: bool) -> None:
     columns = ("cache", "versions", "files", "size", "stale", "last used")
     if len(rows) > 1:
         rows.append(("all", len(groups), *_figures(everything, current)))
-    print_table(out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",)))
+    hidden = print_table(
+        out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",))
+    )
     out.print()
     file = configuration_path(os.environ.get(CONFIG_VARIABLE)) or FILE_NAME
     how = f"cache.size = '8GB' in {file} changes that"
     print_paragraph(
         out, f"at most {size(limit)} are kept, what is unused for longest goes first; {how}"
     )
-    if any(is_current(entry, current) is None for entry in everything):
+    if "stale" not in hidden and None in [is_current(entry, current) for entry in everything]:
         print_paragraph(out, _UNKNOWN)
     if stale:
         what = f"{plural(len(stale), 'file')}, {size(_bytes(stale))}, of versions not in use"
