@@ -77,7 +77,10 @@ DESCRIPTIONS = {
 }
 """Descriptions of keys, by command, where a key's name does not say what the value is of."""
 
-NULLABLE = {"crossing_bytes": "crossing_bytes", "threads": "invoke", "delegate": "of_roof"}
+NULLABLE = {
+    "crossing_bytes": "crossing_bytes", "threads": "invoke", "delegate": "of_roof",
+    "default": "help",
+}  # fmt: skip
 """Keys that are null in some answers, of models for example whose shapes are known only while
 invoking, but in no example; each with a key that is in the same object."""
 
