@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = Logger(__name__)
 
-LIMIT = 4 << 30
+LIMIT = 4_000_000_000
 """Default maximal number of bytes of all entries in a cache folder."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"

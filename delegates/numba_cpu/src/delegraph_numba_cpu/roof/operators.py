@@ -9,7 +9,7 @@ same time, so the longer time counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar, NamedTuple
 
@@ -72,7 +72,7 @@ class OperatorRoof(JsonRecord):
     nodes: tuple[int, ...]
     operators: str
     delegate: str | None
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] = field(metadata={"json_key": "output_shape"})
     seconds: float
     share: float
     macs_float32: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
 
@@ -63,8 +63,8 @@ class ProcessorRoof(JsonRecord):
 
     level: str
     threads: int
-    float32: float
-    int8: float | None
+    float32: float = field(metadata={"json_key": "float32_operations_per_second"})
+    int8: float | None = field(metadata={"json_key": "int8_operations_per_second"})
     memory: tuple[MemoryRoof, ...]
     call_seconds: float
     rounds: int
