@@ -6,14 +6,16 @@ import json
 import re
 from array import array
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_row, in_row_shape, stacked
-from delegraph.scale.sources import Inputs, Rows, Table, require_columns
+from delegraph.scale.input_columns import Inputs, columns_of_inputs
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, listed, stacked
+from delegraph.scale.sources import Rows, Table
 from delegraph.tools.model_call import Details
 
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
@@ -37,9 +39,10 @@ class JsonRows(Table):
         super().__init__(path, inputs)
         self._starts = array("q")  # offsets at which rows begin
         self._lines = array("q")  # numbers of their lines
-        self._keys = self._found_keys()
-        if self._starts:
-            require_columns(path, self._keys, inputs)
+        keys = self._found_keys()
+        self._taken = columns_of_inputs(path, keys, inputs) if self._starts else {}
+        used = set(chain(*self._taken.values()))
+        self._passed = [key for key in keys if key not in used]
 
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
@@ -90,9 +93,8 @@ class JsonRows(Table):
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
                 passed.append(row)
-        names = [name for name in self._keys if name not in self.inputs]
         return Rows(
-            {name: _column([row.get(name) for row in passed]) for name in names},
+            {name: _column([row.get(name) for row in passed]) for name in self._passed},
             {name: stacked([row[name] for row in given]) for name in self.inputs if given},
             unread,
         )
@@ -103,10 +105,14 @@ class JsonRows(Table):
         Raises:
             ValueError: an input has no key, or a value does not fit its input.
         """
-        for name in self.inputs:
-            if name not in row:
-                raise ValueError(f"has no {name!r}; its keys are {', '.join(row) or 'none'}")
-        return {name: _value(row[name], entry, name) for name, entry in self.inputs.items()}
+        found: Columns = {}
+        for name, keys in self._taken.items():
+            for key in keys:
+                if key not in row:
+                    raise ValueError(f"has no {key!r}; its keys are {listed(list(row)) or 'none'}")
+            values = [row[key] for key in keys]
+            found[name] = _value(values if len(keys) > 1 else values[0], self.inputs[name], name)
+        return found
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.csv_rows import CsvRows
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
-from delegraph.scale.sources import FileRows, Inputs, NpzRows, ParquetRows, Source, Table
+from delegraph.scale.sources import FileRows, NpzRows, ParquetRows, Source, Table
 from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
 KINDS: dict[str, type[Table]] = {

@@ -40,6 +40,7 @@ class ParquetTable:
         groups = self._file.metadata
         counts = [groups.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         self._ends = np.cumsum([0, *counts])
+        self._read: tuple[range, Any] = (range(0), None)  # row groups, and their table
 
     @cached_property
     def _file(self) -> pyarrow.parquet.ParquetFile:
@@ -50,8 +51,9 @@ class ParquetTable:
             raise ArgumentError(f"{self._path!r} cannot be read: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without the open file."""
-        return {name: value for name, value in vars(self).items() if name != "_file"}
+        """Return the state for pickling, without the open file and its last table."""
+        kept = {name: value for name, value in vars(self).items() if name != "_file"}
+        return {**kept, "_read": (range(0), None)}
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -59,12 +61,15 @@ class ParquetTable:
     def read(self, start: int, stop: int) -> Columns:
         """Return the columns of the rows from *start* to before *stop*, by name.
 
-        Nested lists of equal lengths become axes.
+        Nested lists of equal lengths become axes. A row group, which may have a million rows, is
+        read whole, and kept for the next call.
         """
         stop = min(stop, len(self))
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right") - 1
-        table = self._file.read_row_groups(list(range(first, last + 1)))
-        rows = table.slice(start - int(self._ends[first]), stop - start)
+        groups = range(first, last + 1)
+        if self._read[0] != groups:
+            self._read = (groups, self._file.read_row_groups(list(groups)))
+        rows = self._read[1].slice(start - int(self._ends[first]), stop - start)
         return {name: _array(rows.column(name)) for name in rows.column_names}
 
 

@@ -9,17 +9,19 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.scale.input_columns import Inputs, columns_of_inputs, side_by_side
 from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
     Columns,
@@ -45,9 +47,6 @@ from delegraph.tools.pictures import (
 
 FILE = "file"
 """Name of the column with the path of each row's file, relative to the folder."""
-
-Inputs = Mapping[str, Details]
-"""Mapping from the column of each of a model's inputs to the details of the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +131,14 @@ class Table(Source):
             ArgumentError: an input has no column, or it cannot take any row of the column.
         """
         columns = dict(zip(self.named(columns), columns.values(), strict=True))
-        require_columns(self.path, list(columns), self.inputs)
         inputs = self.inputs
-        given = {n: numbers_as_rows(v, inputs[n]) for n, v in columns.items() if n in inputs}
-        passed = {name: values for name, values in columns.items() if name not in self.inputs}
+        taken = columns_of_inputs(self.path, list(columns), inputs)
+        given = {
+            n: numbers_as_rows(side_by_side([columns[c] for c in taken[n]], inputs[n]), inputs[n])
+            for n in inputs
+        }
+        used = set(chain(*taken.values()))
+        passed = {name: values for name, values in columns.items() if name not in used}
         unread: dict[int, str] = {}
         for name, values in given.items():
             for place, reason in misfits(values, self.inputs[name], name).items():
@@ -144,21 +147,6 @@ class Table(Source):
             good = [place for place in range(row_count(columns)) if place not in unread]
             given = {n: rows_of(v, good, inputs[n], n) for n, v in given.items() if good}
         return Rows(passed, given, unread)
-
-
-def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
-    """Check that the *columns* of the file *path* include one for each input.
-
-    Raises:
-        ArgumentError: an input has no column.
-    """
-    for name in inputs:
-        if name not in columns:
-            hint = did_you_mean(name, columns)
-            raise ArgumentError(
-                f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
-                "inputs={INPUT: COLUMN} names others"
-            )
 
 
 class NpzRows(Table):

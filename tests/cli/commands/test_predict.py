@@ -218,7 +218,10 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
-        (["-o", "out.npz"], "its columns are place; --input-column INPUT=COLUMN names others"),
+        (
+            ["-o", "out.npz", "--input-column", "x=plac"],
+            "no column 'plac' (did you mean 'place'?); it has 1 column: place; --input-column INPUT=",
+        ),
     ],
 )
 def test_mistakes(
