@@ -216,6 +216,7 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "nowhere/out.npz"], "there is no folder 'nowhere'"),
         (["-o", "out.npz", "--row-timeout", "3"], "--row-timeout needs --isolate-rows"),
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
+        (["-o", "out.npz", "--input-column=x=a", "--input-column=x=b"], "'x' is given twice"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
         (

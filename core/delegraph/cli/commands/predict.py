@@ -71,10 +71,15 @@ def _renamings(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, str]:
     """Return a mapping from each name to its column, from texts ``NAME=COLUMN``."""
+    columns: dict[str, str] = {}
     for word in words:
-        if not all(word.partition("=")):
+        name, _, column = word.partition("=")
+        if not name or not column:
             raise click.BadParameter(f"{word!r}: expected NAME=COLUMN")
-    return {word.partition("=")[0]: word.partition("=")[2] for word in words}
+        if name in columns:
+            raise click.BadParameter(f"{name!r} is given twice")
+        columns[name] = column
+    return columns
 
 
 def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
@@ -162,7 +167,7 @@ _OPTIONS = (
         multiple=True,
         metavar="INPUT=COLUMN",
         callback=_renamings,
-        help="Take an input from another column; repeatable.",
+        help="Take an input from a column, or from FIRST:LAST; repeatable.",
     ),
     click.option(
         "--output-column",
