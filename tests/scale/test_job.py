@@ -121,7 +121,7 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=r"has not ended, with [23] rows done: resume=True"):
             predict(predictor, source, output)
         other = Predictor(moody, max_batch=2)
-        with pytest.raises(ArgumentError, match=r"job: not the same arguments \(max_batch\)\. "):
+        with pytest.raises(ArgumentError, match=r"not the same arguments \(max_batch: 1, now 2\)\. "):
             predict(other, source, output, resume=True)
         found: list[tuple[int, int]] = []
 
@@ -144,7 +144,7 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         assert found in ([(3, 0), (2, 0)], [(2, 0), (2, 0)], [(2, 0), (1, 0)], [(3, 0), (1, 0)])
         data(tmp_path, np.array([1, 2, 3, 8, 5]))
         changed = open_source(path, predictor.input_columns())
-        with pytest.raises(ArgumentError, match=r"not the same data\. "):
+        with pytest.raises(ArgumentError, match=r"not the same size or time of the data\. "):
             predict(predictor, changed, output, resume=True)
         (tmp_path / "out.jsonl.job" / "job.json").write_text("{")
         with pytest.raises(ArgumentError, match=r"job.json' is damaged: delete "):

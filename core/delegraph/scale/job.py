@@ -179,13 +179,14 @@ def predict(
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
-    identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    identity = {**predictor.identity(), "output": Path(path).suffix}
+    identity["size or time of the data"] = source.identity()
     if real:
-        identity["real"] = True
+        identity["real values"] = True
     if source.preparation:
         identity["preprocessing"] = source.preparation
     if classes is not None:
-        identity["classes"] = classes.identity()
+        identity["labels or number of best classes"] = classes.identity()
     piece_rows = _piece_rows(len(source), predictor.max_batch)
     folder = JobFolder(path, identity, resume=resume)
     try:

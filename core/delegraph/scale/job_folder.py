@@ -104,11 +104,11 @@ class JobFolder:
         except ValueError as error:
             raise ArgumentError(f"{str(file)!r} is damaged: delete {str(self.path)!r}") from error
         if kept != wanted:
-            other = ", ".join(differing_parts(kept, wanted))
+            same = {"placement": None}  # another model or set-up has another placement
+            other = [*differing_parts(kept | same, wanted | same)] or ["placement"]
             raise ArgumentError(
-                f"{str(self.path)!r} is of another job: not the same {other}. Its rows "
-                "would not go with those of this one: delete the folder to begin anew, or name "
-                "another output"
+                f"{str(self.path)!r} is of another job: not the same {', '.join(other)}. Restore "
+                "that to go on; or delete the folder to begin anew, or name another output"
             )
 
     def piece(self, number: int) -> str:

@@ -167,9 +167,9 @@ def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_
     words += ["--on-error", "raise", "--max-batch", 1]
     assert delegraph(*words).code == 1
     ran = delegraph(*words, "--resume", "--mean", "100")
-    assert "is of another job: not the same preprocessing." in ran.err
+    assert "is of another job: not the same preprocessing ('whole" in ran.err
     ran = delegraph(*words, "--resume", "--real")
-    assert "is of another job: not the same real." in ran.err
+    assert "is of another job: not the same real values (not set, now True)." in ran.err
     table = tmp_path / "table.npz"
     np.savez(table, image=np.zeros((1, 8, 8, 1), np.int8))
     ran = delegraph("predict", MODELS / "digits_int8.tflite", table, *words[3:], "--crop", "square")
