@@ -121,7 +121,7 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=r"has not ended, with [23] rows done: resume=True"):
             predict(predictor, source, output)
         other = Predictor(moody, max_batch=2)
-        with pytest.raises(ArgumentError, match=r"not the same arguments \(max_batch: 1, now 2\)\. "):
+        with pytest.raises(ArgumentError, match=r"same arguments \(max_batch: 1, now 2\)\. "):
             predict(other, source, output, resume=True)
         found: list[tuple[int, int]] = []
 
@@ -149,6 +149,24 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         (tmp_path / "out.jsonl.job" / "job.json").write_text("{")
         with pytest.raises(ArgumentError, match=r"job.json' is damaged: delete "):
             predict(predictor, changed, output, resume=True)
+
+
+def test_a_finished_job_computes_nothing_again(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 1), np.float32))
+    output = tmp_path / "y.csv"
+    with Predictor(MODELS / "sines.tflite", on_error="column") as predictor:
+        source = open_source(str(tmp_path / "x.npz"), predictor.input_columns())
+
+        def resumed() -> int:
+            return predict(predictor, source, output, processes=1, resume=True).resumed
+
+        assert resumed() == 0
+        written = output.stat().st_mtime_ns
+        assert resumed() == 3
+        assert output.stat().st_mtime_ns == written
+        output.write_text("another file")
+        assert resumed() == 0
+        assert output.read_text().startswith("row,y,error")
 
 
 @posix

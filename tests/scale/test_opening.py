@@ -159,7 +159,7 @@ def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_p
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])
 def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: Path) -> None:
     inputs = {"images": INPUTS["image"]}
-    message = r"no column 'images' \(did you mean 'image'\?\); it has 2 columns: image, name; inputs="
+    message = r"column 'images' \(did you mean 'image'\?\); it has 2 columns: image, name; inputs="
     with pytest.raises(ArgumentError, match=message):
         open_source(written(tmp_path / name), inputs).read(0, 2)
 

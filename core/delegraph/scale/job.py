@@ -152,7 +152,8 @@ def predict(
         source: source of the rows, see :func:`~delegraph.scale.opening.open_source`.
         output: a ``.jsonl``, ``.csv``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
-        resume: whether to continue an interrupted job.
+        resume: whether to continue an interrupted job; a finished one, whose output is unchanged,
+            computes nothing.
         resumed_from: function that is called with *resume*, before any row is computed. Its
             arguments are the number of rows that earlier runs have finished, and the number of bad
             rows among them.
@@ -198,7 +199,8 @@ def predict(
             marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
         )
         start = time.perf_counter()
-        records = folder.records()
+        finished = folder.finished() if resume else {}
+        records = finished or folder.records()
         resumed = sum(record.rows for record in records.values())
         if resume:
             resumed_from(resumed, sum(len(record.bad) for record in records.values()))
@@ -211,9 +213,10 @@ def predict(
             told.add(record.rows)
         ordered = [records[number] for number in numbers]
         is_kept = os.path.exists(path) and all(len(r.bad) == r.rows for r in ordered)
-        if not is_kept:
+        if not is_kept and not finished:
             with whole_file(path) as partial:
                 output_format(path).join([folder.piece(number) for number in numbers], partial)
+            folder.finish(ordered)
     except BaseException:
         folder.leave()
         raise

@@ -193,7 +193,10 @@ def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: 
     assert "resuming: 2 of 3 rows done (0 bad), 1 to go\n" in ran.err
     (tmp_path / "out.jsonl.job").rename(tmp_path / "away")
     ran = delegraph(*words, "--resume")
-    assert "nothing to resume: a new job\n" in ran.err
+    assert ran.err == "nothing to resume: a new job\n"
+    ran = delegraph(*words, "--resume")
+    assert ran.err == "resuming: 3 of 3 rows done (1 bad), nothing to compute\n"
+    assert (ran.code, "rows a second" in ran.out) == (0, False)
 
 
 def test_an_interrupted_job_says_how_to_go_on(
@@ -221,7 +224,7 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
         (
             ["-o", "out.npz", "--input-column", "x=plac"],
-            "no column 'plac' (did you mean 'place'?); it has 1 column: place; --input-column INPUT=",
+            "no column 'plac' (did you mean 'place'?); it has 1 column: place; --input-column ",
         ),
     ],
 )

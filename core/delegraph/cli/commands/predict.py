@@ -228,13 +228,17 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
     with _predictor(request) as predictor:
         source = _source(request, predictor)
         labels, top = _classes(request, predictor)
-        _note_replaced(request.output)
+        if not request.resume:
+            _note_replaced(request.output)
 
         def tell(rows: int, bad: int) -> None:
-            """Print how many rows an interrupted job has computed, and how many were bad."""
+            """Print how many rows an earlier job has computed, and how many were bad."""
             total = len(source)
-            text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
-            click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)
+            to_go = f"{total - rows:,} to go" if rows < total else "nothing to compute"
+            text = f"resuming: {rows:,} of {_rows(total)} done ({bad:,} bad), {to_go}"
+            click.echo(text if rows else "nothing to resume: a new job", err=True)
+            if rows < total:
+                _note_replaced(request.output)
 
         with shown_progress() as progress:
             result = predict(
@@ -344,10 +348,12 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     if bad == result.rows and not result.written and os.path.exists(result.output):
         written = f"{result.output} stays as it was"
     print_paragraph(out, f"{_rows(result.rows)}{resumed}: {good}; {written}", indent=0)
-    how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
-    rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
-    batching = f"rows {how.get(result.batching, 'one by one')}"
-    print_paragraph(out, f"{rate}, {_processes(result.processes)}, {batching}")
+    if result.resumed < result.rows:
+        how = {"resize": "together", "pad": "together, filled up"}.get(
+            result.batching, "one by one"
+        )
+        rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
+        print_paragraph(out, f"{rate}, {_processes(result.processes)}, rows {how}")
     print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")
