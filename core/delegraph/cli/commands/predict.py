@@ -349,9 +349,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         written = f"{result.output} stays as it was"
     print_paragraph(out, f"{_rows(result.rows)}{resumed}: {good}; {written}", indent=0)
     if result.resumed < result.rows:
-        how = {"resize": "together", "pad": "together, filled up"}.get(
-            result.batching, "one by one"
-        )
+        how = {"rows": "one by one", "pad": "together, filled up"}.get(result.batching, "together")
         rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
         print_paragraph(out, f"{rate}, {_processes(result.processes)}, rows {how}")
     print_paragraph(out, result.placement)
