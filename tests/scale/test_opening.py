@@ -106,6 +106,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     good = {"image": IMAGES[0].tolist(), "id": 7}
     bad = [
         "nonsense",
+        '{"id": "\udce4"}',
         "[1]",
         json.dumps({**good, "id": 8, "image": [1, 2]}),
         json.dumps({"id": 9}),
@@ -113,14 +114,16 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         json.dumps({**good, "image": None}),
     ]
     path = tmp_path / "data.jsonl"
-    path.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n")
+    text = "\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     rows = open_source(str(path), INPUTS).read(0, 100)
     assert len(rows.given["image"]) == 2
-    assert rows.passed["id"].tolist() == [7, None, None, 8, 9, 7, 7, 7]
-    reasons = [rows.unread[place] for place in range(1, 7)]
+    assert rows.passed["id"].tolist() == [7, None, None, None, 8, 9, 7, 7, 7]
+    reasons = [rows.unread[place] for place in range(1, 8)]
     assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
     for text, reason in zip(
-        ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
+        ["is not JSON: Expecting value at character 1", "is not JSON: byte 9 is not UTF-8",
+         "is list, expected an object", "shape [2], expected [8, 8, 1]",
          "has no 'image'; its keys are id", "inhomogeneous", "'image' is null"],
         reasons,
         strict=True,
@@ -142,6 +145,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         ),
         ("data.csv", b"0.5,2\n", "2 columns: 0.5, 2; .*; the first line has numbers in place of"),
         ("data.jsonl", b"", "is empty"),
+        ("data.jsonl", b"[\n]\n", "line 1: is not JSON: .*; write a JSON object in each line"),
         ("data.jsonl", b"{}\n", "has no column 'image'"),
         ("data.npz", b"1", "cannot be read"),
         ("data.parquet", b"1", "cannot be read|needs? PyArrow"),
@@ -354,7 +358,7 @@ def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path)
         "k": [None, None, [2], None],
     }
     assert found.unread == {
-        3: "line 7: Expecting property name enclosed in double quotes at character 2"
+        3: "line 7: is not JSON: Expecting property name enclosed in double quotes at character 2"
     }
     assert source.read(1, 3).passed["n"].tolist() == [1, "a"]
 

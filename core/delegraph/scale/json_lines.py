@@ -71,7 +71,7 @@ class JsonRows(Table):
                             reason = reason or f"{self.path!r}, line {number}: {error}"
                 offset += len(line)
         if reason and not keys:
-            raise ArgumentError(reason)
+            raise ArgumentError(f"{reason}; write a JSON object in each line")
         return list(keys)
 
     def __len__(self) -> int:
@@ -124,7 +124,9 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.rstrip())
     except json.JSONDecodeError as error:  # which would count the line as the first of its text
-        raise ValueError(f"{error.msg} at character {error.colno}") from error
+        raise ValueError(f"is not JSON: {error.msg} at character {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not JSON: byte {error.start + 1} is not UTF-8") from error
     if not isinstance(row, dict):
         raise ValueError(f"is {type(row).__name__}, expected an object")
     return row

@@ -117,6 +117,8 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
     ran = delegraph("predict", model, place, *base, "--labels", words)
     assert ran.code == 0
     assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+    ran = delegraph("predict", model, place, *base, "--top", 11)
+    assert (ran.code, "error: --top 11: the model has 10 classes" in ran.err) == (2, True)
     ran = delegraph("predict", model, place, *base, "--top", 2)
     assert output.read_text().startswith("row,class_1,score_1,class_2,score_2,error\n0,3,1.0,0,")
     described = tmp_path / "described.tflite"
