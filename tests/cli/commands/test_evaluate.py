@@ -125,6 +125,16 @@ def test_names_of_models_are_whole_in_a_narrow_terminal(
     assert [name for line in ran.lines for name in line.split() if name in names] == names
 
 
+def test_other_steps_are_named_where_none_are_chosen(
+    delegraph: Command, classification: Words
+) -> None:
+    assert (
+        "--preset has the steps of other frameworks: slim, keras"
+        in delegraph(*classification()).out
+    )
+    assert "other frameworks" not in delegraph(*classification("--preset", "tflite")).out
+
+
 def test_own_steps_are_named_with_their_values(delegraph: Command, classification: Words) -> None:
     own = ("--crop", "none", "--resize", "bilinear", "--upright", "--std", "64")
     steps = (
@@ -264,6 +274,14 @@ def test_a_result_file_of_another_kind(
     ran = delegraph(*classification("--csv", tmp_path / "answers.json"))
     assert ran.code == 2
     assert "answers.json': expected a file ending in .csv" in ran.err
+
+
+def test_missing_labels_name_their_option(delegraph: Command, classification: Words) -> None:
+    words = classification()
+    place = words.index("--labels")
+    ran = delegraph(*words[:place], *words[place + 2 :])
+    assert ran.code == 2
+    assert "has no labels in its metadata: --labels FILE names the classes" in ran.err
 
 
 def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:
