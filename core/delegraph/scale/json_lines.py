@@ -6,14 +6,13 @@ import json
 import re
 from array import array
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.input_columns import Inputs, columns_of_inputs
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.rows import Columns, fitted_row, in_row_shape, listed, stacked
 from delegraph.scale.sources import Rows, Table
 from delegraph.tools.model_call import Details
@@ -40,9 +39,8 @@ class JsonRows(Table):
         self._starts = array("q")  # offsets at which rows begin
         self._lines = array("q")  # numbers of their lines
         keys = self._found_keys()
-        self._taken = columns_of_inputs(path, keys, inputs) if self._starts else {}
-        used = set(chain(*self._taken.values()))
-        self._passed = [key for key in keys if key not in used]
+        if self._starts:
+            self.take(keys)
 
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
@@ -94,7 +92,7 @@ class JsonRows(Table):
                     unread[place] = f"line {self._lines[start + place]}: {error}"
                 passed.append(row)
         return Rows(
-            {name: _column([row.get(name) for row in passed]) for name in self._passed},
+            {name: _column([row.get(name) for row in passed]) for name in self.passed},
             {name: stacked([row[name] for row in given]) for name in self.inputs if given},
             unread,
         )
@@ -106,7 +104,7 @@ class JsonRows(Table):
             ValueError: an input has no key, or a value does not fit its input.
         """
         found: Columns = {}
-        for name, keys in self._taken.items():
+        for name, keys in self.taken.items():
             for key in keys:
                 if key not in row:
                     raise ValueError(f"has no {key!r}; its keys are {listed(list(row)) or 'none'}")

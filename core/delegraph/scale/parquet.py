@@ -58,6 +58,11 @@ class ParquetTable:
     def __len__(self) -> int:
         return int(self._ends[-1])
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._file.schema_arrow.names)
+
     def read(self, start: int, stop: int) -> Columns:
         """Return the columns of the rows from *start* to before *stop*, by name.
 
