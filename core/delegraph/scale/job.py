@@ -73,7 +73,7 @@ class JobResult(JsonRecord):
         bad: mapping from the number of a bad row to the reason why it is bad.
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
-        processes: number of processes.
+        processes: number of processes that computed.
         batching: method by which rows became calls.
         incidents: number of delegate failures after which Delegraph went on, in all runs.
         lost_processes: number of child processes that rows have killed, in all runs.
@@ -176,7 +176,6 @@ def predict(
     path = os.path.abspath(output)
     if output_format(path).has_cells:
         source = source.with_texts()
-    count = processes or usable_processors()
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
@@ -207,7 +206,8 @@ def predict(
         told = _Told(progress, resumed, len(source))
         numbers = range(-(-len(source) // piece_rows))
         pending = [number for number in numbers if number not in records]
-        for number, record in _computed(work, folder, pending, min(count, len(pending))):
+        count = min(processes or usable_processors(), len(pending))
+        for number, record in _computed(work, folder, pending, count):
             folder.add(number, record)
             records[number] = record
             told.add(record.rows)
