@@ -204,6 +204,9 @@ def test_columns_of_the_data_hide_neither_row_numbers_nor_reasons(tmp_path: Path
     good, bad = lines(tmp_path / "out.jsonl")
     assert (good["row"], good["data_row"], good["data_error"], good["error"]) == (0, 7, "old", "")
     assert "expected a number" in bad["error"]
+    for name in ("row", "error"):
+        with pytest.raises(ArgumentError, match=f"column '{name}' is there already"):
+            predict(Predictor(DIGITS, outputs={"digit": name}), source, tmp_path / "out.csv")
 
 
 def test_csv_has_plain_numbers_empty_cells_and_the_texts_of_the_data(tmp_path: Path) -> None:

@@ -23,10 +23,12 @@ from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
 from delegraph.scale.classes import Classes, classes_of
+from delegraph.scale.computing import ERROR
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_work import Stored, Work
+from delegraph.scale.job_work import ROW, Stored, Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import require_no_clash
 from delegraph.scale.sources import Source
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
@@ -176,6 +178,7 @@ def predict(
     path = os.path.abspath(output)
     if output_format(path).has_cells:
         source = source.with_texts()
+    require_no_clash((ROW, ERROR), predictor.output_columns())
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
