@@ -68,9 +68,20 @@ def column_for(details: Details, columns: Columns, name: str) -> NDArray[Any]:
         hint = did_you_mean(name, list(columns))
         raise ArgumentError(
             f"no column {name!r} for {input_name(details)}{hint}; columns are "
-            f"{', '.join(columns)}; inputs={{...}} names others"
+            f"{listed(list(columns))}; inputs={{...}} names others"
         )
     return columns[name]
+
+
+_LISTED = 12
+"""Largest number of columns that an error lists one by one."""
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Text of the names of *columns*, from the middle of which many are left out."""
+    if len(columns) > _LISTED:
+        columns = [*columns[: _LISTED - 2], "...", columns[-1]]
+    return ", ".join(columns)
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
