@@ -14,7 +14,7 @@ from delegraph.graph.model import Model
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
 
-_LONGEST = 50
+_LONGEST = 90
 """Largest number of characters of a value in the text of a difference."""
 
 _DIGEST = re.compile("[0-9a-f]{32}")
