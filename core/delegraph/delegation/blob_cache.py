@@ -309,11 +309,6 @@ class BlobCache:
 def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[str]]:
     """Return the path of a shard, and its file names for a key; several if one was damaged.
 
-    Args:
-        folder: the cache.
-        shard: path of the shard in the cache.
-        key_hash: hash of the key.
-
     Raises:
         OSError: the folder cannot be read, or others may write it.
     """
@@ -328,11 +323,6 @@ def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[st
 
 def _checked_entry(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, bytes] | None:
     """Return path and content of the file for a key; None if it is damaged or missing.
-
-    Args:
-        folder: the cache.
-        shard: path of the shard in the cache.
-        key_hash: hash of the key.
 
     Raises:
         OSError: the file cannot be used.

@@ -155,40 +155,46 @@ def byte_count(text: str) -> int:
 
 def _read(path: Path) -> Configuration:
     try:
-        content = _toml(read_safe(path).decode())
+        content = parsed_toml(read_safe(path))
     except OSError as error:
         where = "" if error.filename in (None, str(path)) else f"{error.filename} "
         raise _error(path, f"is not read: {where}{error.strerror or error}") from error
     except ValueError as error:
         raise _error(path, f"is not TOML: {error}") from error
     values: dict[str, Any] = {}
-    for key, value in _flat(content).items():
+    mistakes = []
+    flat = _flat(content)
+    for key, value in flat.items():
         if key not in _SETTINGS:
-            known = sorted(_SETTINGS)
-            hint = did_you_mean(key, known)
-            raise _error(path, f"no key {key!r} is known{hint}; valid keys: {', '.join(known)}")
+            mistakes.append(f"no key {key!r} is known{did_you_mean(key, sorted(_SETTINGS))}")
+            continue
         attribute, expected, read = _SETTINGS[key]
         try:
             values[attribute] = read(value)
-        except (TypeError, ValueError) as error:
-            raise _error(path, f"{key} is {value!r}, expected {expected}") from error
+        except (TypeError, ValueError):
+            mistakes.append(f"{key} is {value!r}, expected {expected}")
+    if not flat.keys() <= _SETTINGS.keys():
+        mistakes.append(f"valid keys: {', '.join(sorted(_SETTINGS))}")
+    if mistakes:
+        raise _error(path, "; ".join(mistakes))
     return Configuration(path, **values)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def parsed_toml(content: bytes) -> dict[str, Any]:
+    """Return the tables of a TOML file with this content.
+
+    Raises:
+        ValueError: the content is not TOML in UTF-8.
+    """
     if sys.version_info >= (3, 11):
         import tomllib  # lazy import, as most users have no file
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    return tomllib.loads(content.decode())
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a configuration file by names such as ``cache.size``.
-
-    Args:
-        content: the tables of the file.
-    """
+    """Return the settings of a configuration file by names such as ``cache.size``."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

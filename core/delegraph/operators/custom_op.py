@@ -93,7 +93,8 @@ class CustomOp:
         The function is called when tensors are allocated, with the arguments of ``compute``, but
         with a :class:`TensorDescription` in place of each array. It returns the output's shape, or
         a sequence of shapes for several outputs. None in place of a shape means that the shape is
-        known only after ``compute``. Without a shape function, no output's shape is known earlier.
+        known only after ``compute``. Without a shape function, outputs have the shapes in the model
+        while the inputs have theirs; other shapes are known only after ``compute``.
 
         Raises:
             ArgumentError: *function* cannot be called.
@@ -140,7 +141,8 @@ class CustomOp:
 
         An output whose shape is known only during invoke has None, and becomes dynamic.
         """
-        shapes: list[Shape | None] = [None] * len(outputs)
+        are_declared = all(x is None or x.shape == x.shape_signature for x in inputs)
+        shapes = [_declared_shape(y) if are_declared else None for y in outputs]
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
             answer = _bound(self._shape, node, inputs, outputs)(*described)
@@ -169,7 +171,7 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
       points.
 
     The result must have the dtype of the model's output tensor, and the shape from the shape
-    function (:meth:`CustomOp.shape`). Without a shape function, any shape is accepted.
+    function, or without one that of the model; see :meth:`CustomOp.shape`.
 
     >>> @custom_op("TimesTwo")
     ... def times_two(x):
@@ -311,13 +313,7 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return the result of an operator's function as a sequence with an item for each output.
-
-    Args:
-        answer: the result.
-        count: number of outputs.
-        what: name of the items in errors.
-    """
+    """A function's *answer* as a sequence of *count* items, one an output; errors name *what*."""
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):
@@ -332,6 +328,12 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
     return answer
 
 
+def _declared_shape(y: Tensor) -> Shape | None:
+    """Shape of an output in the model file; None if the file lacks it."""
+    is_known = (y.shape_signature or y.has_rank) and -1 not in y.shape_signature
+    return y.shape_signature if is_known else None
+
+
 def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:
     """Write *returned* to tensor *y* after checking dtype and shape; None allows any shape."""
     if returned is None:
@@ -341,7 +343,7 @@ def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) ->
         result = _strings(result)
     if result.dtype != y.dtype or shape not in (None, result.shape):
         expected = y.dtype.name if shape is None else f"{y.dtype.name} {list(shape)}"
-        cast = "" if result.dtype == y.dtype else _conversion(returned, y.dtype.name)
+        cast = _OPEN if result.dtype == y.dtype else _conversion(returned, y.dtype.name)
         kind = _kind(returned) if isinstance(returned, list) else _kind(result)
         raise OperatorError(
             f"the function returned {kind}, the model's output tensor {y.index} "
@@ -352,6 +354,7 @@ def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) ->
     np.copyto(y.data, result)
 
 
+_OPEN = "; a shape function that returns None allows any shape"
 _NO_RETURN = "; does it end with 'return'?"
 
 

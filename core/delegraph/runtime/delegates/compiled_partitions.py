@@ -228,10 +228,6 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
     """Return *node* as a delegate node, and give its outputs the shapes of the compilation.
 
-    Args:
-        context: context of the subgraph.
-        node: the node of the compiled partition.
-
     Returns:
         A delegate node with the tensors of the partition, without the tensor of compiled data.
     """

@@ -225,9 +225,6 @@ def _kernels(level: CpuLevel) -> dict[str, Any]:
 
     The kind is ``library`` or ``objects``, which are prebuilt; ``cache``; ``compiler``, which
     makes them at the first use; or ``none``.
-
-    Args:
-        level: instruction set of the processor, such as ``avx2``.
     """
     found = prebuilt_file(level)
     if not isinstance(found, str):

@@ -139,11 +139,7 @@ class RoofMeasurement:
 
 
 def _sizes(threads: int) -> Iterator[tuple[str, int | None, int]]:
-    """Yield name and size of each level of memory, and the number of bytes that are read from it.
-
-    Args:
-        threads: number of threads.
-    """
+    """Yield name and size of each level of memory, and the number of bytes to read from it."""
     found = caches()
     for cache in found:
         size = cache.capacity(threads)
@@ -166,10 +162,8 @@ class _Table(NamedTuple):
 def _table(*row: int, tiles: int = 1) -> _Table:
     """Return a table of one kernel call, or an empty table, in the form that the thread pool runs.
 
-    Args:
-        row: address of the kernel, number of tiles, and address of the kernel's operands; nothing
-            for an empty table.
-        tiles: number of tiles, parts of the call.
+    *row* is the address of the kernel, the number of tiles (parts of the call), and the address of
+    the kernel's operands; nothing for an empty table.
     """
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER

@@ -95,9 +95,7 @@ def _measuring(
 ) -> Callable[..., None]:
     """Return a function for the progress of :func:`record`, which measures between the runs.
 
-    Args:
-        measurement: measurement of the processor, whose rounds are spread over the profiled runs.
-        progress: function that is called first, with the same arguments.
+    The rounds of *measurement* are spread over the profiled runs. *progress* is called first.
     """
     begin: float | None = None
 
