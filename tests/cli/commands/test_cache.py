@@ -147,10 +147,8 @@ def test_versions_that_no_delegate_uses_are_stale(
     assert any(line.startswith("mine 2 3 6.0 kB 5.0 kB ") for line in listed.lines)
     assert any(line.startswith("other 1 1 10 B unknown ") for line in listed.lines)
     assert any(line.startswith("all 3 4 6.0 kB 5.0 kB+ ") for line in listed.lines)
-    assert (
-        "unknown, +: nothing installed here tells which versions of a cache are in use"
-        in listed.lines
-    )
+    told = "unknown, +: nothing installed here tells which versions of a cache are in use"
+    assert told in listed.lines
     assert listed.lines[-1].startswith("stale: 2 files, 5.0 kB, of versions not in use")
     answer = fresh_delegraph("cache", "list", "--json", **environment).json
     assert answer["limit"] == 4_000_000_000
