@@ -121,7 +121,7 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=r"has not ended, with [23] rows done: resume=True"):
             predict(predictor, source, output)
         other = Predictor(moody, max_batch=2)
-        with pytest.raises(ArgumentError, match=r"job: not the same arguments \(max_batch\)\. "):
+        with pytest.raises(ArgumentError, match=r"same arguments \(max_batch: 1, now 2\)\. "):
             predict(other, source, output, resume=True)
         found: list[tuple[int, int]] = []
 
@@ -144,11 +144,29 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         assert found in ([(3, 0), (2, 0)], [(2, 0), (2, 0)], [(2, 0), (1, 0)], [(3, 0), (1, 0)])
         data(tmp_path, np.array([1, 2, 3, 8, 5]))
         changed = open_source(path, predictor.input_columns())
-        with pytest.raises(ArgumentError, match=r"not the same data\. "):
+        with pytest.raises(ArgumentError, match=r"not the same size or time of the data\. "):
             predict(predictor, changed, output, resume=True)
         (tmp_path / "out.jsonl.job" / "job.json").write_text("{")
         with pytest.raises(ArgumentError, match=r"job.json' is damaged: delete "):
             predict(predictor, changed, output, resume=True)
+
+
+def test_a_finished_job_computes_nothing_again(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 1), np.float32))
+    output = tmp_path / "y.csv"
+    with Predictor(MODELS / "sines.tflite", on_error="column") as predictor:
+        source = open_source(str(tmp_path / "x.npz"), predictor.input_columns())
+
+        def resumed() -> int:
+            return predict(predictor, source, output, processes=1, resume=True).resumed
+
+        assert predict(predictor, source, output, processes=2).processes == 1  # for one piece
+        written = output.stat().st_mtime_ns
+        assert resumed() == 3
+        assert output.stat().st_mtime_ns == written
+        output.write_text("another file")
+        assert resumed() == 0
+        assert output.read_text().startswith("row,y,error")
 
 
 @posix
@@ -186,6 +204,9 @@ def test_columns_of_the_data_hide_neither_row_numbers_nor_reasons(tmp_path: Path
     good, bad = lines(tmp_path / "out.jsonl")
     assert (good["row"], good["data_row"], good["data_error"], good["error"]) == (0, 7, "old", "")
     assert "expected a number" in bad["error"]
+    for name in ("row", "error"):
+        with pytest.raises(ArgumentError, match=f"column '{name}' is there already"):
+            predict(Predictor(DIGITS, outputs={"digit": name}), source, tmp_path / "out.csv")
 
 
 def test_csv_has_plain_numbers_empty_cells_and_the_texts_of_the_data(tmp_path: Path) -> None:

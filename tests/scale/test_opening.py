@@ -105,6 +105,7 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     good = {"image": IMAGES[0].tolist(), "id": 7}
     bad = [
         "nonsense",
+        '{"id": "\udce4"}',
         "[1]",
         json.dumps({**good, "id": 8, "image": [1, 2]}),
         json.dumps({"id": 9}),
@@ -112,14 +113,16 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
         json.dumps({**good, "image": None}),
     ]
     path = tmp_path / "data.jsonl"
-    path.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n")
+    text = "\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     rows = open_source(str(path), INPUTS).read(0, 100)
     assert len(rows.given["image"]) == 2
-    assert rows.passed["id"].tolist() == [7, None, None, 8, 9, 7, 7, 7]
-    reasons = [rows.unread[place] for place in range(1, 7)]
+    assert rows.passed["id"].tolist() == [7, None, None, None, 8, 9, 7, 7, 7]
+    reasons = [rows.unread[place] for place in range(1, 8)]
     assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
     for text, reason in zip(
-        ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
+        ["is not JSON: Expecting value at character 1", "is not JSON: byte 9 is not UTF-8",
+         "is list, expected an object", "shape [2], expected [8, 8, 1]",
          "has no 'image'; its keys are id", "inhomogeneous", "'image' is null"],
         reasons,
         strict=True,
@@ -130,7 +133,11 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.txt", b"1", "neither a folder nor a file ending in .npz, .parquet, .jsonl, .csv"),
+        (
+            "data.txt",
+            b"1",
+            "neither a folder nor a file ending in .npy, .npz, .parquet, .jsonl, .csv",
+        ),
         ("data.csv", b"image,image\n", "has more than one column 'image'"),
         ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
         ("data.csv", b"image\n", "has no rows"),
@@ -139,9 +146,10 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
             b"a,b\n1,2\n",
             "it has 2 columns: a, b; .*FIRST:LAST. 64 columns with one number each",
         ),
-        ("data.csv", b"0.5,2\n", "the first line has 2 numbers, expected 64, or names of columns"),
+        ("data.csv", b"0.5,2\n", "2 columns: 0.5, 2; .*; the first line has numbers in place of"),
         ("data.jsonl", b"", "is empty"),
-        ("data.jsonl", b"{}\n", "has no 'image'"),
+        ("data.jsonl", b"[\n]\n", "line 1: is not JSON: .*; write a JSON object in each line"),
+        ("data.jsonl", b"{}\n", "has no column 'image'"),
         ("data.npz", b"1", "cannot be read"),
         ("data.parquet", b"1", "cannot be read|needs? PyArrow"),
         ("folder/notes.txt", b"", r"neither pictures nor .npy files \(1 file skipped: .txt\)"),
@@ -155,12 +163,39 @@ def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_p
         open_source(str(path.parent if "/" in name else path), INPUTS)
 
 
-@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])
 def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: Path) -> None:
     inputs = {"images": INPUTS["image"]}
-    message = r"has no 'images' \(did you mean 'image'\?\); its columns are image, name; inputs="
+    message = r"column 'images' \(did you mean 'image'\?\); it has 2 columns: image, name; inputs="
     with pytest.raises(ArgumentError, match=message):
         open_source(written(tmp_path / name), inputs).read(0, 2)
+
+
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
+def test_consecutive_columns_are_an_input(name: str, tmp_path: Path) -> None:
+    numbers = IMAGES.reshape(5, 64)
+    columns = {"id": np.arange(5), **{f"p{i}": numbers[:, i] for i in range(64)}}
+    if name.endswith(".jsonl"):
+        rows = [{key: int(values[row]) for key, values in columns.items()} for row in range(5)]
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        if name.endswith(".parquet"):
+            pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+        output_format(name).write(str(tmp_path / name), columns)
+    rows = open_source(str(tmp_path / name), {"p0:p63": INPUTS["image"]}).read(0, 5)
+    np.testing.assert_array_equal(rows.given["p0:p63"].astype(np.int8), IMAGES)
+    assert {key: values.tolist() for key, values in rows.passed.items()} == {"id": [*range(5)]}
+    many = "columns: id, p0, p1, p2, p3, p4, p5, p6, p7, p8, ..., p63; inputs={image: COLUMN}"
+    with pytest.raises(ArgumentError, match=many):
+        open_source(str(tmp_path / name), INPUTS)
+
+
+def test_an_array_is_the_only_input(tmp_path: Path) -> None:
+    np.save(tmp_path / "data.npy", IMAGES)
+    rows = open_source(str(tmp_path / "data.npy"), INPUTS).read(1, 3)
+    np.testing.assert_array_equal(rows.given["image"], IMAGES[1:3])
+    with pytest.raises(ArgumentError, match=r"a .npy file has one input, and the model has 2"):
+        open_source(str(tmp_path / "data.npy"), {**INPUTS, "b": INPUTS["image"]})
 
 
 def test_data_that_are_not_there(tmp_path: Path) -> None:
@@ -317,7 +352,7 @@ def test_a_column_may_have_the_name_of_the_tensor(name: str, tmp_path: Path) -> 
     rows = open_source(written(tmp_path / name), {"photo": details}).read(0, 5)
     np.testing.assert_array_equal(rows.given["photo"].astype(np.int8), IMAGES)
     assert [*rows.passed] == ["name"]
-    with pytest.raises(ArgumentError, match=r"has no (column )?'other'"):
+    with pytest.raises(ArgumentError, match="has no column 'other'"):
         open_source(str(tmp_path / name), {"other": details}).read(0, 5)
 
 
@@ -334,7 +369,7 @@ def test_keys_of_json_lines_are_optional_and_blank_lines_no_rows(tmp_path: Path)
         "k": [None, None, [2], None],
     }
     assert found.unread == {
-        3: "line 7: Expecting property name enclosed in double quotes at character 2"
+        3: "line 7: is not JSON: Expecting property name enclosed in double quotes at character 2"
     }
     assert source.read(1, 3).passed["n"].tolist() == [1, "a"]
 
@@ -360,6 +395,19 @@ def test_missing_numbers_of_parquet_are_bad_rows_and_leave_integers_whole(tmp_pa
         1: "input 'x' (float32 [1]): 'x' holds a missing value, expected float32"
     }
     assert [str(each) for each in rows.passed["k"]] == ["1", "2", "None"]
+
+
+def test_a_row_group_of_parquet_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = open_source(written(tmp_path / "data.parquet"), INPUTS)  # groups of 2, 2 and 1 rows
+    kind = pytest.importorskip("pyarrow.parquet").ParquetFile
+    read, groups = kind.read_row_groups, list[Any]()
+    monkeypatch.setattr(
+        kind, "read_row_groups", lambda self, each: groups.append(each) or read(self, each)
+    )
+    assert [len(rows.passed["name"]) for rows in all_rows(source, 1)] == [1] * 5
+    assert groups == [[0], [1], [2]]
 
 
 def test_a_column_of_numbers_is_rows_of_one_element(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.setup import Setup
 from support.digits import answers_one_by_one
+from support.signatures import two_signatures
 
 MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 DIGITS = MODELS / "digits_int8.tflite"
@@ -271,6 +272,14 @@ def test_a_batch_without_rows_of_a_padded_model_has_the_shapes_of_one_row(tmp_pa
     assert predictor({"x": np.ones((0, 2), np.float32)})["y"].shape == (0, 2)
 
 
+def test_inputs_and_outputs_have_the_names_of_their_tensors_too(tmp_path: Path) -> None:
+    model = saved(tmp_path, two_signatures())  # x and y in the signature, in and out in the file
+    for given in ({"inputs": {"in": "a"}, "outputs": {"out": "b"}}, {"inputs": {"x": "a"}}):
+        predictor = Predictor(model, signature="wave", **given)  # type: ignore[arg-type]
+        batch = predictor({"a": np.zeros((3, 1), np.float32)})
+        assert list(batch) == ["a", "b" if "outputs" in given else "y"]
+
+
 def test_a_missing_row_stays_none() -> None:
     predictor = Predictor(MODELS / "sines.tflite", on_error="column")
     found = predictor({"x": [[0.0], None, [2.0]]})  # type: ignore[dict-item]
@@ -327,6 +336,8 @@ def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
         Predictor(DIGITS, inputs={"imag": "photo"}).warm_up()
     with pytest.raises(ArgumentError, match=r"no output 'digits'.*did you mean 'digit'"):
         Predictor(DIGITS, outputs={"digits": "y"}).warm_up()
+    with pytest.raises(ArgumentError, match=r"'p' and 'q' have the same column 's'"):
+        Predictor(DIGITS, outputs={"p": "s", "q": "s"})
     with pytest.raises(ArgumentError, match="batching is 'no', expected 'auto', 'resize', 'pad'"):
         Predictor(DIGITS, batching="no")  # type: ignore[arg-type]
     tensors = {"x": tensor(()), "y": tensor(())}

@@ -279,6 +279,9 @@ _ARGUMENTS = {
     r"\brequire='full'": "--require full",
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
+    r"\btop=(\d+)": r"--top \1",
+    r"\bsignature='([^']+)'": r"--signature \1",
+    r"\blabels=\[\.\.\.\]": "--labels FILE",
     r"Delete it to begin anew, or": "--restart deletes it and begins anew; or",
     _DELEGATE: _DELEGATE_OPTION,
     r"delegates=\[MyDelegate\(\)\] applies a class, such as one of (\S+) here": (

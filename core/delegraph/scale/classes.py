@@ -103,7 +103,7 @@ def classes_of(
         taken: names of the data's columns.
 
     Raises:
-        ArgumentError: no output has as many class scores as there are labels.
+        ArgumentError: no output has as many class scores as there are labels, or as *top* is.
     """
     scored = dict(_scored(predictor, labels))
     labelled = {column: each for column, each in scored.items() if each[1]}
@@ -113,13 +113,15 @@ def classes_of(
         found = predictor.output_columns().items()
         shapes = ", ".join(f"{name!r} {declared_shape(each)}" for name, each in found)
         raise ArgumentError(f"no output holds scores of {classes}; outputs are {shapes}")
+    sizes = {c: math.prod(map(abs, declared_shape(d)[1:])) for c, (d, _) in scored.items()}
+    if top > max(sizes.values()):
+        raise ArgumentError(f"top={top}: the model has {max(sizes.values())} classes")
     outputs = {}
     for column, (details, known) in scored.items():
         prefix = f"{column}_" if len(scored) > 1 else ""
         if not prefix and ("class" in taken or "score" in taken):
             prefix = "predicted_"
-        count = min(top, math.prod(map(abs, declared_shape(details)[1:])))
-        ends = [""] if top == 1 else [f"_{place + 1}" for place in range(count)]
+        ends = [""] if top == 1 else [f"_{place + 1}" for place in range(min(top, sizes[column]))]
         names = [(f"{prefix}class{end}", f"{prefix}score{end}") for end in ends]
         outputs[column] = ClassColumns(details, known, names)
     return Classes(outputs, predictor.names_outputs)

@@ -6,6 +6,7 @@ A bad row has no outputs, because the model fails on it, kills its process or ta
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -353,3 +354,15 @@ def columns_by_name(argument: str, given: Mapping[str, str] | None) -> dict[str,
             f"write {argument}={{{example}}}"
         )
     return dict(given or {})
+
+
+def require_own_columns(outputs: Mapping[str, str]) -> None:
+    """Check that no two of *outputs*, a mapping from outputs to columns, have one column.
+
+    Raises:
+        ArgumentError: a column is given twice.
+    """
+    for column, count in Counter(outputs.values()).items():
+        if count > 1:
+            names = " and ".join(repr(name) for name in outputs if outputs[name] == column)
+            raise ArgumentError(f"outputs: {names} have the same column {column!r}; give each one")

@@ -17,17 +17,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.quantities import plural
+from delegraph.errors import ArgumentError
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.rows import Columns, fitted_row, in_row_shape, row_shape, stacked
-from delegraph.scale.sources import Inputs, Rows, Table
-from delegraph.tools.model_call import Details, input_name
+from delegraph.scale.sources import Rows, Table
 from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
-
-_LISTED = 12
-"""Largest number of columns that an error lists one by one."""
 
 _REAL = re.compile(r"[.eEnN]")
 """Characters that texts of real numbers have, but texts of integers have not."""
@@ -117,54 +113,13 @@ class CsvRows(Table):
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ArgumentError(f"{self.path!r} has more than one column {twice[0]!r}")
-        return {name: self._columns_of(name, entry) for name, entry in self.inputs.items()}
-
-    def _columns_of(self, name: str, details: Details) -> list[int]:
-        if name in self._names:
-            return [self._names.index(name)]
-        shape = row_shape(details)
-        count = -1 if -1 in shape else int(np.prod(shape))
-        span = self._span(name)
-        if span is not None:
-            if count not in (-1, len(span)):
-                raise ArgumentError(
-                    f"{input_name(details)}: {name!r} are {len(span)} columns of {self.path!r}, "
-                    f"expected {count}, one for each element"
-                )
-            return span
-        named = [place for place, column in enumerate(self._names) if column]
-        if len(self.inputs) == 1 and len(named) == count:
-            return named
-        if all(map(_is_number, self._names)) and not _are_counted(self._names):
-            number = f"{count}, or " if count > 0 else ""
-            raise ArgumentError(
-                f"{self.path!r}: the first line has {plural(len(self._names), 'number')}, expected "
-                f"{number}names of columns"
-            )
-        raise ArgumentError(self._missing(name, count))
-
-    def _span(self, name: str) -> list[int] | None:
-        """Return the places of the columns ``FIRST:LAST``; None if *name* has another form."""
-        for colon in re.finditer(":", name):
-            ends = name[: colon.start()], name[colon.end() :]
-            if all(end in self._names for end in ends):
-                first, last = map(self._names.index, ends)
-                return list(range(first, last + 1) or range(first, last - 1, -1))
-        return None
-
-    def _missing(self, name: str, count: int) -> str:
-        """Error text: no column for the input *name* of *count* elements (-1 if any number)."""
-        columns = self._names
-        if len(columns) > _LISTED:
-            columns = [*columns[: _LISTED - 2], "...", columns[-1]]
-        what = "inputs={INPUT: COLUMN} names another"
-        if count != 1:
-            numbers = f"{count} columns" if count > 0 else "columns"
-            what += f", and inputs={{INPUT: FIRST:LAST}} {numbers} with one number each"
-        return (
-            f"{self.path!r} has no column {name!r}{did_you_mean(name, self._names)}; it has "
-            f"{plural(len(self._names), 'column')}: {', '.join(columns)}; {what}"
-        )
+        try:
+            self.take(names)
+        except ArgumentError as error:
+            if not all(map(_is_number, names)) or _are_counted(names):
+                raise
+            raise ArgumentError(f"{error}; the first line has numbers in place of names") from None
+        return {name: list(map(names.index, columns)) for name, columns in self.taken.items()}
 
     def _read_all(self, reader: _Records) -> None:
         """Find the rows, and find the types of columns from the cells of all rows."""

@@ -23,10 +23,12 @@ from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
 from delegraph.scale.classes import Classes, classes_of
+from delegraph.scale.computing import ERROR
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_work import Stored, Work
+from delegraph.scale.job_work import ROW, Stored, Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import require_no_clash
 from delegraph.scale.sources import Source
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
@@ -73,7 +75,7 @@ class JobResult(JsonRecord):
         bad: mapping from the number of a bad row to the reason why it is bad.
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
-        processes: number of processes.
+        processes: number of processes that computed.
         batching: method by which rows became calls.
         incidents: number of delegate failures after which Delegraph went on, in all runs.
         lost_processes: number of child processes that rows have killed, in all runs.
@@ -152,7 +154,8 @@ def predict(
         source: source of the rows, see :func:`~delegraph.scale.opening.open_source`.
         output: a ``.jsonl``, ``.csv``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
-        resume: whether to continue an interrupted job.
+        resume: whether to continue an interrupted job; a finished one, whose output is unchanged,
+            computes nothing.
         resumed_from: function that is called with *resume*, before any row is computed. Its
             arguments are the number of rows that earlier runs have finished, and the number of bad
             rows among them.
@@ -175,17 +178,18 @@ def predict(
     path = os.path.abspath(output)
     if output_format(path).has_cells:
         source = source.with_texts()
-    count = processes or usable_processors()
+    require_no_clash((ROW, ERROR), predictor.output_columns())
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
-    identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    identity = {**predictor.identity(), "output": Path(path).suffix}
+    identity["size or time of the data"] = source.identity()
     if real:
-        identity["real"] = True
+        identity["real values"] = True
     if source.preparation:
         identity["preprocessing"] = source.preparation
     if classes is not None:
-        identity["classes"] = classes.identity()
+        identity["labels or number of best classes"] = classes.identity()
     piece_rows = _piece_rows(len(source), predictor.max_batch)
     folder = JobFolder(path, identity, resume=resume)
     try:
@@ -197,22 +201,25 @@ def predict(
             marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
         )
         start = time.perf_counter()
-        records = folder.records()
+        finished = folder.finished() if resume else {}
+        records = finished or folder.records()
         resumed = sum(record.rows for record in records.values())
         if resume:
             resumed_from(resumed, sum(len(record.bad) for record in records.values()))
         told = _Told(progress, resumed, len(source))
         numbers = range(-(-len(source) // piece_rows))
         pending = [number for number in numbers if number not in records]
-        for number, record in _computed(work, folder, pending, min(count, len(pending))):
+        count = min(processes or usable_processors(), len(pending))
+        for number, record in _computed(work, folder, pending, count):
             folder.add(number, record)
             records[number] = record
             told.add(record.rows)
         ordered = [records[number] for number in numbers]
         is_kept = os.path.exists(path) and all(len(r.bad) == r.rows for r in ordered)
-        if not is_kept:
+        if not is_kept and not finished:
             with whole_file(path) as partial:
                 output_format(path).join([folder.piece(number) for number in numbers], partial)
+            folder.finish(ordered)
     except BaseException:
         folder.leave()
         raise
@@ -318,12 +325,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died while it computed the rows from *row* on.
-
-    Args:
-        death: description of how the process ended.
-        row: number of the first row that it was computing.
-    """
+    """Return the error for a process that died while it computed the rows from *row* on."""
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "isolation='process' finds and marks rows that end their process; resume=True goes on"

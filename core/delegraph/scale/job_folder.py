@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import ArgumentError
 from delegraph.json_records import from_json, to_json
+from delegraph.scale.sources import stamp
 from delegraph.tools.evaluation.identity import differing_parts
 from delegraph.tools.whole_file import write_whole
 
@@ -63,7 +65,8 @@ class JobFolder:
         from filelock import FileLock, Timeout
 
         self.path = Path(f"{output}.job")
-        self._suffix = Path(output).suffix
+        self._output = output
+        self._identity = identity
         if self.path.exists() and not resume:
             raise ArgumentError(
                 f"{str(self.path)!r} is of a job that has not ended, with "
@@ -104,16 +107,16 @@ class JobFolder:
         except ValueError as error:
             raise ArgumentError(f"{str(file)!r} is damaged: delete {str(self.path)!r}") from error
         if kept != wanted:
-            other = ", ".join(differing_parts(kept, wanted))
+            same = {"placement": None}  # another model or set-up has another placement
+            other = [*differing_parts(kept | same, wanted | same)] or ["placement"]
             raise ArgumentError(
-                f"{str(self.path)!r} is of another job: not the same {other}. Its rows "
-                "would not go with those of this one: delete the folder to begin anew, or name "
-                "another output"
+                f"{str(self.path)!r} is of another job: not the same {', '.join(other)}. Restore "
+                "that to go on; or delete the folder to begin anew, or name another output"
             )
 
     def piece(self, number: int) -> str:
         """Return the path of the file of piece *number*."""
-        return str(self.path / f"{number:08}{self._suffix}")
+        return str(self.path / f"{number:08}{Path(self._output).suffix}")
 
     def add(self, number: int, record: Record) -> None:
         """Store the record of the finished piece *number*."""
@@ -127,6 +130,20 @@ class JobFolder:
                 found[int(path.stem)] = from_json(Record, json.loads(path.read_bytes()))
         return found
 
+    def finish(self, records: Sequence[Record]) -> None:
+        """Store in the cache that the output is complete, with the *records* of all pieces."""
+        _cache().keep(self._key(), json.dumps(to_json(records)).encode())
+
+    def finished(self) -> dict[int, Record]:
+        """Return the records of all pieces, by number, if the output is complete and unchanged."""
+        with suppress(OSError, ValueError):  # there is no output
+            kept = json.loads(_cache().read(self._key()) or b"[]")
+            return {number: from_json(Record, each) for number, each in enumerate(kept)}
+        return {}
+
+    def _key(self) -> str:
+        return json.dumps([self._identity, self._output, stamp(self._output)], sort_keys=True)
+
     def leave(self) -> None:
         """Unlock the folder for a later run; remove it if no piece is finished."""
         if self.records():
@@ -138,3 +155,8 @@ class JobFolder:
         """Delete the folder."""
         self._lock.release()
         shutil.rmtree(self.path)
+
+
+def _cache() -> BlobCache:
+    """Cache of finished jobs."""
+    return BlobCache("predict-jobs", "1")

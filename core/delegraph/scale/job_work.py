@@ -14,6 +14,7 @@ from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.scale.classes import Classes
 from delegraph.scale.computing import ERROR, OnError
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import Predictor
@@ -25,7 +26,7 @@ from delegraph.scale.rows import (
     require_no_clash,
     spread,
 )
-from delegraph.scale.sources import Inputs, Source
+from delegraph.scale.sources import Source
 from delegraph.tools.quantizing import dequantized
 from delegraph.tools.whole_file import whole_file
 

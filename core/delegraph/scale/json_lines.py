@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.rows import Columns, fitted_row, in_row_shape, stacked
-from delegraph.scale.sources import Inputs, Rows, Table, require_columns
+from delegraph.scale.input_columns import Inputs
+from delegraph.scale.rows import Columns, fitted_row, in_row_shape, listed, stacked
+from delegraph.scale.sources import Rows, Table
 from delegraph.tools.model_call import Details
 
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
@@ -37,9 +38,9 @@ class JsonRows(Table):
         super().__init__(path, inputs)
         self._starts = array("q")  # offsets at which rows begin
         self._lines = array("q")  # numbers of their lines
-        self._keys = self._found_keys()
+        keys = self._found_keys()
         if self._starts:
-            require_columns(path, self._keys, inputs)
+            self.take(keys)
 
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
@@ -68,7 +69,7 @@ class JsonRows(Table):
                             reason = reason or f"{self.path!r}, line {number}: {error}"
                 offset += len(line)
         if reason and not keys:
-            raise ArgumentError(reason)
+            raise ArgumentError(f"{reason}; write a JSON object in each line")
         return list(keys)
 
     def __len__(self) -> int:
@@ -90,9 +91,8 @@ class JsonRows(Table):
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
                 passed.append(row)
-        names = [name for name in self._keys if name not in self.inputs]
         return Rows(
-            {name: _column([row.get(name) for row in passed]) for name in names},
+            {name: _column([row.get(name) for row in passed]) for name in self.passed},
             {name: stacked([row[name] for row in given]) for name in self.inputs if given},
             unread,
         )
@@ -103,10 +103,14 @@ class JsonRows(Table):
         Raises:
             ValueError: an input has no key, or a value does not fit its input.
         """
-        for name in self.inputs:
-            if name not in row:
-                raise ValueError(f"has no {name!r}; its keys are {', '.join(row) or 'none'}")
-        return {name: _value(row[name], entry, name) for name, entry in self.inputs.items()}
+        found: Columns = {}
+        for name, keys in self.taken.items():
+            for key in keys:
+                if key not in row:
+                    raise ValueError(f"has no {key!r}; its keys are {listed(list(row)) or 'none'}")
+            values = [row[key] for key in keys]
+            found[name] = _value(values if len(keys) > 1 else values[0], self.inputs[name], name)
+        return found
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -118,7 +122,9 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.rstrip())
     except json.JSONDecodeError as error:  # which would count the line as the first of its text
-        raise ValueError(f"{error.msg} at character {error.colno}") from error
+        raise ValueError(f"is not JSON: {error.msg} at character {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not JSON: byte {error.start + 1} is not UTF-8") from error
     if not isinstance(row, dict):
         raise ValueError(f"is {type(row).__name__}, expected an object")
     return row

@@ -8,11 +8,14 @@ from pathlib import Path
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.csv_rows import CsvRows
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
-from delegraph.scale.sources import FileRows, Inputs, NpzRows, ParquetRows, Source, Table
+from delegraph.scale.parquet import ParquetRows
+from delegraph.scale.sources import FileRows, NpyRows, NpzRows, Source, Table
 from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
 KINDS: dict[str, type[Table]] = {
+    ".npy": NpyRows,
     ".npz": NpzRows,
     ".parquet": ParquetRows,
     ".jsonl": JsonRows,
@@ -29,8 +32,8 @@ def open_source(
     """Return the rows of a folder or a file as a source.
 
     Args:
-        path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl``
-            or ``.csv`` file.
+        path: a folder of pictures or ``.npy`` files, or a ``.npy``, ``.npz``, ``.parquet``,
+            ``.jsonl`` or ``.csv`` file.
         inputs: inputs of the model.
         described: metadata of the model's first input, used to convert pictures.
         picture: options for converting pictures.

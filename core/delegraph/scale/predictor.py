@@ -31,6 +31,7 @@ from delegraph.scale.computing import (
     RowIsolation,
     columns_by_name,
     require_one_of,
+    require_own_columns,
     setup_of,
 )
 from delegraph.scale.metrics import Metrics
@@ -47,7 +48,7 @@ from delegraph.scale.rows import (
 from delegraph.tools.evaluation.identity import setup_identity, versions
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
-from delegraph.tools.tensor_names import called_name, with_tensor_names
+from delegraph.tools.tensor_names import names_by_any_name, with_tensor_names
 
 _Value = TypeVar("_Value")
 
@@ -95,7 +96,8 @@ class Predictor:
             model: path of the model file, or a set-up with further arguments of ``Interpreter``.
             delegates: names of installed delegates, ``"name:option=value"``.
             signature: name of the signature to call; by default the model's only one, if any.
-            inputs: mapping from an input to its column; by default the column of the same name.
+            inputs: mapping from an input to its column; by default the column of the same name. The
+                name is that of the signature, or of the tensor in the file.
             outputs: mapping from an output to its column; other outputs are omitted. By default,
                 all outputs have columns of their names.
             batching: method by which rows become calls. ``"resize"`` computes several rows together
@@ -129,6 +131,7 @@ class Predictor:
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
         self._inputs = columns_by_name("inputs", inputs)
         self._outputs = None if outputs is None else columns_by_name("outputs", outputs)
+        require_own_columns(self._outputs or {})
         self.on_error: OnError = on_error
         self._isolation = isolation
         self._timeout = timeout
@@ -186,7 +189,7 @@ class Predictor:
             self.metrics.incidents = found.incidents
             self.metrics.lost_processes = self._computer.lost
             passed = columns.keys() - {self._column_of(entry) for entry in facts.inputs}
-        outputs = self._renamed(found.outputs, facts)
+        outputs = self._renamed(found.outputs)
         require_no_clash(passed, outputs)
         return self._answer(columns, outputs, errors)
 
@@ -246,7 +249,7 @@ class Predictor:
             DelegraphError: the model cannot be loaded.
         """
         with self._ready() as facts:
-            return self._renamed({entry["name"]: entry for entry in facts.outputs}, facts)
+            return self._renamed({entry["name"]: entry for entry in facts.outputs})
 
     def loaded_model(self) -> Model:
         """Return the content of the model's file, which is loaded only once.
@@ -352,32 +355,37 @@ class Predictor:
 
     def _loaded(self) -> Facts:
         facts = self._computer.load()
-        for what, renamed, details in (
-            ("input", self._inputs, facts.inputs),
-            ("output", self._outputs or {}, facts.outputs),
-        ):
-            names = [entry["name"] for entry in details]
-            for name in sorted({*renamed} - {*names, *map(called_name, details)}):
-                text = f"{what}s: the model has no {what} {name!r}{did_you_mean(name, names)}"
-                raise ArgumentError(f"{text}; it has {', '.join(names)}")
+        self._inputs = self._by_name("input", self._inputs, facts.inputs)
+        if self._outputs is not None:
+            self._outputs = self._by_name("output", self._outputs, facts.outputs)
         self._batching = facts.batching
         return facts
 
+    def _by_name(
+        self, kind: str, columns: Mapping[str, str], details: Sequence[Details]
+    ) -> dict[str, str]:
+        """Return *columns* by the names in *details*, from any names of the tensors."""
+        if not columns:
+            return {}
+        known = names_by_any_name(details, self._computer.model(), self.signature)
+        for name in sorted({*columns} - {*known}):
+            text = f"the model has no {kind} {name!r}{did_you_mean(name, known)}; it has "
+            raise ArgumentError(text + ", ".join(entry["name"] for entry in details))
+        return {known[name]: column for name, column in columns.items()}
+
     def _column_of(self, entry: Details) -> str:
-        name = entry["name"]
-        return str(self._inputs.get(name, self._inputs.get(called_name(entry), name)))
+        return str(self._inputs.get(entry["name"], entry["name"]))
 
     def _given(self, columns: Columns, inputs: Sequence[Details]) -> Given:
         """Return the columns for the model's inputs."""
         named = [(entry, self._column_of(entry)) for entry in inputs]
         return [(column_for(entry, columns, name), entry, name) for entry, name in named]
 
-    def _renamed(self, outputs: dict[str, _Value], facts: Facts) -> dict[str, _Value]:
+    def _renamed(self, outputs: dict[str, _Value]) -> dict[str, _Value]:
         """Return the values of the selected outputs, by column name."""
         if self._outputs is None:
             return outputs
-        names = {called_name(e): e["name"] for e in facts.outputs} | {n: n for n in outputs}
-        return {column: outputs[names[name]] for name, column in self._outputs.items()}
+        return {column: outputs[name] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
         """Return a batch's result: *columns*, good rows' outputs *made*, and *errors* by row."""

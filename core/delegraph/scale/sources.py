@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
-from delegraph.scale.parquet import ParquetTable
+from delegraph.scale.input_columns import Inputs, columns_of_inputs, side_by_side
 from delegraph.scale.rows import (
     Columns,
     columns_of,
@@ -45,9 +46,6 @@ from delegraph.tools.pictures import (
 
 FILE = "file"
 """Name of the column with the path of each row's file, relative to the folder."""
-
-Inputs = Mapping[str, Details]
-"""Mapping from the column of each of a model's inputs to the details of the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +103,23 @@ class Source(ABC):
 
 
 class Table(Source):
-    """A data source that is one file with columns, such as ``.npz`` or Parquet."""
+    """A data source that is one file with columns, such as ``.npz`` or Parquet.
+
+    Args:
+        path: path of the file.
+        inputs: inputs of the model.
+
+    Attributes:
+        path: the argument *path*.
+        taken: names of the columns that each input takes.
+        passed: names of the other columns.
+    """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
+        self.taken: Mapping[str, Sequence[str]] = {}
+        self.passed: Sequence[str] = ()
         self._of_tensors: dict[str, str] = {
             entry["tensor_name"]: column
             for column, entry in inputs.items()
@@ -121,6 +131,16 @@ class Table(Source):
         named = self._of_tensors
         return [named[key] if key in named and named[key] not in keys else key for key in keys]
 
+    def take(self, columns: Sequence[str]) -> None:
+        """Set :attr:`taken` and :attr:`passed`, which have the names in *columns*.
+
+        Raises:
+            ArgumentError: an input has no column.
+        """
+        self.taken = columns_of_inputs(self.path, columns, self.inputs)
+        used = set(chain(*self.taken.values()))
+        self.passed = [column for column in columns if column not in used]
+
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
         return digest([stamp(self.path)])
@@ -129,13 +149,15 @@ class Table(Source):
         """Return columns as rows; a row with a value that its input cannot hold is unreadable.
 
         Raises:
-            ArgumentError: an input has no column, or it cannot take any row of the column.
+            ArgumentError: an input cannot take any row of its column.
         """
         columns = dict(zip(self.named(columns), columns.values(), strict=True))
-        require_columns(self.path, list(columns), self.inputs)
         inputs = self.inputs
-        given = {n: numbers_as_rows(v, inputs[n]) for n, v in columns.items() if n in inputs}
-        passed = {name: values for name, values in columns.items() if name not in self.inputs}
+        given = {
+            n: numbers_as_rows(side_by_side([columns[c] for c in taken], inputs[n]), inputs[n])
+            for n, taken in self.taken.items()
+        }
+        passed = {name: columns[name] for name in self.passed}
         unread: dict[int, str] = {}
         for name, values in given.items():
             for place, reason in misfits(values, self.inputs[name], name).items():
@@ -146,27 +168,13 @@ class Table(Source):
         return Rows(passed, given, unread)
 
 
-def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
-    """Check that the *columns* of the file *path* include one for each input.
-
-    Raises:
-        ArgumentError: an input has no column.
-    """
-    for name in inputs:
-        if name not in columns:
-            hint = did_you_mean(name, columns)
-            raise ArgumentError(
-                f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
-                "inputs={INPUT: COLUMN} names others"
-            )
-
-
 class NpzRows(Table):
     """The arrays of a ``.npz`` file as columns."""
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._count = row_count(self._columns)
+        self.take(self.named(self._columns))
 
     @cached_property
     def _columns(self) -> Columns:
@@ -184,19 +192,30 @@ class NpzRows(Table):
         return self.split({name: values[start:stop] for name, values in self._columns.items()})
 
 
-class ParquetRows(Table):
-    """The columns of a Parquet file; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
+class NpyRows(NpzRows):
+    """The array of a ``.npy`` file as the column of the only input."""
 
-    def __init__(self, path: str, inputs: Inputs) -> None:
-        super().__init__(path, inputs)
-        self._table = ParquetTable(path)
+    @cached_property
+    def _columns(self) -> Columns:
+        return columns_of({only_input("a .npy file", self.inputs): read_npy(self.path)})
 
-    def __len__(self) -> int:
-        return len(self._table)
 
-    def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*."""
-        return self.split(self._table.read(start, stop))
+def only_input(what: str, inputs: Inputs) -> str:
+    """Return the column of the only one of *inputs*.
+
+    Args:
+        what: kind of the data, for the message.
+        inputs: inputs of the model.
+
+    Raises:
+        ArgumentError: there are several inputs.
+    """
+    if len(inputs) != 1:
+        raise ArgumentError(
+            f"{what} has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
+            "put their columns into a .npz, .parquet, .jsonl or .csv file"
+        )
+    return next(iter(inputs))
 
 
 class FileRows(Source):
@@ -221,11 +240,7 @@ class FileRows(Source):
         picture: PictureOptions = AS_DESCRIBED,
     ) -> None:
         super().__init__(inputs)
-        if len(inputs) != 1:
-            raise ArgumentError(
-                f"a folder has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
-                "put their columns into a .npz, .parquet, .jsonl or .csv file"
-            )
+        only_input("a folder", inputs)
         self._folder = folder
         self._described = described
         self._picture = picture

@@ -108,13 +108,31 @@ def with_tensor_names(
     """Return details with the names that tensors have in the file, as ``tensor_name``.
 
     Args:
-        details: details of inputs.
+        details: details of inputs or outputs.
         model: the loaded model.
         signature: name of the called signature; None means the only one, or the first subgraph.
     """
     called = [s.subgraph_index for s in model.signatures if signature in (s.key, None)] or [0]
     tensors = model.subgraphs[called[0]].tensors
     return [{**entry, "tensor_name": tensors[int(entry["index"])].name} for entry in details]
+
+
+def names_by_any_name(
+    details: Sequence[Details], model: Model, signature: str | None
+) -> dict[str, str]:
+    """Return a mapping to each tensor's name in *details* from all of its names.
+
+    A tensor also has a name in the file, and one in the model or its signature.
+
+    Args:
+        details: details of inputs or outputs.
+        model: the loaded model.
+        signature: name of the called signature; None means the only one, or the first subgraph.
+    """
+    entries = with_tensor_names(details, model, signature)
+    names = {str(entry["tensor_name"]): str(entry["name"]) for entry in entries}
+    names |= {called_name(entry): entry["name"] for entry in entries}
+    return names | {entry["name"]: entry["name"] for entry in entries}
 
 
 def _of_signatures(

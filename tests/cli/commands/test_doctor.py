@@ -35,6 +35,7 @@ def test_a_sound_machine_is_shown(
     assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
     assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
     assert "good fake-good 1.0 ok" in ran.lines
+    assert "not installed" not in ran.out
     assert "By default: Delegraph's own kernels (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
     place = ran.lines.index(f"folder {tmp_path}")
@@ -56,6 +57,25 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     assert {"processor", "system", "versions", "hosts", "caches", "variables"} < shown.json.keys()
     assert [p["outcome"] for p in shown.json["plugins"] if p["name"] == "broken"] == ["failed"]
     assert shown.json["findings"][0]["level"] == "error"
+
+
+def test_a_cache_that_cannot_be_used_is_told_once(fresh_delegraph: Command, tmp_path: Path) -> None:
+    keeping = "from delegraph.delegation import BlobCache\nBlobCache('a', '1').put('key', b'x')"
+    write_plugin(tmp_path / "site", "keeper", keeping)
+    cache = tmp_path / "file"
+    cache.write_text("")
+    environment = {"DELEGRAPH_PLUGINS": "keeper", "DELEGRAPH_CACHE": str(cache)}
+    ran = fresh_delegraph("doctor", **environment)
+    assert (ran.code, ran.err) == (1, "")
+    assert f"error: cache {cache}: is not used: is no folder" in ran.out
+
+
+def test_a_file_of_settings_that_is_missing_has_a_remedy(
+    fresh_delegraph: Command, tmp_path: Path
+) -> None:
+    ran = fresh_delegraph("doctor", DELEGRAPH_CONFIG=str(tmp_path / "no.toml"))
+    assert ran.code == 1
+    assert "next: correct DELEGRAPH_CONFIG, or unset it; the other findings are" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,16 @@ def test_names_of_models_are_whole_in_a_narrow_terminal(
     assert [name for line in ran.lines for name in line.split() if name in names] == names
 
 
+def test_other_steps_are_named_where_none_are_chosen(
+    delegraph: Command, classification: Words
+) -> None:
+    assert (
+        "--preset has the steps of other frameworks: slim, keras"
+        in delegraph(*classification()).out
+    )
+    assert "other frameworks" not in delegraph(*classification("--preset", "tflite")).out
+
+
 def test_own_steps_are_named_with_their_values(delegraph: Command, classification: Words) -> None:
     own = ("--crop", "none", "--resize", "bilinear", "--upright", "--std", "64")
     steps = (
@@ -199,10 +209,26 @@ def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
     ran = delegraph(*classification(*words, "--preset", "slim"))
     assert ran.code == 2
     assert "result.json.journal' is of another evaluation: not the same samples, set-up" in ran.err
+    (tmp_path / "result.json.journal").unlink()
+    delegraph(*classification(*words, "--labels", tmp_path / "truth.txt"))  # the journal stays
+    ran = delegraph(*classification(*words, "--preset", "slim"))
+    assert "preprocessing: crop: 'square', now 'rectangle'; name: 'tflite', now 'slim';" in ran.err
     ran = delegraph(*classification(*words, "--preset", "slim", "--restart"))
     assert (ran.code, ran.lines[0]) == (0, "10 samples")
     shown = json.loads(output.read_text())
     assert (shown["preprocessing"]["name"], shown["resumed"]) == ("slim", 0)
+
+
+def test_an_interrupted_evaluation_says_how_to_go_on(
+    delegraph: Command, classification: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("delegraph.tools.evaluation.classification.run_task", interrupted)
+    done = delegraph(*classification("-o", tmp_path / "result.json"))
+    assert (done.code, "kept: the same command goes on\n" in done.err) == (130, True)
+    assert "kept" not in delegraph(*classification()).err
 
 
 def test_bad_pictures_are_listed_and_not_fatal(
@@ -264,6 +290,14 @@ def test_a_result_file_of_another_kind(
     ran = delegraph(*classification("--csv", tmp_path / "answers.json"))
     assert ran.code == 2
     assert "answers.json': expected a file ending in .csv" in ran.err
+
+
+def test_missing_labels_name_their_option(delegraph: Command, classification: Words) -> None:
+    words = classification()
+    place = words.index("--labels")
+    ran = delegraph(*words[:place], *words[place + 2 :])
+    assert ran.code == 2
+    assert "has no labels in its metadata: --labels FILE names the classes" in ran.err
 
 
 def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:

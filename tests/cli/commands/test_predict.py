@@ -14,6 +14,7 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
 from support.moody_delegate import moody_setup
+from support.signatures import two_signatures
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 
@@ -117,6 +118,8 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
     ran = delegraph("predict", model, place, *base, "--labels", words)
     assert ran.code == 0
     assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+    ran = delegraph("predict", model, place, *base, "--top", 11)
+    assert (ran.code, "error: --top 11: the model has 10 classes" in ran.err) == (2, True)
     ran = delegraph("predict", model, place, *base, "--top", 2)
     assert output.read_text().startswith("row,class_1,score_1,class_2,score_2,error\n0,3,1.0,0,")
     described = tmp_path / "described.tflite"
@@ -167,9 +170,9 @@ def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_
     words += ["--on-error", "raise", "--max-batch", 1]
     assert delegraph(*words).code == 1
     ran = delegraph(*words, "--resume", "--mean", "100")
-    assert "is of another job: not the same preprocessing." in ran.err
+    assert "is of another job: not the same preprocessing ('whole" in ran.err
     ran = delegraph(*words, "--resume", "--real")
-    assert "is of another job: not the same real." in ran.err
+    assert "is of another job: not the same real values (not set, now True)." in ran.err
     table = tmp_path / "table.npz"
     np.savez(table, image=np.zeros((1, 8, 8, 1), np.int8))
     ran = delegraph("predict", MODELS / "digits_int8.tflite", table, *words[3:], "--crop", "square")
@@ -184,6 +187,13 @@ def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
     assert told == ["5 rows", "10 rows, 0 s left"]
 
 
+def test_signatures_of_which_none_is_chosen_are_listed(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(two_signatures())
+    ran = delegraph("predict", model, data(tmp_path, 1), "-o", tmp_path / "out.csv")
+    assert "signatures, negate, wave: --signature negate calls the first" in ran.err
+
+
 def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: Path) -> None:
     words = ["predict", lookup, data(tmp_path, 1, 3, 99), "-o", tmp_path / "out.jsonl"]
     words += ["--processes", 1, "--input-column", "x=place", "--max-batch", 1]
@@ -193,7 +203,10 @@ def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: 
     assert "resuming: 2 of 3 rows done (0 bad), 1 to go\n" in ran.err
     (tmp_path / "out.jsonl.job").rename(tmp_path / "away")
     ran = delegraph(*words, "--resume")
-    assert "nothing to resume: a new job\n" in ran.err
+    assert ran.err == "nothing to resume: a new job\n"
+    ran = delegraph(*words, "--resume")
+    assert ran.err == "resuming: 3 of 3 rows done (1 bad), nothing to compute\n"
+    assert (ran.code, "rows a second" in ran.out) == (0, False)
 
 
 def test_an_interrupted_job_says_how_to_go_on(
@@ -204,6 +217,9 @@ def test_an_interrupted_job_says_how_to_go_on(
 
     monkeypatch.setattr("delegraph.scale.job.predict", interrupted)
     words = ["predict", lookup, data(tmp_path, 1, 3), "-o", tmp_path / "out.csv"]
+    done = delegraph(*words, "--input-column", "x=place")
+    assert (done.code, "--resume" in done.err) == (130, False)
+    (tmp_path / "out.csv.job").mkdir()
     done = delegraph(*words, "--input-column", "x=place")
     assert done.code == 130
     assert "finished rows are kept: --resume continues the job" in done.err
@@ -216,9 +232,13 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "nowhere/out.npz"], "there is no folder 'nowhere'"),
         (["-o", "out.npz", "--row-timeout", "3"], "--row-timeout needs --isolate-rows"),
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
+        (["-o", "out.npz", "--input-column=x=a", "--input-column=x=b"], "'x' is given twice"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
-        (["-o", "out.npz"], "its columns are place; --input-column INPUT=COLUMN names others"),
+        (
+            ["-o", "out.npz", "--input-column", "x=plac"],
+            "'plac' (did you mean 'place'?); it has 1 column: place; --input-column x=COLUMN names",
+        ),
     ],
 )
 def test_mistakes(

@@ -63,7 +63,7 @@ def test_a_file_without_a_whole_first_line_begins_anew(tmp_path: Path, rest: byt
 def test_another_evaluation_is_refused_and_what_differs_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal(path).close()
-    with pytest.raises(ArgumentError, match=r"not the same set-up 1 \(model\), task \(name\)"):
+    with pytest.raises(ArgumentError, match=r"same set-up 1 \(model: 'ab', now 'cd'\), task"):
         journal(path, **{"task": {"name": "u"}, "set-up 1": {"model": "cd"}})
     with pytest.raises(ArgumentError, match="not the same set-up 2"):
         journal(path, **{"set-up 2": {"model": "cd"}})

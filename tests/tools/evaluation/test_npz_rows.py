@@ -48,6 +48,12 @@ def test_a_file_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
         assert npz_rows([write(path, x=[value])])[0].arrays()["x"] == value
 
 
+def test_a_file_counts_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz", x=[1])
+    with pytest.raises(ArgumentError, match=r"a\.npz' is given twice"):
+        npz_rows([path, str(tmp_path / "." / "a.npz")])
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import (
     console,
@@ -23,6 +24,7 @@ from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.preprocessing import PRESETS
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
 from delegraph.cli.options.without_effect import require_effect
@@ -122,8 +124,13 @@ class Evaluation:
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self.journal)
-        with shown_progress() as progress:
-            result = evaluate(progress)
+        try:
+            with shown_progress() as progress:
+                result = evaluate(progress)
+        except KeyboardInterrupt:
+            if self.journal is not None:
+                click.echo("finished samples are kept: the same command goes on", err=True)
+            raise
         if self.output is not None and self.journal is not None:
             write_result(self.output, result.to_json(), "--output")
             os.remove(self.journal)
@@ -235,9 +242,13 @@ def setup_headings(setups: Sequence[object]) -> list[str]:
 
 
 def print_preprocessing(out: Console, preprocessing: Preprocessing) -> None:
-    """Print the preset by which pictures became inputs, and the reason for it."""
+    """Print the preset by which pictures became inputs, the reason for it, and other presets."""
     out.print()
     out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
+    context = click.get_current_context(silent=True)
+    if context and context.get_parameter_source("preset") is ParameterSource.DEFAULT:
+        others = ", ".join(PRESETS[1:])
+        print_paragraph(out, f"by default; --preset has the steps of other frameworks: {others}")
 
 
 def print_changes(

@@ -71,10 +71,15 @@ def _renamings(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, str]:
     """Return a mapping from each name to its column, from texts ``NAME=COLUMN``."""
+    columns: dict[str, str] = {}
     for word in words:
-        if not all(word.partition("=")):
+        name, _, column = word.partition("=")
+        if not name or not column:
             raise click.BadParameter(f"{word!r}: expected NAME=COLUMN")
-    return {word.partition("=")[0]: word.partition("=")[2] for word in words}
+        if name in columns:
+            raise click.BadParameter(f"{name!r} is given twice")
+        columns[name] = column
+    return columns
 
 
 def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
@@ -162,7 +167,7 @@ _OPTIONS = (
         multiple=True,
         metavar="INPUT=COLUMN",
         callback=_renamings,
-        help="Take an input from another column; repeatable.",
+        help="Take an input from a column, or from FIRST:LAST; repeatable.",
     ),
     click.option(
         "--output-column",
@@ -189,8 +194,8 @@ def _options(command: Any) -> Any:
 def command(as_json: bool, **options: Any) -> None:
     """Run a model on all rows of some data, into a file.
 
-    DATA is a folder of pictures or .npy files, or a .npz, .parquet, .jsonl or .csv file with a
-    column for each input. Consecutive CSV columns of numbers are one input, too: --input-column
+    DATA is a folder of pictures or .npy files, or a .npy, .npz, .parquet, .jsonl or .csv file with
+    a column for each input. Consecutive columns of numbers are one input, too: --input-column
     INPUT=FIRST:LAST, or all columns. The output has the number of each row, the columns that are no
     inputs, and the outputs. With --top, --labels or labels in the model's metadata, a classifier's
     scores become the best classes, by name; outputs of --output-column stay as well.
@@ -206,7 +211,8 @@ def command(as_json: bool, **options: Any) -> None:
     try:
         result, source = _predicted(request)
     except KeyboardInterrupt:
-        click.echo("finished rows are kept: --resume continues the job", err=True)
+        if os.path.isdir(f"{request.output}.job"):
+            click.echo("finished rows are kept: --resume continues the job", err=True)
         raise
     if as_json:
         print_json(result.to_json() | _about(request.setup, source))
@@ -223,13 +229,17 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
     with _predictor(request) as predictor:
         source = _source(request, predictor)
         labels, top = _classes(request, predictor)
-        _note_replaced(request.output)
+        if not request.resume:
+            _note_replaced(request.output)
 
         def tell(rows: int, bad: int) -> None:
-            """Print how many rows an interrupted job has computed, and how many were bad."""
+            """Print how many rows an earlier job has computed, and how many were bad."""
             total = len(source)
-            text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
-            click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)
+            to_go = f"{total - rows:,} to go" if rows < total else "nothing to compute"
+            text = f"resuming: {rows:,} of {_rows(total)} done ({bad:,} bad), {to_go}"
+            click.echo(text if rows else "nothing to resume: a new job", err=True)
+            if rows < total:
+                _note_replaced(request.output)
 
         with shown_progress() as progress:
             result = predict(
@@ -287,10 +297,7 @@ def _duration(seconds: float) -> str:
 
 
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
-    """Return the labels of classes, and how many best classes replace a classifier's scores.
-
-    The number is None if scores are written unchanged.
-    """
+    """Return the labels of classes, and how many best classes replace scores; None keeps them."""
     from delegraph.scale.classes import has_labels
     from delegraph.tools.evaluation.labelled_pictures import read_words
 
@@ -339,10 +346,10 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     if bad == result.rows and not result.written and os.path.exists(result.output):
         written = f"{result.output} stays as it was"
     print_paragraph(out, f"{_rows(result.rows)}{resumed}: {good}; {written}", indent=0)
-    how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
-    rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
-    batching = f"rows {how.get(result.batching, 'one by one')}"
-    print_paragraph(out, f"{rate}, {_processes(result.processes)}, {batching}")
+    if result.resumed < result.rows:
+        how = {"rows": "one by one", "pad": "together, filled up"}.get(result.batching, "together")
+        rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
+        print_paragraph(out, f"{rate}, {_processes(result.processes)}, rows {how}")
     print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")

@@ -70,8 +70,8 @@ class ClassificationTask:
             )
         if shape[-1] != len(self.labels):
             raise ArgumentError(
-                f"the model has {shape[-1]} classes, and there are {len(self.labels)} labels: give "
-                "a file with one word for each class, in the order of the model's output"
+                f"the model has {shape[-1]} classes, and there are {len(self.labels)} labels: "
+                "labels=[...] names each class, in the order of the model's output"
             )
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
@@ -175,7 +175,8 @@ def metadata_labels(model: str) -> tuple[str, ...]:
     found = metadata.tensor(outputs[0]).axis_labels if metadata and outputs else ()
     if not found:
         raise ArgumentError(
-            f"{model!r} has no labels in its metadata: give a file with the word of each class"
+            f"{model!r} has no labels in its metadata: labels=[...] names the classes, in the "
+            "order of the model's output"
         )
     return tuple(found)
 

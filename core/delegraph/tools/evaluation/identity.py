@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from delegraph.errors import ArgumentError, ModelError
 from delegraph.graph.model import Model
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
+
+_LONGEST = 90
+"""Largest number of characters of a value in the text of a difference."""
+
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 def identity(
@@ -103,15 +109,25 @@ def versions() -> dict[str, str]:
 def differing_parts(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
     """Yield the name of each part in which the identities *kept* and *wanted* differ.
 
-    The differing fields of a part follow in parentheses.
+    The differing fields of a part follow in parentheses, with both values unless they are long.
+
+    >>> list(differing_parts({"a": {"b": 1, "c": "x"}}, {"a": {"b": 2, "c": "x"}, "d": True}))
+    ['a (b: 1, now 2)', 'd (not set, now True)']
     """
     for name in _unequal(kept, wanted):
-        before, now = kept.get(name), wanted.get(name)
-        if isinstance(before, dict) and isinstance(now, dict):
-            yield f"{name} ({', '.join(_unequal(before, now))})"
-        else:
-            yield name
+        text = _difference(kept.get(name), wanted.get(name))
+        yield f"{name} ({text})" if text else name
 
 
 def _unequal(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+
+
+def _difference(before: object, now: object) -> str:
+    """Text of two values, or of their fields; empty if one is long, or has a digest in it."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        fields = [(e, _difference(before.get(e), now.get(e))) for e in _unequal(before, now)]
+        return "; ".join(f"{field}: {text}" if text else field for field, text in fields)
+    texts = ["not set" if value is None else repr(value) for value in (before, now)]
+    is_short = all(len(text) <= _LONGEST and not _DIGEST.search(text) for text in texts)
+    return ", now ".join(texts) if is_short else ""

@@ -75,9 +75,13 @@ def npz_rows(paths: Sequence[str]) -> list[NpzRow]:
     """Return the rows of the ``.npz`` files *paths*, in order.
 
     Raises:
-        ArgumentError: a file cannot be read, holds no array, an array without rows, or arrays of
-            different numbers of rows.
+        ArgumentError: a file cannot be read, is given twice, holds no array, an array without
+            rows, or arrays of different numbers of rows.
     """
+    files = [os.path.realpath(path) for path in paths]
+    for place, path in enumerate(paths):
+        if files[place] in files[:place]:
+            raise ArgumentError(f"{path!r} is given twice; each row counts once")
     return [NpzRow(path, index) for path in paths for index in range(_count(path))]
 
 
