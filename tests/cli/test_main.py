@@ -12,7 +12,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from delegraph.cli import COMMANDS, CommandGroup, main
+from delegraph.cli import _ELSEWHERE, COMMANDS, SECTIONS, CommandGroup, main
 from delegraph.cli import delegraph as root
 from delegraph.cli.exit_codes import exit_code_of
 from delegraph.errors import (
@@ -48,7 +48,14 @@ printf '%s\\n' "${COMPREPLY[@]}" ${FILES:+files}
 def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:
     ran = delegraph("--help")
     assert ran.code == 0
-    for start in (*COMMANDS, "0 all is well", "1 a check", "2 usage", "3 plugin trouble"):
+    for start in (
+        *SECTIONS,
+        *COMMANDS,
+        "0 all is well",
+        "1 a check",
+        "2 usage",
+        "3 plugin trouble",
+    ):
         assert any(line.startswith(start) for line in ran.lines), start
 
 
@@ -135,7 +142,9 @@ def test_a_group_without_a_subcommand_shows_its_help(
     [
         (["m.tflite"], "no command 'm.tflite': 'delegraph run m.tflite' runs it"),
         (["help"], "no command 'help': 'delegraph --help' does that"),
-        (["ruin"], "no command 'ruin' (did you mean 'run'?), expected one of: run, predict, "),
+        (["ruin"], "no command 'ruin' (did you mean 'run'?); 'delegraph --help' lists the"),
+        (["te"], "no command 'te' (did you mean 'test' or 'test-operators'?); "),
+        (["quantise"], "error: no command 'quantise'; 'delegraph --help' lists the commands"),
         (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
@@ -157,6 +166,13 @@ def test_usage_errors_are_one_line_and_exit_with_2(
     assert ran.out == ""
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("word", sorted(_ELSEWHERE))
+def test_a_command_of_other_tools_leads_to_one_that_exists(delegraph: Command, word: str) -> None:
+    assert f"no command {word!r}: 'delegraph {_ELSEWHERE[word]}' does that" in delegraph(word).err
+    words = _ELSEWHERE[word].split()
+    assert delegraph(*words, *["--help"] * (words != ["--version"])).code == 0
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_broken_plugin_stops_neither_the_help_nor_the_commands(
     assert fresh_delegraph("inspect", custom).code == 0
     ran = fresh_delegraph("ruin")
     assert ran.code == 2
-    assert "no command 'ruin' (did you mean 'run'?), expected one of: run, " in ran.err
+    assert "no command 'ruin' (did you mean 'run'?); " in ran.err
     assert "a plugin that is not usable may have it" in ran.err
 
 

@@ -102,6 +102,13 @@ def test_a_mistake_names_file_key_and_what_is_allowed(
     assert isinstance(caught.value, ArgumentError)
 
 
+def test_all_mistakes_of_a_file_are_told_at_once(write: Write) -> None:
+    write("delegate = []\nrules = 1\n[cache]\nsize = 0")
+    message = r"'delegate' .*; no key 'rules' is known; cache\.size is 0, .*; valid keys: cache\."
+    with pytest.raises(ConfigurationError, match=message):
+        configuration()
+
+
 def test_bytes_that_are_no_text_are_no_toml(write: Write) -> None:
     write("").write_bytes(b"\xff")
     with pytest.raises(ConfigurationError, match="is not TOML"):

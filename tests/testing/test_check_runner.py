@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from delegraph.testing import check_runner
 from delegraph.testing.check_runner import place_of
 
 pytest_plugins = ("pytester",)
@@ -84,6 +85,16 @@ def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
             "  saved: *careful-MUL-died.tflite",
         ]
     )
+
+
+@pytest.mark.repetition(2, "hangs")
+def test_checks_after_too_many_hangs_are_not_tried(
+    author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_runner, "_MOST_HANGS", 1)
+    result = author.run(KILLED.format("Hangs"), "numbers or threads", "--delegate-timeout=1")
+    result.assert_outcomes(failed=1, skipped=2)
+    result.stdout.fnmatch_lines(["  section    passed  failed  not applicable  not tried", "*2"])
 
 
 @pytest.mark.repetition(2, "crashes")

@@ -105,6 +105,13 @@ def test_a_misspelt_variable_is_told_with_the_right_name(tmp_path: Path) -> None
     assert other.remedy == "unset DELEGRAPH_X, unless a plugin of yours reads it"
 
 
+def test_a_switch_that_is_neither_0_nor_1_is_told(tmp_path: Path) -> None:
+    values = {"DELEGRAPH_NUMBA_KEEP": "false", "DELEGRAPH_NUMBA_GUARD": "1"}
+    (finding,) = found(sound(tmp_path, variables=values))
+    assert (finding.level, finding.subject) == (Level.WARNING, "variable DELEGRAPH_NUMBA_KEEP")
+    assert finding.text == "is 'false', expected 0 (off) or 1 (on)"
+
+
 def test_the_users_own_choice_of_none_is_no_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,29 +22,20 @@ from delegraph.cli.exit_codes import CHECK_FAILED, CODES, NOBODY_READS, OK, USAG
 from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.options.official_flags import own_words
-from delegraph.cli.options.sections import SummarizedGroup, summarized
+from delegraph.cli.options.sections import SummarizedGroup, summarized, write_commands
 from delegraph.errors import DelegraphError, printable
 
-COMMANDS = (
-    "run",
-    "predict",
-    "serve",
-    "benchmark",
-    "diff",
-    "evaluate",
-    "inspect",
-    "explain",
-    "compile",
-    "memory",
-    "report",
-    "test",
-    "test-operators",
-    "plugins",
-    "cache",
-    "doctor",
-    "new",
-)
-"""Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
+SECTIONS = {
+    "Look at a model": ("inspect", "explain", "memory", "report"),
+    "Run a model": ("run", "predict", "serve"),
+    "Measure and compare": ("benchmark", "diff", "evaluate"),
+    "Build and test delegates": ("new", "test", "test-operators"),
+    "Look after this environment": ("plugins", "cache", "compile", "doctor"),
+}
+"""Headings of ``--help`` with their subcommands; each is ``command`` in its module."""
+
+COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
+"""Names of the subcommands in the order of ``--help``."""
 
 
 class ReaderGone(Exception):
@@ -123,7 +114,8 @@ class CommandGroup(SummarizedGroup):
         """Write the subcommands, then those of plugins, without importing the plugins' modules."""
         from delegraph.plugins import installed
 
-        super().format_commands(ctx, formatter)
+        for heading, names in SECTIONS.items():
+            write_commands(self, ctx, formatter, heading, names)
         rows = [
             (name, providers[0][1].summary)
             for name, providers in installed().commands().items()
@@ -157,20 +149,35 @@ def _own_command(name: str) -> click.Command:
 
 
 _ELSEWHERE = {
+    "accuracy": "evaluate",
     "bisect": "diff --bisect",
+    "check": "doctor",
     "compare": "diff",
+    "convert": "flex convert",
+    "delegates": "plugins list",
+    "eval": "evaluate",
     "help": "--help",
+    "info": "inspect",
+    "init": "new",
+    "list": "plugins list",
     "micro": "memory --micro",
+    "netron": "report",
+    "op-profile": "benchmark --op-profile",
     "profile": "benchmark --op-profile",
+    "roof": "numba roof",
+    "show": "inspect",
+    "version": "--version",
     "view": "report",
     "visualize": "report",
+    "warm": "cache warm",
+    "warmup": "cache warm",
 }
-"""Mapping from another tool's word for an action to the command and option that do it here."""
+"""Mapping from another word for an action to the command and option that do it here."""
 
 
 def _no_command(name: str) -> str:
-    """Return the error text for an unknown command; it lists the known commands."""
-    from delegraph.errors import did_you_mean
+    """Return the error text for an unknown command, with the command that may be meant."""
+    from delegraph.errors import close_names
     from delegraph.plugins import installed
     from delegraph.plugins.known_packages import package_for_command
     from delegraph.plugins.sources import pip_install
@@ -187,10 +194,11 @@ def _no_command(name: str) -> str:
         return f"no command {name!r}: 'delegraph run {name}' runs it, 'delegraph --help' has others"
     if name in _ELSEWHERE:
         return f"no command {name!r}: 'delegraph {_ELSEWHERE[name]}' does that"
-    known = dict.fromkeys([*COMMANDS, *plugins.commands()])
+    known = [*COMMANDS, *plugins.commands()]
     longer = [each for each in known if each.startswith(name)]  # no close match, as it is short
-    hint = f" (did you mean {longer[0]!r}?)" if longer else did_you_mean(name, known)
-    message = f"no command {name!r}{hint}, expected one of: {', '.join(known)}"
+    close = " or ".join(map(repr, longer[:3] or close_names(name, known)))
+    hint = f" (did you mean {close}?)" if close else ""
+    message = f"no command {name!r}{hint}; 'delegraph --help' lists the commands"
     if any(plugin.is_faulty for plugin in plugins.plugins):
         message += "; a plugin that is not usable may have it, see 'delegraph plugins doctor'"
     return message

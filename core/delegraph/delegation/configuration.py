@@ -161,16 +161,21 @@ def _read(path: Path) -> Configuration:
     except ValueError as error:
         raise _error(path, f"is not TOML: {error}") from error
     values: dict[str, Any] = {}
-    for key, value in _flat(content).items():
+    mistakes = []
+    flat = _flat(content)
+    for key, value in flat.items():
         if key not in _SETTINGS:
-            known = sorted(_SETTINGS)
-            hint = did_you_mean(key, known)
-            raise _error(path, f"no key {key!r} is known{hint}; valid keys: {', '.join(known)}")
+            mistakes.append(f"no key {key!r} is known{did_you_mean(key, sorted(_SETTINGS))}")
+            continue
         attribute, expected, read = _SETTINGS[key]
         try:
             values[attribute] = read(value)
-        except (TypeError, ValueError) as error:
-            raise _error(path, f"{key} is {value!r}, expected {expected}") from error
+        except (TypeError, ValueError):
+            mistakes.append(f"{key} is {value!r}, expected {expected}")
+    if not flat.keys() <= _SETTINGS.keys():
+        mistakes.append(f"valid keys: {', '.join(sorted(_SETTINGS))}")
+    if mistakes:
+        raise _error(path, "; ".join(mistakes))
     return Configuration(path, **values)
 
 

@@ -31,6 +31,7 @@ from delegraph.testing.conformance.run_reports import (
     Suspect,
     Working,
 )
+from delegraph.testing.conformance.scorecard import NOT_TRIED
 from delegraph.testing.conformance.subject import Identity
 from delegraph.testing.pytest_plugin import RESULT, add_failure
 
@@ -39,7 +40,7 @@ _NAME = "delegraph-check-runner"
 _MOST_HANGS = 3
 """Number of hangs of a class after which its other tests are not run, to save time."""
 
-_TOO_MANY_HANGS = f"has hung {_MOST_HANGS} times before, so this was not tried"
+_TOO_MANY_HANGS = f"{NOT_TRIED}, as the delegate has hung {_MOST_HANGS} times before"
 
 _DEPENDS_ON_STATE = (
     "alone, in a new process, this model comes out right: the fault depends on state that models "
@@ -146,8 +147,7 @@ class CheckRunner:
         deaths = self._deaths[kind]
         next_name = nextitem.name if nextitem and _class_of(nextitem) is kind else ""
         if self._hangs[kind] >= _MOST_HANGS:
-            self._forget()
-            yield self._report(item, Death(_TOO_MANY_HANGS))
+            yield _not_tried(item)
             return
         while True:
             answer = self._answer(self._tests[kind], item.name, next_name, deaths)
@@ -167,7 +167,7 @@ class CheckRunner:
                 or answer.is_end_of_test
                 or self._hangs[kind] >= _MOST_HANGS
             ):
-                yield self._report(item, answer)
+                yield self._death_report(item, answer)
                 return
             deaths[key] = str(answer)
 
@@ -224,19 +224,40 @@ class CheckRunner:
         finally:
             process.close()
 
-    def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
+    def _death_report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
         """Return a failed pytest report for the test *item*, whose process ended by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
-        note = self._note or {"delegate": tested.name, **place_of(item, tested.name), "types": {}}
+        note = self._note or _note(item)
         message = f"in the check {note['check']!r} the delegate {tested.name!r} {death}"
         if self._model is not None:
             message += rerun(tested, self._model.case, "died")
-        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
-        properties = [(RESULT, {**note, "message": message})]
-        return pytest.TestReport(
-            item.nodeid, item.location, keywords, "failed", message, "call",
-            user_properties=properties,
-        )  # fmt: skip
+        return _report(item, "failed", message, {**note, "message": message})
+
+
+def _not_tried(item: pytest.Item) -> pytest.TestReport:
+    """Return a skipped pytest report for the test *item*, whose class has hung too often."""
+    reason = {"outcome": NOT_TRIED, "message": _TOO_MANY_HANGS}
+    return _report(item, "skipped", (str(item.path), 0, _TOO_MANY_HANGS), {**_note(item), **reason})
+
+
+def _report(
+    item: pytest.Item,
+    outcome: Literal["failed", "skipped"],
+    shown: str | tuple[str, int, str],
+    note: Mapping[str, Any],
+) -> pytest.TestReport:
+    """Return a pytest report; *note* is the record for the scorecard."""
+    keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
+    return pytest.TestReport(
+        item.nodeid, item.location, keywords, outcome, shown, "call",
+        user_properties=[(RESULT, note)],
+    )  # fmt: skip
+
+
+def _note(item: pytest.Item) -> dict[str, Any]:
+    """Return the beginning of the record of a test that has not begun."""
+    delegate: str = item.callspec.params["subject"].name  # type: ignore[attr-defined]  # a function
+    return {"delegate": delegate, **place_of(item, delegate), "types": {}}
 
 
 _SECTIONS = {"contract": ("contract",), "numbers": ("numbers", "transposed", "generated")}

@@ -138,7 +138,7 @@ class _Notes:
         for name, value in report.user_properties:
             if name == RESULT and isinstance(value, dict) and report.when == "call":
                 message = "" if report.passed else report.longreprtext
-                self._notes.append({"message": message, **value, "outcome": report.outcome})
+                self._notes.append({"message": message, "outcome": report.outcome, **value})
 
     def card(self) -> Scorecard | None:
         """Return the scorecard of all records; None if there are none."""

@@ -79,8 +79,11 @@ def usable_configuration() -> Iterator[tuple[Finding, ...]]:
     try:
         configuration()
     except ConfigurationError as error:
-        subject = f"configuration file {configuration_path(given)!r}"
-        remedy = "correct the file; the other findings are as if there were none"
+        path = configuration_path(given) or ""
+        subject = f"configuration file {path!r}"
+        there = os.path.lexists(path)
+        remedy = "correct the file" if there else f"correct {CONFIG_VARIABLE}, or unset it"
+        remedy += "; the other findings are as if there were no file"
         finding = Finding(Level.ERROR, subject, str(error).removeprefix(f"{subject}: "), remedy)
     else:
         yield ()

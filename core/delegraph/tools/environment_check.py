@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -59,6 +59,9 @@ VARIABLES = (
     "DELEGRAPH_SERVE_TOKEN",
 )
 """Environment variables that Delegraph and its own plugins read."""
+
+SWITCHES = ("DELEGRAPH_NUMBA_GUARD", "DELEGRAPH_NUMBA_KEEP")
+"""Those that are 0 or 1."""
 
 _FAST = "delegraph-numba-cpu"
 """Distribution of the delegate that applies by default."""
@@ -138,13 +141,16 @@ def _python() -> Iterator[Finding]:
         yield Finding(Level.NOTE, "Python", text, f"python3.{tested[-1]} -m venv FOLDER")
 
 
-def _variables(variables: Iterable[str]) -> Iterator[Finding]:
-    """Yield a finding for each environment variable that neither Delegraph nor its plugins read.
+def _variables(variables: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a finding for each environment variable with a wrong value, or that is not read.
 
     It is a warning if the name is nearly one that is read, else a note, as another plugin may read
     the variable.
     """
-    for name in variables:
+    for name, value in variables.items():
+        if name in SWITCHES and value not in ("", "0", "1"):
+            text = f"is {value!r}, expected 0 (off) or 1 (on)"
+            yield Finding(Level.WARNING, f"variable {name}", text, "correct its value, or unset it")
         if name in VARIABLES or PLUGIN_CACHE.fullmatch(name):
             continue
         words = {each.removeprefix(PREFIX): each for each in VARIABLES}

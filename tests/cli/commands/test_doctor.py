@@ -58,6 +58,25 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     assert shown.json["findings"][0]["level"] == "error"
 
 
+def test_a_cache_that_cannot_be_used_is_told_once(fresh_delegraph: Command, tmp_path: Path) -> None:
+    keeping = "from delegraph.delegation import BlobCache\nBlobCache('a', '1').put('key', b'x')"
+    write_plugin(tmp_path / "site", "keeper", keeping)
+    cache = tmp_path / "file"
+    cache.write_text("")
+    environment = {"DELEGRAPH_PLUGINS": "keeper", "DELEGRAPH_CACHE": str(cache)}
+    ran = fresh_delegraph("doctor", **environment)
+    assert (ran.code, ran.err) == (1, "")
+    assert f"error: cache {cache}: is not used: is no folder" in ran.out
+
+
+def test_a_file_of_settings_that_is_missing_has_a_remedy(
+    fresh_delegraph: Command, tmp_path: Path
+) -> None:
+    ran = fresh_delegraph("doctor", DELEGRAPH_CONFIG=str(tmp_path / "no.toml"))
+    assert ran.code == 1
+    assert "next: correct DELEGRAPH_CONFIG, or unset it; the other findings are" in ran.out
+
+
 @pytest.mark.parametrize(
     ("named", "text"),
     [

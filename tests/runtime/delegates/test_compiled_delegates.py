@@ -44,7 +44,9 @@ def test_paths_and_endings_make_a_library(name: str) -> None:
     assert is_library(name)
 
 
-@pytest.mark.parametrize("name", ["sin", "numba_cpu", "dist:sin", "so", "x.so.y", "sonar"])
+@pytest.mark.parametrize(
+    "name", ["sin", "numba_cpu", "dist:sin", "so", "x.so.y", "sonar", "./m.tflite"]
+)
 def test_other_names_are_those_of_installed_delegates(name: str) -> None:
     assert not is_library(name)
 

@@ -20,16 +20,26 @@ def test_a_verdict_says_that_no_number_was_checked() -> None:
 
 
 def test_lines_fit_the_terminal() -> None:
-    wrong = replace(RIGHT, outcome="failed", message="ADD comes out wrong " * 9, sample="few " * 30)
-    lines = Scorecard((wrong,)).text(width=60).splitlines()
-    assert max(map(len, lines)) <= 60
-    assert lines[-1] == f"  numbers: ADD: {wrong.message}"[:57] + "..."
+    message = "ADD comes out wrong " * 9 + "at [3]\nmore"
+    wrong = replace(RIGHT, outcome="failed", message=message, sample="few " * 30)
+    text = Scorecard((wrong,)).text(width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.endswith(" at [3]")
 
 
 def test_json_has_the_sample_once() -> None:
     (card,) = Scorecard((RIGHT, RIGHT)).to_json()["delegates"]
     assert card["sample"] == RIGHT.sample
     assert [set(check) & {"sample", "check"} for check in card["checks"]] == [{"check"}] * 2
+
+
+def test_checks_that_were_not_tried_have_a_column_of_their_own() -> None:
+    card = Scorecard((RIGHT, replace(RIGHT, outcome="not tried", types={})))
+    assert card.text().split("\n")[3:5] == [
+        "  section    passed  failed  not applicable  not tried",
+        "  contract        0       0               0          0",
+    ]
+    assert "not tried" not in Scorecard((RIGHT,)).text()
 
 
 def failed(check: str, message: str) -> Result:

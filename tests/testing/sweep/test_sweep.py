@@ -190,6 +190,22 @@ def test_a_case_that_hangs_is_ended_and_the_others_are_tried() -> None:
     assert result.command.endswith(" --timeout 0.3")
 
 
+def test_a_delegate_that_hangs_while_loading_is_ended() -> None:
+    plan = Plan(Comparison("slow", make=signal.pause), cases=1, case_seconds=0.1)
+    with pytest.raises(DelegateError, match=r"^'slow' cannot be loaded: not done after 0\.2 s; "):
+        run_sweep(plan)
+
+
+@pytest.mark.timeout(30)
+def test_asking_and_shrinking_take_no_longer_than_cases_are_begun() -> None:
+    class Stuck(Faulty):
+        def is_node_supported_by_delegate(self, *_: Any) -> Any:
+            signal.pause()
+
+    plan = Plan(Comparison("stuck", make=Stuck), seconds=0.2, case_seconds=0.2, operators=("ADD",))
+    assert {found.fault.kind for found in run_sweep(plan).findings} == {"hang"}
+
+
 def test_a_crash_counts_where_a_single_operator_is_swept() -> None:
     result = swept(operators=("ADD",), at_prepare=abort, shrink_seconds=0.1, count=4)
     assert {finding.fault.kind for finding in result.differences} == {"crash"}

@@ -50,6 +50,17 @@ def show_from(level: str) -> None:
             handler.listen_to(name)
 
 
+@contextlib.contextmanager
+def hidden_log(name: str) -> Iterator[None]:
+    """Context in which the records of logger *name* are dropped."""
+    logger = logging.getLogger(name)
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
+
+
 class _Echo(logging.Handler):
     """Log handler that prints log records on standard error; ``undo`` restores all loggers."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.answers.log_lines import hidden_log
 from delegraph.cli.answers.printing import (
     console,
     heading,
@@ -59,6 +60,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     something is broken.
     """
     from delegraph.cli import COMMANDS
+    from delegraph.delegation import blob_cache  # its warnings are findings here
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
     from delegraph.tools.configuration_report import check_configuration, usable_configuration
@@ -71,7 +73,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
 
     variables = own_variables()
     what = "looking at the machine and importing the delegates"
-    with progress(what), usable_configuration() as broken:
+    with progress(what), hidden_log(blob_cache.__name__), usable_configuration() as broken:
         found_hosts, failures = hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
         plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))

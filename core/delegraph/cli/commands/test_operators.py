@@ -39,7 +39,7 @@ _SWEEP = "Delegraph sweep"
 _MEANINGS = {
     "different": "a finding, see below",
     "equal": "the results are those of the reference",
-    "not taken": "the delegate took no node: nothing of it is tested",
+    "not taken": "the delegate took no node; models also try what it does not claim",
     "refused": "invalid models: both sides give an error, as they should",
     "not judged": "no right answer is known or promised",
 }

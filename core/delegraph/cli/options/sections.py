@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import MethodType
 
 import click
@@ -80,14 +80,26 @@ class SummarizedGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and the summary of each command."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [
-            (name, command.get_short_help_str(_LONGEST_SUMMARY))
-            for name, command in found
-            if command is not None and not command.hidden
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        write_commands(self, ctx, formatter, "Commands", self.list_commands(ctx))
+
+
+def write_commands(
+    group: click.Group,
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    heading: str,
+    names: Iterable[str],
+) -> None:
+    """Write a heading, and below it the name and the summary of each command."""
+    found = [(name, group.get_command(ctx, name)) for name in names]
+    column = max(map(len, group.list_commands(ctx)), default=0)
+    rows = [
+        (name.ljust(column), command.get_short_help_str(_LONGEST_SUMMARY))
+        for name, command in found
+        if command is not None and not command.hidden
+    ]
+    with formatter.section(heading):
+        formatter.write_dl(rows)
 
 
 def summarized(command: click.Command) -> click.Command:

@@ -26,7 +26,7 @@ def is_library(name: str) -> bool:
     >>> is_library("libedgetpu.so.1"), is_library("./mine"), is_library("numba_cpu")
     (True, True, False)
     """
-    return _LIBRARY.fullmatch(name) is not None
+    return _LIBRARY.fullmatch(name) is not None and not name.endswith(".tflite")
 
 
 def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> Delegate:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -15,6 +16,7 @@ from delegraph.quantities import few_of, plural
 from delegraph.testing.badge import Badge
 
 SECTIONS = ("contract", "soundness", "numbers")
+NOT_TRIED = "not tried"
 OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
 """Mapping from pytest's name of an outcome to the scorecard's name."""
 
@@ -27,8 +29,8 @@ class Result:
         delegate: name of the delegate.
         section: section of the scorecard, one of :data:`SECTIONS`.
         check: text that describes the check.
-        outcome: ``passed``, ``failed`` or ``not applicable``.
-        message: text that says why the check failed or does not apply.
+        outcome: ``passed``, ``failed``, ``not applicable`` or ``not tried``.
+        message: text that says why the check failed, does not apply or was not tried.
         types: mapping from a type to the counts of right and of compared models,
             ``"right/compared"``; only for checks of an operator's numbers.
         sample: text that says how many models a shortened run has tried; empty for a full run.
@@ -53,7 +55,10 @@ class Scorecard:
     def of(cls, notes: Iterable[Mapping[str, Any]]) -> Scorecard:
         """Return the scorecard from *notes*, the records that tests of the kit have written."""
         return cls(
-            tuple(Result(**{**note, "outcome": OUTCOMES[note["outcome"]]}) for note in notes)
+            tuple(
+                Result(**{**note, "outcome": OUTCOMES.get(note["outcome"], note["outcome"])})
+                for note in notes
+            )
         )
 
     @property
@@ -79,7 +84,7 @@ class Scorecard:
         return next((r.sample for r in self.results if r.delegate == delegate and r.sample), "")
 
     def text(self, width: int = 80) -> str:
-        """Return the scorecard for a terminal of *width* columns, without whole messages."""
+        """Return the scorecard for a terminal of *width* columns: first lines of messages."""
         return "\n\n".join(self._text_of(delegate, width) for delegate in self.delegates)
 
     def markdown(self) -> str:
@@ -134,9 +139,11 @@ class Scorecard:
         return [r for r in self.results if r.delegate == delegate and r.outcome == "failed"]
 
     def _section_rows(self, delegate: str) -> list[Sequence[str]]:
-        columns = tuple(OUTCOMES.values())
+        by_section = self.counts(delegate)
+        is_whole = not any(counts[NOT_TRIED] for counts in by_section.values())
+        columns = (*OUTCOMES.values(), *[NOT_TRIED] * (not is_whole))
         rows: list[Sequence[str]] = [("section", *columns)]
-        for section, counts in self.counts(delegate).items():
+        for section, counts in by_section.items():
             rows.append((section, *(str(counts[column]) for column in columns)))
         return rows
 
@@ -159,8 +166,9 @@ class Scorecard:
                 lines += ["", *_aligned(rows)]
         if failures:
             lines.append("")
-            equal = _folded(failures)
-            lines += [shortened(line, width) for each in equal for line in _failure_lines(each)]
+            for line in chain.from_iterable(map(_failure_lines, _folded(failures))):
+                indent = " " * (4 + len(line) - len(line.lstrip()))
+                lines += wrap(line, width, subsequent_indent=indent)
         return "\n".join(lines)
 
     def _verdict(self, delegate: str) -> str:
@@ -183,7 +191,8 @@ def _folded(failures: Iterable[Result]) -> Iterable[list[Result]]:
 def _failure_lines(equal: Sequence[Result]) -> Iterator[str]:
     """Yield the line of the first of *equal* failures, and one with the names of the others."""
     first, *others = equal
-    yield f"  {first.section}: {first.check}: {first.message}"
+    message = first.message.partition("\n")[0]
+    yield f"  {first.section}: {first.check}: {message}"
     if others:
         names = few_of([result.check for result in others])
         yield f"    the same in {plural(len(others), 'more check')}: {names}"
@@ -211,13 +220,3 @@ def _markdown_failure(result: Result) -> str:
 def _check_json(result: Result) -> dict[str, Any]:
     """Return a check as a dictionary; the sample is a fact about the delegate."""
     return {name: value for name, value in asdict(result).items() if name != "sample"}
-
-
-def shortened(text: str, width: int) -> str:
-    """Return the first line of *text*, cut after at most *width* characters.
-
-    >>> shortened("numbers: CONV_2D: it comes out wrong", 24)
-    'numbers: CONV_2D: it ...'
-    """
-    line = text.partition("\n")[0]
-    return line if len(line) <= width else line[: width - 3] + "..."

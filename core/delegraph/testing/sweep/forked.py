@@ -25,10 +25,12 @@ def run_forked(work: Callable[[], Result], seconds: float | None = None) -> Resu
     child = fork(lambda requests, answers: messages.write(answers, _ended(work)))
     try:
         if seconds is not None and not ready([child.answers], seconds):
-            raise EOFError
+            raise TimeoutError
         result, error = messages.read(child.answers)
+    except TimeoutError:
+        error = ChildProcessError(f"not done after {seconds:g} s; a longer --timeout gives it more")
     except (EOFError, OSError):
-        error = ChildProcessError("a process ended before it had loaded the delegate")
+        error = ChildProcessError("its process ended")
     finally:
         child.close()
         child.answers.close()

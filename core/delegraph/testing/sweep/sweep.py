@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Claim
-from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.errors import ArgumentError, DelegateError, did_you_mean
 from delegraph.quantities import few_of, plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
@@ -51,7 +51,7 @@ class Plan:
         is_asked: whether the claims are observed, because the delegate declares none.
         jobs: number of processes.
         folder: folder for findings; None means that they are not written.
-        case_seconds: seconds that a case may take.
+        case_seconds: seconds that a case may take; loading the delegate may take twice as long.
         processor_seconds: seconds of processor time that a case may take.
         shrink_seconds: seconds that the shrinking of a finding may take.
     """
@@ -77,6 +77,10 @@ class Plan:
         command = command_of(self.comparison, self.seed, self.operators)
         is_usual = self.case_seconds == CASE_SECONDS
         return command if is_usual else f"{command} --timeout {self.case_seconds:g}"
+
+    def no_longer_than_cases(self, seconds: float) -> float:
+        """Return *seconds*, or those in which cases are begun if they are fewer."""
+        return seconds if self.seconds is None else min(seconds, self.seconds)
 
     def case(self, number: int) -> SweepCase:
         """Return the case with a number, equal in any process."""
@@ -193,13 +197,16 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
         PluginError: the delegate is not installed, or cannot be used.
-        ChildProcessError: loading the delegate killed a process.
+        DelegateError: loading the delegate killed a process, or took too long.
     """
     require_runnable(plan.operators)
     from delegraph.testing.sweep.workers import Campaign, Limits
 
     # Engines start threads, which a fork does not survive.
-    told = run_forked(plan.comparison.warm_up)
+    try:
+        told = run_forked(plan.comparison.warm_up, 2 * plan.case_seconds)
+    except ChildProcessError as error:
+        raise DelegateError(f"{plan.comparison.delegate!r} cannot be loaded: {error}") from error
     is_asked = not (told or plan.comparison.is_core)
     if is_asked:
         told = _observed(plan, progress)
@@ -256,7 +263,8 @@ def _observed(plan: Plan, progress: Progress) -> list[dict[str, Any]]:
     progress("asking what the delegate takes", 0, None)
     operators = plan.operators or sweep_operators()
     try:
-        return run_forked(lambda: plan.comparison.observed(operators, plan.seed), ASKING)
+        seconds = plan.no_longer_than_cases(ASKING)
+        return run_forked(lambda: plan.comparison.observed(operators, plan.seed), seconds)
     except ChildProcessError:
         return []
 
@@ -334,7 +342,7 @@ def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -
     """
     from delegraph.testing.sweep.workers import Judge
 
-    last = time.monotonic() + SHRINKING * plan.shrink_seconds
+    last = time.monotonic() + plan.no_longer_than_cases(SHRINKING * plan.shrink_seconds)
     for done, finding in enumerate(findings):
         if time.monotonic() > last:
             return
