@@ -50,6 +50,17 @@ class ParquetTable:
         except (OSError, arrow.ArrowException) as error:
             raise ArgumentError(f"{self._path!r} cannot be read: {error}") from error
 
+    def is_real(self) -> dict[str, bool]:
+        """Whether a column has real numbers, or lists of them, by name."""
+        types = require_pyarrow().types
+        found = {}
+        for column in self._file.schema_arrow:
+            kind = column.type
+            while hasattr(kind, "value_type"):
+                kind = kind.value_type
+            found[column.name] = types.is_floating(kind)
+        return found
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without the open file and its last table."""
         kept = {name: value for name, value in vars(self).items() if name != "_file"}

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.quantities import real_value
 from delegraph.scale.input_columns import Inputs, columns_of_inputs, side_by_side
 from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
@@ -98,17 +99,27 @@ class Source(ABC):
         """Return the name of a row, such as its file; empty if the row only has a number."""
         return ""
 
+    def read_as(self) -> dict[str, str]:
+        """Meaning of a table's numbers in words, by quantized input."""
+        return {}
+
     @abstractmethod
     def identity(self) -> str:
         """Return a digest of the data, from names, sizes and times of its files."""
 
 
 class Table(Source):
-    """A data source that is one file with columns, such as ``.npz`` or Parquet."""
+    """A data source that is one file with columns, such as ``.npz`` or Parquet.
+
+    Attributes:
+        path: path of the file.
+        integers: inputs of integers in whose columns no number is real.
+    """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
+        self.integers = {name for name in inputs if np.dtype(inputs[name]["dtype"]).kind in "iu"}
         self._of_tensors: dict[str, str] = {
             entry["tensor_name"]: column
             for column, entry in inputs.items()
@@ -123,6 +134,29 @@ class Table(Source):
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
         return digest([stamp(self.path)])
+
+    def read_as(self) -> dict[str, str]:
+        """Meaning of the numbers, as in :meth:`Source.read_as`."""
+        return {
+            name: f"whole numbers, read as {real_value(*details['quantization'])}"
+            if name in self.integers
+            else "real values, quantized"
+            for name, details in self.inputs.items()
+            if details["quantization"][0] and np.dtype(details["dtype"]).kind in "iu"
+        }
+
+    def find_integers(self, is_real: Mapping[str, bool]) -> None:
+        """Remove inputs with columns of real numbers from :attr:`integers`.
+
+        Args:
+            is_real: whether a column has real numbers, by name.
+
+        Raises:
+            ArgumentError: an input has no column.
+        """
+        real = dict(zip(self.named(is_real), is_real.values(), strict=True))
+        taken = columns_of_inputs(self.path, list(real), self.inputs)
+        self.integers -= {n for n, columns in taken.items() if any(real[c] for c in columns)}
 
     def split(self, columns: Columns) -> Rows:
         """Return columns as rows; a row with a value that its input cannot hold is unreadable.
@@ -155,6 +189,7 @@ class NpzRows(Table):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._count = row_count(self._columns)
+        self.find_integers({n: values.dtype.kind == "f" for n, values in self._columns.items()})
 
     @cached_property
     def _columns(self) -> Columns:
@@ -178,6 +213,7 @@ class ParquetRows(Table):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._table = ParquetTable(path)
+        self.find_integers(self._table.is_real())
 
     def __len__(self) -> int:
         return len(self._table)
