@@ -134,7 +134,11 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.txt", b"1", "neither a folder nor a file ending in .npz, .parquet, .jsonl, .csv"),
+        (
+            "data.txt",
+            b"1",
+            "neither a folder nor a file ending in .npy, .npz, .parquet, .jsonl, .csv",
+        ),
         ("data.csv", b"image,image\n", "has more than one column 'image'"),
         ("data.csv", b'image\n"[1, 2\n', r"line 2: unexpected end of data"),
         ("data.csv", b"image\n", "has no rows"),
@@ -182,9 +186,17 @@ def test_consecutive_columns_are_an_input(name: str, tmp_path: Path) -> None:
     rows = open_source(str(tmp_path / name), {"p0:p63": INPUTS["image"]}).read(0, 5)
     np.testing.assert_array_equal(rows.given["p0:p63"].astype(np.int8), IMAGES)
     assert {key: values.tolist() for key, values in rows.passed.items()} == {"id": [*range(5)]}
-    many = "it has 65 columns: id, p0, p1, p2, p3, p4, p5, p6, p7, p8, ..., p63; inputs="
+    many = "columns: id, p0, p1, p2, p3, p4, p5, p6, p7, p8, ..., p63; inputs={image: COLUMN}"
     with pytest.raises(ArgumentError, match=many):
-        open_source(str(tmp_path / name), INPUTS).read(0, 5)
+        open_source(str(tmp_path / name), INPUTS)
+
+
+def test_an_array_is_the_only_input(tmp_path: Path) -> None:
+    np.save(tmp_path / "data.npy", IMAGES)
+    rows = open_source(str(tmp_path / "data.npy"), INPUTS).read(1, 3)
+    np.testing.assert_array_equal(rows.given["image"], IMAGES[1:3])
+    with pytest.raises(ArgumentError, match=r"a .npy file has one input, and the model has 2"):
+        open_source(str(tmp_path / "data.npy"), {**INPUTS, "b": INPUTS["image"]})
 
 
 def test_data_that_are_not_there(tmp_path: Path) -> None:

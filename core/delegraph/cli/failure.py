@@ -280,6 +280,7 @@ _ARGUMENTS = {
     r"\bisolation='process'": "--isolate-rows",
     r"\bresume=True": "--resume",
     r"\btop=(\d+)": r"--top \1",
+    r"\bsignature='([^']+)'": r"--signature \1",
     r"\blabels=\[\.\.\.\]": "--labels FILE",
     r"Delete it to begin anew, or": "--restart deletes it and begins anew; or",
     _DELEGATE: _DELEGATE_OPTION,

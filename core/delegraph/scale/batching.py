@@ -252,7 +252,10 @@ def _called_signature(interpreter: AnyInterpreter, wanted: str | None) -> str | 
     """Return the signature to call: *wanted*, else the only one; None if the model has none."""
     known = sorted(interpreter.get_signature_list())
     if wanted is None and len(known) > 1:
-        raise ArgumentError(f"the model has several signatures, name one: {', '.join(known)}")
+        names = ", ".join(known)
+        raise ArgumentError(
+            f"the model has several signatures, {names}: signature={known[0]!r} calls the first"
+        )
     return wanted or next(iter(known), None)
 
 

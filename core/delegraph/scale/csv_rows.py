@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.input_columns import Inputs, columns_of_inputs
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.rows import (
     Columns,
     as_numbers_of,
@@ -121,12 +121,12 @@ class CsvRows(Table):
         if twice:
             raise ArgumentError(f"{self.path!r} has more than one column {twice[0]!r}")
         try:
-            taken = columns_of_inputs(self.path, names, self.inputs)
+            self.take(names)
         except ArgumentError as error:
             if not all(map(_is_number, names)) or _are_counted(names):
                 raise
             raise ArgumentError(f"{error}; the first line has numbers in place of names") from None
-        return {name: list(map(names.index, columns)) for name, columns in taken.items()}
+        return {name: list(map(names.index, columns)) for name, columns in self.taken.items()}
 
     def _read_all(self, reader: _Records) -> None:
         """Find the rows, and find the types of columns from the cells of all rows."""

@@ -51,10 +51,11 @@ def _columns_of(path: str, columns: Sequence[str], name: str, inputs: Inputs) ->
     named = [column for column in columns if column]
     if len(inputs) == 1 and len(named) == count and name == inputs[name]["name"]:
         return named
-    what = "inputs={INPUT: COLUMN} names another"
+    own = inputs[name]["name"]
+    what = f"inputs={{{own}: COLUMN}} names another"
     if count != 1:
         numbers = f"{count} columns" if count > 0 else "columns"
-        what += f", and inputs={{INPUT: FIRST:LAST}} {numbers} with one number each"
+        what += f", and inputs={{{own}: FIRST:LAST}} {numbers} with one number each"
     raise ArgumentError(
         f"{path!r} has no column {name!r}{did_you_mean(name, columns)}; it has "
         f"{plural(len(columns), 'column')}: {listed(columns)}; {what}"

@@ -8,14 +8,13 @@ import re
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.scale.input_columns import Inputs, columns_of_inputs
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.rows import Columns, as_numbers_of, fitted_row, in_row_shape, listed, stacked
 from delegraph.scale.sources import Rows, Table
 
@@ -44,10 +43,9 @@ class JsonRows(Table):
         self._starts = array("q")  # offsets at which rows begin
         self._lines = array("q")  # numbers of their lines
         keys = self._found_keys()
-        self._taken = columns_of_inputs(path, keys, inputs) if self._starts else {}
-        used = set(chain(*self._taken.values()))
-        self._passed = [key for key in keys if key not in used]
-        self._find_integers()
+        if self._starts:
+            self.take(keys)
+            self._find_integers()
 
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
@@ -89,7 +87,7 @@ class JsonRows(Table):
                         self.integers -= {
                             name
                             for name in self.integers
-                            if _has_real([row.get(key) for key in self._taken[name]])
+                            if _has_real([row.get(key) for key in self.taken[name]])
                         }
 
     def _row(self, line: bytes) -> dict[str, Any]:
@@ -120,7 +118,7 @@ class JsonRows(Table):
                     unread[place] = f"line {self._lines[start + place]}: {error}"
                 passed.append(row)
         return Rows(
-            {name: _column([row.get(name) for row in passed]) for name in self._passed},
+            {name: _column([row.get(name) for row in passed]) for name in self.passed},
             {name: stacked([row[name] for row in given]) for name in self.inputs if given},
             unread,
         )
@@ -132,7 +130,7 @@ class JsonRows(Table):
             ValueError: an input has no key, or a value does not fit its input.
         """
         found: Columns = {}
-        for name, keys in self._taken.items():
+        for name, keys in self.taken.items():
             for key in keys:
                 if key not in row:
                     raise ValueError(f"has no {key!r}; its keys are {listed(list(row)) or 'none'}")

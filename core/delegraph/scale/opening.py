@@ -10,10 +10,11 @@ from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.csv_rows import CsvRows
 from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
-from delegraph.scale.sources import FileRows, NpzRows, ParquetRows, Source, Table
+from delegraph.scale.sources import FileRows, NpyRows, NpzRows, ParquetRows, Source, Table
 from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
 KINDS: dict[str, type[Table]] = {
+    ".npy": NpyRows,
     ".npz": NpzRows,
     ".parquet": ParquetRows,
     ".jsonl": JsonRows,
@@ -30,8 +31,8 @@ def open_source(
     """Return the rows of a folder or a file as a source.
 
     Args:
-        path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl``
-            or ``.csv`` file.
+        path: a folder of pictures or ``.npy`` files, or a ``.npy``, ``.npz``, ``.parquet``,
+            ``.jsonl`` or ``.csv`` file.
         inputs: inputs of the model.
         described: metadata of the model's first input, used to convert pictures.
         picture: options for converting pictures.

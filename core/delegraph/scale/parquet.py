@@ -50,16 +50,13 @@ class ParquetTable:
         except (OSError, arrow.ArrowException) as error:
             raise ArgumentError(f"{self._path!r} cannot be read: {error}") from error
 
-    def is_real(self) -> dict[str, bool]:
-        """Whether a column has real numbers, or lists of them, by name."""
-        types = require_pyarrow().types
-        found = {}
-        for column in self._file.schema_arrow:
-            kind = column.type
-            while hasattr(kind, "value_type"):
-                kind = kind.value_type
-            found[column.name] = types.is_floating(kind)
-        return found
+    @property
+    def is_real(self) -> list[bool]:
+        """Whether each column has real numbers, or lists of them."""
+        kinds = [column.type for column in self._file.schema_arrow]
+        while any(hasattr(kind, "value_type") for kind in kinds):
+            kinds = [getattr(kind, "value_type", kind) for kind in kinds]
+        return [require_pyarrow().types.is_floating(kind) for kind in kinds]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without the open file and its last table."""
@@ -68,6 +65,11 @@ class ParquetTable:
 
     def __len__(self) -> int:
         return int(self._ends[-1])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._file.schema_arrow.names)
 
     def read(self, start: int, stop: int) -> Columns:
         """Return the columns of the rows from *start* to before *stop*, by name.

@@ -9,7 +9,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -111,14 +111,22 @@ class Source(ABC):
 class Table(Source):
     """A data source that is one file with columns, such as ``.npz`` or Parquet.
 
-    Attributes:
+    Args:
         path: path of the file.
+        inputs: inputs of the model.
+
+    Attributes:
+        path: the argument *path*.
+        taken: names of the columns that each input takes.
+        passed: names of the other columns.
         integers: inputs of integers in whose columns no number is real.
     """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
         self.path = path
+        self.taken: Mapping[str, Sequence[str]] = {}
+        self.passed: Sequence[str] = ()
         self.integers = {name for name in inputs if np.dtype(inputs[name]["dtype"]).kind in "iu"}
         self._of_tensors: dict[str, str] = {
             entry["tensor_name"]: column
@@ -130,6 +138,23 @@ class Table(Source):
         """Return names of columns, in which the name of an input replaces that of its tensor."""
         named = self._of_tensors
         return [named[key] if key in named and named[key] not in keys else key for key in keys]
+
+    def take(self, columns: Sequence[str], is_real: Iterable[bool] = ()) -> None:
+        """Set :attr:`taken` and :attr:`passed`, which have the names in *columns*.
+
+        Args:
+            columns: names of all columns.
+            is_real: whether each column has real numbers; then its input is not in
+                :attr:`integers`.
+
+        Raises:
+            ArgumentError: an input has no column.
+        """
+        self.taken = columns_of_inputs(self.path, columns, self.inputs)
+        used = set(chain(*self.taken.values()))
+        self.passed = [column for column in columns if column not in used]
+        real = {column for column, each in zip(columns, is_real, strict=False) if each}
+        self.integers -= {name for name in self.taken if real.intersection(self.taken[name])}
 
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
@@ -145,34 +170,19 @@ class Table(Source):
             if details["quantization"][0] and np.dtype(details["dtype"]).kind in "iu"
         }
 
-    def find_integers(self, is_real: Mapping[str, bool]) -> None:
-        """Remove inputs with columns of real numbers from :attr:`integers`.
-
-        Args:
-            is_real: whether a column has real numbers, by name.
-
-        Raises:
-            ArgumentError: an input has no column.
-        """
-        real = dict(zip(self.named(is_real), is_real.values(), strict=True))
-        taken = columns_of_inputs(self.path, list(real), self.inputs)
-        self.integers -= {n for n, columns in taken.items() if any(real[c] for c in columns)}
-
     def split(self, columns: Columns) -> Rows:
         """Return columns as rows; a row with a value that its input cannot hold is unreadable.
 
         Raises:
-            ArgumentError: an input has no column, or it cannot take any row of the column.
+            ArgumentError: an input cannot take any row of its column.
         """
         columns = dict(zip(self.named(columns), columns.values(), strict=True))
         inputs = self.inputs
-        taken = columns_of_inputs(self.path, list(columns), inputs)
         given = {
-            n: numbers_as_rows(side_by_side([columns[c] for c in taken[n]], inputs[n]), inputs[n])
-            for n in inputs
+            n: numbers_as_rows(side_by_side([columns[c] for c in taken], inputs[n]), inputs[n])
+            for n, taken in self.taken.items()
         }
-        used = set(chain(*taken.values()))
-        passed = {name: values for name, values in columns.items() if name not in used}
+        passed = {name: columns[name] for name in self.passed}
         unread: dict[int, str] = {}
         for name, values in given.items():
             for place, reason in misfits(values, self.inputs[name], name).items():
@@ -189,7 +199,8 @@ class NpzRows(Table):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._count = row_count(self._columns)
-        self.find_integers({n: values.dtype.kind == "f" for n, values in self._columns.items()})
+        is_real = [values.dtype.kind == "f" for values in self._columns.values()]
+        self.take(self.named(self._columns), is_real)
 
     @cached_property
     def _columns(self) -> Columns:
@@ -207,13 +218,39 @@ class NpzRows(Table):
         return self.split({name: values[start:stop] for name, values in self._columns.items()})
 
 
+class NpyRows(NpzRows):
+    """The array of a ``.npy`` file as the column of the only input."""
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return columns_of({only_input("a .npy file", self.inputs): read_npy(self.path)})
+
+
+def only_input(what: str, inputs: Inputs) -> str:
+    """Return the column of the only one of *inputs*.
+
+    Args:
+        what: kind of the data, for the message.
+        inputs: inputs of the model.
+
+    Raises:
+        ArgumentError: there are several inputs.
+    """
+    if len(inputs) != 1:
+        raise ArgumentError(
+            f"{what} has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
+            "put their columns into a .npz, .parquet, .jsonl or .csv file"
+        )
+    return next(iter(inputs))
+
+
 class ParquetRows(Table):
     """The columns of a Parquet file; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._table = ParquetTable(path)
-        self.find_integers(self._table.is_real())
+        self.take(self.named(self._table.columns), self._table.is_real)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -245,11 +282,7 @@ class FileRows(Source):
         picture: PictureOptions = AS_DESCRIBED,
     ) -> None:
         super().__init__(inputs)
-        if len(inputs) != 1:
-            raise ArgumentError(
-                f"a folder has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
-                "put their columns into a .npz, .parquet, .jsonl or .csv file"
-            )
+        only_input("a folder", inputs)
         self._folder = folder
         self._described = described
         self._picture = picture

@@ -13,6 +13,7 @@ from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
 from support.moody_delegate import moody_setup
+from support.signatures import two_signatures
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 
@@ -183,6 +184,13 @@ def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_
     assert "--crop needs a folder of pictures" in ran.err
 
 
+def test_signatures_of_which_none_is_chosen_are_listed(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(two_signatures())
+    ran = delegraph("predict", model, data(tmp_path, 1), "-o", tmp_path / "out.csv")
+    assert "signatures, negate, wave: --signature negate calls the first" in ran.err
+
+
 def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: Path) -> None:
     words = ["predict", lookup, data(tmp_path, 1, 3, 99), "-o", tmp_path / "out.jsonl"]
     words += ["--processes", 1, "--input-column", "x=place", "--max-batch", 1]
@@ -223,7 +231,7 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
         (
             ["-o", "out.npz", "--input-column", "x=plac"],
-            "no column 'plac' (did you mean 'place'?); it has 1 column: place; --input-column ",
+            "'plac' (did you mean 'place'?); it has 1 column: place; --input-column x=COLUMN names",
         ),
     ],
 )

@@ -243,10 +243,16 @@ def _print_classes(out: Console, result: Detection) -> None:
         return
     objects = Counter(int(kind) for picture in result.truth.pictures for kind in picture.classes)
     worst = sorted(objects.keys() & by_class[0].keys(), key=lambda k: (by_class[0][k], k))
-    heading(out, "Average precision by class, TFLite's, the worst first")
-    columns = ("class", "name", "objects", *setup_headings(by_class))
+    coco = [p.coco.by_class for p in result.judgement.precisions if p.coco is not None]
+    numbers = [f" {number}" * (len(by_class) > 1) for number in range(1, len(by_class) + 1)]
+    names = [f"{name}{number}" for name in ("TFLite's", "COCO's") for number in numbers]
+    columns = ("class", "name", "objects", *names[: len(by_class) + len(coco)])
+    heading(out, "Average precision by class, the worst first")
     rows = [
-        (kind, result.class_name(kind), objects[kind], *(_figure(e.get(kind)) for e in by_class))
+        (
+            *(kind, result.class_name(kind), objects[kind]),
+            *(_figure(each.get(kind)) for each in (*by_class, *coco)),
+        )
         for kind in worst[:CLASSES_SHOWN]
     ]
     print_table(out, columns, rows, right=columns[2:])

@@ -191,8 +191,8 @@ def _options(command: Any) -> Any:
 def command(as_json: bool, **options: Any) -> None:
     """Run a model on all rows of some data, into a file.
 
-    DATA is a folder of pictures or .npy files, or a .npz, .parquet, .jsonl or .csv file with a
-    column for each input. Consecutive CSV columns of numbers are one input, too: --input-column
+    DATA is a folder of pictures or .npy files, or a .npy, .npz, .parquet, .jsonl or .csv file with
+    a column for each input. Consecutive columns of numbers are one input, too: --input-column
     INPUT=FIRST:LAST, or all columns. The output has the number of each row, the columns that are no
     inputs, and the outputs. With --top, --labels or labels in the model's metadata, a classifier's
     scores become the best classes, by name; outputs of --output-column stay as well.
