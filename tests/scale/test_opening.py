@@ -172,6 +172,23 @@ def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: P
         open_source(written(tmp_path / name), inputs).read(0, 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("id,v\na,1\n", "; inputs={x: v} takes the only one that fits"),
+        ("id,v\n1,0.5\n", "; inputs={x: v} takes the only one that fits"),
+        ("id,v\n1,2\n", " names another"),
+        ("id,v\n0.5,0.1\n", " names another"),
+        ("id,v\n", " names another"),
+    ],
+)
+def test_the_only_column_that_fits_is_told(text: str, advice: str, tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    (tmp_path / "data.csv").write_text(text)
+    with pytest.raises(ArgumentError, match=f"{advice}$"):
+        open_source(str(tmp_path / "data.csv"), inputs)
+
+
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
 def test_consecutive_columns_are_an_input(name: str, tmp_path: Path) -> None:
     numbers = IMAGES.reshape(5, 64)
