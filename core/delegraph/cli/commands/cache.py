@@ -89,7 +89,10 @@ def list_(as_json: bool) -> None:
             _json(*item) | {"is_current": is_current(item[1][0], current)}
             for item in groups.items()
         ]
-        print_json({"folder": folder, "limit": limit, "entries": listed})
+        stale_bytes = sum(each["bytes"] for each in listed if each["is_current"] is False)
+        print_json(
+            {"folder": folder, "limit": limit, "stale_bytes": stale_bytes, "entries": listed}
+        )
         return
     out = console()
     if not groups:
@@ -150,7 +153,8 @@ def clear(
     kept = {namespace for namespace, _ in _groups(None)}
     for name in caches:
         if not any(belongs(namespace, name) for namespace in kept):
-            hint = did_you_mean(name, sorted(kept))
+            names = {*kept, *(namespace.partition("-")[0] for namespace in kept)}
+            hint = did_you_mean(name, sorted(names))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(caches or None).values() for entry in group]
