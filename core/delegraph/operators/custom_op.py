@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +33,7 @@ from delegraph.operators.registration import (
     output_tensor,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -250,6 +251,8 @@ def as_registration(op: AnyCustomOp, name: str) -> Registration:
     Raises:
         ArgumentError: *op* is neither a registration nor a custom operator.
     """
+    if name in BuiltinOperator.__members__:
+        warnings.warn(f"a custom_op is not called for builtin {name}; a delegate is", stacklevel=4)
     if isinstance(op, CustomOp):
         return op.registration
     if isinstance(op, Registration):
