@@ -247,6 +247,7 @@ def test_list_names_what_does_not_end(fresh_delegraph: Command, site: Path) -> N
     ran = fresh_delegraph(*words, DELEGRAPH_PLUGINS="bad")
     assert ran.code == 0
     assert "bad fake-bad 1.0 timed out" in ran.lines
+    assert "next: give it longer with --time-limit, mend its code, or leave it out" in ran.out
     assert any("did not end within 0.5 s" in line for line in ran.lines)
     assert any("DELEGRAPH_DISABLE_PLUGINS=bad" in line for line in ran.lines)
 
