@@ -89,10 +89,9 @@ def list_(as_json: bool) -> None:
             _json(*item) | {"is_current": is_current(item[1][0], current)}
             for item in groups.items()
         ]
-        stale_bytes = sum(each["bytes"] for each in listed if each["is_current"] is False)
-        print_json(
-            {"folder": folder, "limit": limit, "stale_bytes": stale_bytes, "entries": listed}
-        )
+        old = [entries for entries in groups.values() if is_current(entries[0], current) is False]
+        answer = {"folder": folder, "limit": limit, "stale_bytes": sum(map(_bytes, old))}
+        print_json(answer | {"entries": listed})
         return
     out = console()
     if not groups:
