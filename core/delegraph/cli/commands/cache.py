@@ -89,8 +89,8 @@ def list_(as_json: bool) -> None:
             _json(*item) | {"is_current": is_current(item[1][0], current)}
             for item in groups.items()
         ]
-        old = [entries for entries in groups.values() if is_current(entries[0], current) is False]
-        answer = {"folder": folder, "limit": limit, "stale_bytes": sum(map(_bytes, old))}
+        unused = [each for each in groups.values() if is_current(each[0], current) is False]
+        answer = {"folder": folder, "limit": limit, "stale_bytes": sum(map(_bytes, unused))}
         print_json(answer | {"entries": listed})
         return
     out = console()

@@ -333,10 +333,8 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     for name, stored in result.stored_integers.items():
         text = real_value(stored.scale, stored.zero_point)
         print_paragraph(out, f"{name}: {text}; --real writes real values")
-    for name, classes in result.scores.items():
-        text = (
-            f"seems to be scores of {classes:,} classes; --top N or --labels FILE writes the best"
-        )
+    for name, most in result.scores.items():
+        text = f"seems to be scores of {most:,} classes; --top N or --labels FILE writes the best"
         print_paragraph(out, f"{name}: {text}")
     if result.incidents:
         failed = f"delegates failed {plural(result.incidents, 'time')}, and Delegraph went on"
