@@ -69,10 +69,18 @@ DESCRIPTIONS = {
         "needs more if `is_complete` is false.",
         "needed_of": "The `subject`, and the planner of `needed`; TFLM with --micro.",
     },
+    "numba-roof": {
+        "seconds": "Sum of the least times of all operators.",
+        "operators": "`share` is of the time of all operators, `of_roof` is `roof_seconds` divided "
+        "by `seconds`, both 0 to 1; `bytes` are read or written at least.",
+    },
 }
 """Descriptions of keys, by command, where a key's name does not say what the value is of."""
 
-NULLABLE = {"crossing_bytes": "crossing_bytes", "threads": "invoke"}
+NULLABLE = {
+    "crossing_bytes": "crossing_bytes", "threads": "invoke", "delegate": "of_roof",
+    "default": "help",
+}  # fmt: skip
 """Keys that are null in some answers, of models for example whose shapes are known only while
 invoking, but in no example; each with a key that is in the same object."""
 
@@ -240,7 +248,7 @@ def value_schema(
             properties |= {k: known for k, known in declared.items() if known}
         return {"type": "object", "properties": properties, "required": sorted(properties)}
     if isinstance(value, list | tuple):
-        items = [value_schema(item, made, classes, key) for item in value]
+        items = [value_schema(item, made, classes) for item in value]
         return {"type": "array", **_if_any("items", items)}
     return SIMPLE[type(value)]
 

@@ -384,8 +384,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("imgae", ["image", "mask"])
     " (did you mean 'image'?)"
     """
-    import difflib  # only errors need it
-
-    of_similar_length = [each for each in known if len(name) <= 2 * len(each) <= 4 * len(name)]
-    close = difflib.get_close_matches(name, of_similar_length, n=1)
+    close = close_names(
+        name, (each for each in known if len(name) <= 2 * len(each) <= 4 * len(name))
+    )
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -98,6 +98,7 @@ MISTAKES = {
     "test-operators sin --operators ADD": r"did you mean one of: '--operator'",
     "plugins info nosuch": NO_DELEGATE.format("nosuch"),
     "plugins info notes.tflite": "this is a model's file name, where a delegate's name is expected",
+    "test-operators core --operator conv2d": r"an operator 'conv2d' \(did you mean 'CONV_2D'\?\)",
     "test-operators ./notes.tflite": "this is a model's file name, where a delegate's name is",
     "plugins lsit": r"command 'lsit' \(did you mean 'list'\?\); expected one of: list, info, ",
     "plugins show": "No such command 'show'; expected one of: list, info, doctor",

@@ -157,24 +157,22 @@ def test_a_full_disk_costs_the_cache_only(
     assert not list(folder.rglob("*.blob*"))
 
 
-def test_no_room_anywhere_is_an_error_that_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def full_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(cache_files, "replace_file", full)
+
+
+@pytest.mark.usefixtures("full_disks")
+def test_no_room_anywhere_is_an_error_that_says_so(folder: Path) -> None:
     with pytest.raises(DelegateError, match=r"8 bytes, can be written neither.*No space left"):
         BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"compiled")
 
 
-def test_what_is_read_whole_needs_no_room(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr(cache_files, "replace_file", full)
+@pytest.mark.usefixtures("full_disks")
+def test_what_is_read_whole_needs_no_room(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = BlobCache("mine", "1.0", folder).read_or_make("key", lambda: b"compiled")
     assert made == b"compiled"
     assert caplog.text.count("No space left on device") == 1

@@ -83,7 +83,7 @@ def test_a_file_may_say_nothing(write: Write) -> None:
         ("[cache]\nsize = true", "cache.size is True, expected bytes"),
         (
             "[cache]\nsize = 'much'",
-            "cache.size is 'much', expected bytes above 0, such as 4096, '512M'",
+            "cache.size is 'much', expected bytes above 0, such as 4096, '512MB'",
         ),
         ("[cache]\nfolder = 'here'", "cache.folder is 'here', expected a whole path"),
         ("[cache]\nfolder = 1", "cache.folder is 1, expected a whole path"),
@@ -113,6 +113,11 @@ def test_bytes_that_are_no_text_are_no_toml(write: Write) -> None:
     write("").write_bytes(b"\xff")
     with pytest.raises(ConfigurationError, match="is not TOML"):
         configuration()
+
+
+def test_units_with_a_b_are_those_of_printed_sizes_and_others_count_1024() -> None:
+    assert (byte_count("2GB"), byte_count("1.5 kB"), byte_count("9B")) == (2_000_000_000, 1500, 9)
+    assert (byte_count("2G"), byte_count("1.5k")) == (2 << 30, 1536)
 
 
 @pytest.mark.parametrize("text", ["nothing", "1,5M", "2 T", "-1", "1e3"])

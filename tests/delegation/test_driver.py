@@ -33,7 +33,7 @@ class Choosy(ByName):
     """Refuses partitions that hold one of *unwanted*: when asked, or in its kernel's ``init``."""
 
     def __init__(self, *ops: str, unwanted: str = "", by: str = "check", **how: Any) -> None:
-        super().__init__(*ops, kernel=LivingKernel, **how)
+        super().__init__(*ops, **{"kernel": LivingKernel} | how)
         self.unwanted, self.by = unwanted, by
         self.asked: list[tuple[int, ...]] = []
 
@@ -248,8 +248,7 @@ def test_failing_later_closes_what_was_begun(host: Host) -> None:
             if 4 in params.nodes_to_replace:
                 raise OSError("no device")
 
-    delegate = Choosy("ADD", "MUL")
-    delegate.create_delegate_kernel_interface = lambda: FailsLate(delegate)  # type: ignore[method-assign]
+    delegate = Choosy("ADD", "MUL", kernel=FailsLate)
     with pytest.raises(DelegateError, match="no device"):
         host(model_content=sines(), delegates=[delegate]).allocate_tensors()
     gc.collect()
@@ -262,8 +261,7 @@ def test_a_kernel_that_fails_to_close_is_logged(caplog: pytest.LogCaptureFixture
             super().close()
             raise OSError("stuck")
 
-    delegate = Choosy("ADD", "MUL")
-    delegate.create_delegate_kernel_interface = lambda: Stuck(delegate)  # type: ignore[method-assign]
+    delegate = Choosy("ADD", "MUL", kernel=Stuck)
     with caplog.at_level(logging.WARNING):
         Interpreter(model_content=sines(), delegates=[delegate]).close()
     assert delegate.calls.count("close") == 2

@@ -14,7 +14,6 @@ from delegraph import (
     Interpreter,
     NodeByNodeKernel,
     NodeCall,
-    SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError, DelegraphError
 from delegraph.native import LiteRtInterpreter
@@ -41,14 +40,9 @@ class Kernel(NodeByNodeKernel):
 
 
 class NodeByNode(ByName):
-    kernel: type[NodeByNodeKernel] = Kernel
-
-    def __init__(self, *ops: str, **how: Any) -> None:
-        super().__init__(*ops, **how)
+    def __init__(self, *ops: str, kernel: type[Kernel] = Kernel, **how: Any) -> None:
+        super().__init__(*ops, kernel=kernel, **how)
         self.seen: list[NodeCall] = []
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return self.kernel(self)  # type: ignore[call-arg]  # those of this file
 
 
 @HOSTS
@@ -126,8 +120,7 @@ def test_several_outputs_absent_inputs_and_constants(host: Host) -> None:
             return split
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS  # LiteRT prepares Sum itself before, without it
-    delegate = NodeByNode("SPLIT", "Sum", flags=flags)
-    delegate.kernel = Splits
+    delegate = NodeByNode("SPLIT", "Sum", flags=flags, kernel=Splits)
     with host(model_content=content, delegates=[delegate]) as made:
         found = run(made, np.array([1, 2, 30, 40], np.float32))
         assert found.tolist() == [31, 42]
@@ -151,8 +144,7 @@ def test_elements_of_any_size_have_room(type: str) -> None:
 
             return copy
 
-    delegate = NodeByNode("Make")
-    delegate.kernel = Copies
+    delegate = NodeByNode("Make", kernel=Copies)
     with Interpreter(model_content=content, delegates=[delegate]) as made:
         made.allocate_tensors()
         made.invoke()
@@ -173,8 +165,7 @@ def test_an_error_names_the_node_inside(host: Host, phase: str) -> None:
                 fail()
             return fail
 
-    delegate = NodeByNode("SIN", "ADD", "MUL")
-    delegate.kernel = Fails
+    delegate = NodeByNode("SIN", "ADD", "MUL", kernel=Fails)
     with pytest.raises(DelegraphError, match=r"node 2 \(MUL\): OSError: device lost"):
         run(host(model_content=sines(), delegates=[delegate]))
 
@@ -186,8 +177,7 @@ def test_a_node_without_a_function_is_an_error_of_prepare(host: Host) -> None:
             super().prepare_node(call)
             return None  # type: ignore[return-value]
 
-    delegate = NodeByNode("SIN")
-    delegate.kernel = Forgets
+    delegate = NodeByNode("SIN", kernel=Forgets)
     with pytest.raises(DelegraphError, match="prepare_node returned NoneType, expected"):
         run(host(model_content=sines(), delegates=[delegate]))
 
@@ -199,8 +189,7 @@ def test_data_that_is_read_too_early_is_named(host: Host) -> None:
             y = call.input(0).data + 1
             return lambda: np.copyto(call.output().data, y)
 
-    delegate = NodeByNode("SIN")
-    delegate.kernel = Reads
+    delegate = NodeByNode("SIN", kernel=Reads)
     with pytest.raises(DelegraphError, match=r"'NoneType'.*; while preparing, only constants have"):
         run(host(model_content=sines(), delegates=[delegate]))
 
@@ -212,8 +201,7 @@ def test_a_function_that_returns_its_value_is_an_error_of_the_first_run(host: Ho
             super().prepare_node(call)
             return lambda: np.sin(call.input(0).data)
 
-    delegate = NodeByNode("SIN")
-    delegate.kernel = Returns
+    delegate = NodeByNode("SIN", kernel=Returns)
     wanted = r"SIN.*function returned float32 \[4\] and did not write it into the output: "
     with host(model_content=sines(), delegates=[delegate]) as made:
         for _ in range(2):  # it stays one
@@ -231,8 +219,7 @@ def test_a_node_that_does_not_write_is_logged_once_even_inside_a_partition(
             step = super().prepare_node(call)
             return (lambda: None) if call.name == name else step
 
-    name, delegate = claimed[-1], NodeByNode(*claimed)
-    delegate.kernel = Forgets
+    name, delegate = claimed[-1], NodeByNode(*claimed, kernel=Forgets)
     with host(model_content=sines(), delegates=[delegate]) as made:
         run(made)
     told = [record.getMessage() for record in caplog.records]
@@ -253,8 +240,7 @@ def test_a_function_may_return_its_output_or_what_is_no_array(returned: Any) -> 
 
             return run
 
-    delegate = NodeByNode("SIN", "ADD", "MUL")
-    delegate.kernel = Returns
+    delegate = NodeByNode("SIN", "ADD", "MUL", kernel=Returns)
     with Interpreter(model_content=sines(), delegates=[delegate]) as made:
         np.testing.assert_allclose(run(made), Y, rtol=1e-6)
 
@@ -265,8 +251,7 @@ def test_an_absent_input_and_output_are_named() -> None:
             call.input(3)
             raise AssertionError
 
-    delegate = NodeByNode("SIN")
-    delegate.kernel = Asks
+    delegate = NodeByNode("SIN", kernel=Asks)
     with pytest.raises(DelegateError, match=r"node 0 \(SIN\): input 3 is required and absent"):
         Interpreter(model_content=sines(), delegates=[delegate])
 

@@ -26,10 +26,11 @@ import atheris
 with atheris.instrument_imports(include=["delegraph", "delegraph_numba_cpu", "delegraph_flex"]):
     from delegraph.errors import DelegraphError
     from delegraph.schema.reader import read_model
+    from delegraph.testing.sweep.findings import Findings
     from delegraph.testing.sweep.judging import Fault
     from delegraph.testing.sweep.workers import Found, Judge, Limits
     from fuzz.copies import Copy
-    from fuzz.findings import Findings, load, save
+    from fuzz.findings import Finding, load, save
     from fuzz.joining import joined
     from fuzz.record_damage import damaged
     from fuzz.starting_models import StartingModel
@@ -109,7 +110,7 @@ def main(name: str, folder: str, *options: str) -> None:
     def try_it(data: bytes) -> None:
         copy = _copy(data)
         fault = target.judge(copy).fault
-        new = None if fault is None else findings.add(target, Found(copy.seed, copy, fault))
+        new = None if fault is None else findings.add(copy.seed, Finding(copy, fault, target=name))
         if new is not None:
             print(f"{new.fault.kind} in {new.fault.where}: {save(new, Path(folder))}", flush=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from delegraph.schema import tables
-from delegraph.testing.sweep.chains import moved_operator
+from delegraph.testing.sweep.chains import appended
 
 
 def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.Model:
@@ -18,27 +18,12 @@ def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.M
     if not model.subgraphs or not donor.subgraphs:
         return model
     graph, added = model.subgraphs[0], donor.subgraphs[0]
-    first_tensor, first_buffer = len(graph.tensors or ()), len(model.buffers or ())
-    place = {i: first_tensor + i for i in range(len(added.tensors or ()))}
+    wired: dict[int, int] = {}
     for i in added.inputs or ():
         found = _fitting(graph, (added.tensors or ())[i], chance) if i >= 0 else None
         if found is not None and chance.random() < 0.8:
-            place[i] = found
-    tensors = tuple(t.replace(buffer=t.buffer + first_buffer) for t in added.tensors or ())
-    first_code = len(model.operator_codes or ())
-    nodes = tuple(moved_operator(node, place, first_code) for node in added.operators or ())
-    fed = tuple(place[i] for i in added.inputs or () if place.get(i, -1) >= first_tensor)
-    main = graph.replace(
-        tensors=(*(graph.tensors or ()), *tensors),
-        operators=(*(graph.operators or ()), *nodes),
-        inputs=(*(graph.inputs or ()), *fed),
-        outputs=(*(graph.outputs or ()), *(place.get(i, i) for i in added.outputs or ())),
-    )
-    return model.replace(
-        subgraphs=(main, *model.subgraphs[1:]),
-        operator_codes=(*(model.operator_codes or ()), *(donor.operator_codes or ())),
-        buffers=(*(model.buffers or ()), *(donor.buffers or ())),
-    )
+            wired[i] = found
+    return appended(model, donor, wired)
 
 
 def _fitting(graph: tables.SubGraph, wanted: tables.Tensor, chance: Random) -> int | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from delegraph.errors import DelegraphError
 from delegraph.schema import read_model, tables, write_model
+from delegraph.schema.pruning import pruned
 from delegraph.testing.sweep.judging import Fault
 from fuzz.copies import Copy
 
@@ -108,57 +109,8 @@ def _plainer_tensors(tensors: tuple[tables.Tensor, ...]) -> Iterator[tuple[table
 
 
 def _without_unused(model: tables.Model) -> tables.Model:
-    """Return a model without unused tensors, operator codes and buffers.
-
-    One whose indices lead nowhere, or into other lists, stays as it is.
-    """
-    graphs = model.subgraphs or ()
-    nodes = [node for graph in graphs for node in graph.operators or ()]
-    codes, buffers = model.operator_codes or (), model.buffers or ()
-    used_codes = sorted({node.opcode_index for node in nodes})
-    if model.metadata or model.signature_defs or any(i >= len(codes) for i in used_codes):
+    """Return *model* without unused parts; one whose indices lead nowhere stays as it is."""
+    try:
+        return pruned(model)
+    except (IndexError, KeyError):
         return model
-    slim = [_without_unused_tensors(graph) for graph in graphs]
-    used = sorted({0, *(tensor.buffer for graph in slim for tensor in graph.tensors or ())})
-    if any(i >= len(buffers) for i in used):
-        return model
-    renumbered = tuple(_renumbered(graph, used_codes, used) for graph in slim)
-    return model.replace(
-        subgraphs=renumbered,
-        operator_codes=tuple(codes[i] for i in used_codes),
-        buffers=tuple(buffers[i] for i in used),
-    )
-
-
-def _renumbered(graph: tables.SubGraph, codes: list[int], buffers: list[int]) -> tables.SubGraph:
-    nodes = (n.replace(opcode_index=codes.index(n.opcode_index)) for n in graph.operators or ())
-    tensors = (t.replace(buffer=buffers.index(t.buffer)) for t in graph.tensors or ())
-    return graph.replace(operators=tuple(nodes), tensors=tuple(tensors))
-
-
-def _without_unused_tensors(graph: tables.SubGraph) -> tables.SubGraph:
-    tensors, nodes = graph.tensors or (), graph.operators or ()
-    named = {*(graph.inputs or ()), *(graph.outputs or ())}
-    for node in nodes:
-        named |= {*(node.inputs or ()), *(node.outputs or ()), *(node.intermediates or ())}
-    if any(t.quantization is not None and t.quantization.details is not None for t in tensors):
-        return graph  # their scales are tensors, too
-    kept = [i for i in range(len(tensors)) if i in named]
-    place = {old: new for new, old in enumerate(kept)}
-
-    def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        return None if indices is None else tuple(place.get(i, i) for i in indices)
-
-    return graph.replace(
-        tensors=tuple(tensors[i] for i in kept),
-        inputs=moved(graph.inputs),
-        outputs=moved(graph.outputs),
-        operators=tuple(
-            n.replace(
-                inputs=moved(n.inputs),
-                outputs=moved(n.outputs),
-                intermediates=moved(n.intermediates),
-            )
-            for n in nodes
-        ),
-    )

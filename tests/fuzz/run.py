@@ -29,10 +29,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from delegraph.testing.sweep.findings import Findings, remove
 from delegraph.testing.sweep.judging import OUTCOMES
 from delegraph.testing.sweep.workers import Campaign, Judge, Limits
 from fuzz.copies import copy_with_number
-from fuzz.findings import Finding, Findings, load, remove, save
+from fuzz.findings import Finding, finding_of, load, save
 from fuzz.reduction import reduced
 from fuzz.targets import Target, targets
 
@@ -64,7 +65,7 @@ def fuzz(
     start = time.monotonic()
     for found in campaign.run(given.minutes * 60):
         if found is not None:
-            new = findings.add(target, found)
+            new = findings.add(found.number, finding_of(target, found))
             if new is not None:
                 save(new, given.folder)
         mine = sum(finding.target == target.name for finding in findings)
@@ -80,7 +81,7 @@ def fuzz_guided(target: Target, given: argparse.Namespace, findings: Findings) -
     from fuzz.guided import guided  # needs atheris
 
     for found in guided(target, _limits(given), given.minutes * 60, given.seed):
-        new = findings.add(target, found)
+        new = findings.add(found.number, finding_of(target, found))
         if new is not None:
             save(new, given.folder)
     return Counter()
@@ -104,16 +105,16 @@ def verify(finding: Finding, target: Target, limits: Limits, seconds: float) -> 
     if target.in_litert and finding.fault.kind in ("crash", "hang"):
         with Judge(replace(target, only_host=True).judge, limits) as alone:
             # It may have left memory damaged when it ran the first time.
-            if any(alone(finding.copy).outcome == "not judged" for _ in range(3)):
+            if any(alone(finding.case).outcome == "not judged" for _ in range(3)):
                 finding.state = "of LiteRT alone"
                 return
     with Judge(target.judge, limits) as judge:
-        again = judge(finding.copy).fault
+        again = judge(finding.case).fault
         if again is None or again.kind != finding.fault.kind:
             finding.state = "not repeated"
             return
-        finding.copy = reduced(finding.copy, again, lambda copy: judge(copy).fault, seconds)
-        finding.fault = judge(finding.copy).fault or again
+        finding.case = reduced(finding.case, again, lambda copy: judge(copy).fault, seconds)
+        finding.fault = judge(finding.case).fault or again
         finding.state = "reduced"
 
 
@@ -202,8 +203,10 @@ def main(words: Sequence[str] | None = None) -> int:
         as_found = list(findings)
         if as_found and given.reduce > 0:
             reduce_all(as_found, given, progress)
-    merged = findings.merge()
-    remove((f for f in as_found if f not in merged), given.folder)
+    merged = findings.merged()
+    for finding in as_found:
+        if finding not in merged:
+            remove(finding, given.folder)
     report(counts, merged, console)
     if given.json is not None:
         write_json(given.json, counts, merged)

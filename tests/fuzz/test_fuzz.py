@@ -21,11 +21,12 @@ from delegraph.graph import parse_model
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import one_op_model, tensor
+from delegraph.testing.sweep.findings import Findings
 from delegraph.testing.sweep.judging import Run, difference_fault, error_fault
 from delegraph.testing.sweep.workers import Campaign, Judge, Limits
 from fuzz.copies import copy_with_number
 from fuzz.feeding import Feeding
-from fuzz.findings import Findings, load, save
+from fuzz.findings import finding_of, load, save
 from fuzz.run import verify
 from fuzz.starting_models import StartingModel
 from fuzz.targets import Target, targets
@@ -59,7 +60,7 @@ def campaign(target: Target, models: Any = SMALL, copies: int = COPIES, seed: in
     findings = Findings()
     for found in made.run(seconds=60):
         if found is not None:
-            findings.add(target, found)
+            findings.add(found.number, finding_of(target, found))
     return made, findings
 
 
@@ -219,7 +220,7 @@ def test_a_finding_is_reduced_saved_and_repeated(
 ) -> None:
     plant(monkeypatch, crash)
     _, findings = campaign(TARGETS["core"], copies=40)
-    finding = max(findings, key=lambda f: len(f.copy.content))
+    finding = max(findings, key=lambda f: len(f.case.content))
     verify(finding, TARGETS["core"], LIMITS, seconds=10)
     name, copy, described = load(save(finding, tmp_path))
     with Judge(TARGETS["core"].judge, LIMITS) as judge:

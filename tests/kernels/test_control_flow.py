@@ -46,7 +46,7 @@ def test_if_runs_the_branch_that_the_condition_names(condition):
 def test_if_returns_whatever_shape_the_branch_has(condition):
     x, b = tensor((2,)), tensor((2,))
     y, pads = tensor((5,)), constant(np.array([[1, 2]], np.int32))
-    padding = Graph([x, b], [y], [Op("PAD", [x, pads], [y], o.PadOptions())])
+    padding = Graph([x, b], [y], [Op("PAD", [x, pads], [y])])
     model = if_model(binary("ADD", o.AddOptions()), padding)
     (y,) = assert_same(model, [np.array(condition), F([5, 7]), F([1, 2])])
     assert y.shape == ((2,) if condition else (5,))
@@ -58,7 +58,7 @@ def counting(body, shape=(), limit=3):
     options = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = Graph([i, x], [n, y], [Op("WHILE", [i, x], [n, y], options)])
     a, b, c, bound = tensor(()), tensor(shape), tensor((), "BOOL"), constant(F(limit))
-    condition = Graph([a, b], [c], [Op("LESS", [a, bound], [c], o.LessOptions())])
+    condition = Graph([a, b], [c], [Op("LESS", [a, bound], [c])])
     return model_of(main, condition, body)
 
 
@@ -94,7 +94,7 @@ def test_while_may_swap_its_values():
     options = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = Graph([a, b, c], [n, u, v], [Op("WHILE", [a, b, c], [n, u, v], options)])
     p, q, r, holds = tensor(()), tensor(()), tensor(()), tensor((), "BOOL")
-    less = Op("LESS", [p, constant(F(3))], [holds], o.LessOptions())
+    less = Op("LESS", [p, constant(F(3))], [holds])
     model = model_of(main, Graph([p, q, r], [holds], [less]), Graph([i, x, y], [j, y, x], [count]))
     assert [float(z) for z in delegraph_outputs(model, [F(0), F(10), F(20)])] == [3, 20, 10]
 
@@ -103,9 +103,7 @@ def test_while_grows_a_tensor():
     i, x, y = tensor(()), tensor((1,)), tensor((2,))
     j, count = incremented(i)
     pads = constant(np.array([[0, 1]], np.int32))
-    model = counting(
-        Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y], o.PadOptions())]), (1,)
-    )
+    model = counting(Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y])]), (1,))
     _, y = assert_same(model, [F(0), F([7])])
     assert y.tolist() == [7, 0, 0, 0]
 
@@ -118,7 +116,7 @@ def test_while_carries_strings():
     options = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = Graph([a, b], [n, y], [Op("WHILE", [a, b], [n, y], options)])
     p, q, holds = tensor(()), tensor((2,), "STRING"), tensor((), "BOOL")
-    condition = Graph([p, q], [holds], [Op("LESS", [p, constant(F(2))], [holds], o.LessOptions())])
+    condition = Graph([p, q], [holds], [Op("LESS", [p, constant(F(2))], [holds])])
     model = model_of(main, condition, Graph([i, x], [j, x], [count]))
     _, words = delegraph_outputs(model, [F(0), texts(b"a\0", b"b")])
     assert words.tolist() == [b"a\0", b"b"]
@@ -128,9 +126,7 @@ def test_an_error_inside_a_body_names_the_inner_operator():
     i, x, y = tensor(()), tensor((2,)), tensor((2,))
     j, count = incremented(i)
     pads = tensor((1, 2), "INT32")
-    model = counting(
-        Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y], o.PadOptions())]), (2,)
-    )
+    model = counting(Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y])]), (2,))
     with pytest.raises(RuntimeError, match="PAD"):
         delegraph_outputs(model, [F(0), F([1, 2])])
 

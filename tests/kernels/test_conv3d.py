@@ -1,4 +1,4 @@
-"""CONV_3D."""
+"""CONV_3D and CONV_3D_TRANSPOSE."""
 
 import numpy as np
 import pytest
@@ -60,3 +60,64 @@ def refusal(x=(1, 4, 4, 4, 2), weight=(2, 2, 2, 2, 3), bias=(3,), bias_type="f4"
 )
 def test_refused_by_both(case, match):
     assert_both_refuse(*case, match=match)
+
+
+OP = "CONV_3D_TRANSPOSE"
+# input, filter, output, stride and dilation of each axis, padding
+CASES = {
+    "one position": ((1, 1, 1, 1, 2), (2, 2, 2, 3, 2), (1, 2, 2, 2, 3), 1, 1, Padding.VALID),
+    "overlapping": ((2, 2, 3, 4, 2), (2, 3, 2, 3, 2), (2, 3, 5, 5, 3), 1, 1, Padding.VALID),
+    "same": ((1, 3, 4, 5, 2), (3, 3, 3, 4, 2), (1, 3, 4, 5, 4), 1, 1, Padding.SAME),
+    "strided": ((1, 2, 3, 2, 2), (3, 2, 3, 2, 2), (1, 4, 6, 4, 2), 2, 1, Padding.SAME),
+    "strided with gaps": ((1, 2, 2, 2, 1), (1, 1, 1, 1, 1), (1, 4, 4, 4, 1), 3, 1, Padding.VALID),
+    "dilated": ((1, 2, 2, 2, 2), (2, 2, 2, 1, 2), (1, 4, 4, 4, 1), 1, 2, Padding.VALID),
+    "dilated, same": ((1, 4, 4, 4, 2), (3, 2, 2, 1, 2), (1, 4, 4, 4, 1), 1, 2, Padding.SAME),
+}
+
+
+def geometry_options(stride, dilation, padding, act=Act.NONE):
+    return options((stride,) * 3, (dilation,) * 3, padding, act)
+
+
+def operands(shape, kernel, output, *, shape_as=constant):
+    rng = np.random.default_rng(0)
+    x, weight = (rng.normal(size=s).astype(np.float32) for s in (shape, kernel))
+    return [shape_as(np.array(output, np.int32)), constant(weight), fed(x)]
+
+
+@pytest.mark.parametrize("shape_as", [constant, fed])
+@pytest.mark.parametrize("case", CASES)
+def test_transposed_results_are_the_official_ones(case, shape_as):
+    shape, kernel, output, *geometry = CASES[case]
+    inputs = operands(shape, kernel, output, shape_as=shape_as)
+    assert_agrees(OP, inputs, ["FLOAT32"], geometry_options(*geometry), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("activation", [Act.NONE, Act.RELU, Act.RELU6])
+@pytest.mark.parametrize("given", [constant, fed])
+def test_bias_and_activation_are_applied(given, activation):
+    shape, kernel, output, *geometry = CASES["overlapping"]
+    bias = given(np.float32([1, -2, 30]))
+    inputs = [*operands(shape, kernel, output), bias]
+    assert_agrees(OP, inputs, ["FLOAT32"], geometry_options(*geometry, activation), tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ((1, 3, 2, 2, 3), r"an input of \[2, 1, 1\] positions"),
+        ((2, 2, 2, 2, 3), "expected 1 batches and 3 channels"),
+        ((1, -2, 2, 2, 3), "expected 1 batches and 3 channels"),
+    ],
+)
+def test_output_shapes_that_do_not_fit_are_refused(output, message):
+    shape, kernel, _, *geometry = CASES["one position"]
+    inputs = operands(shape, kernel, output)
+    assert_both_refuse(OP, inputs, ["FLOAT32"], geometry_options(*geometry), match=message)
+
+
+def test_a_bias_of_another_length_is_refused():
+    shape, kernel, output, *geometry = CASES["one position"]
+    inputs = [*operands(shape, kernel, output), constant(np.float32([1, 2]))]
+    message = r"bias is \[2\], expected \[3\]"
+    assert_both_refuse(OP, inputs, ["FLOAT32"], geometry_options(*geometry), match=message)

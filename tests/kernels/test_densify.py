@@ -9,7 +9,6 @@ from delegraph.errors import OperatorError
 from delegraph.graph.sparsity import DimensionMetadata, Sparsity, dense_places
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
-from delegraph.schema.options import DensifyOptions
 from delegraph.testing import TensorDef, constant, delegraph_outputs
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
@@ -127,21 +126,19 @@ def sparse_constant(values, sparsity, shape):
 def test_densify_gives_the_dense_constant(storage):
     dense = random_sparse(3)
     x = sparse_constant(*storage(dense), dense.shape)
-    (y,) = assert_agrees("DENSIFY", [x], ["FLOAT32"], DensifyOptions())
+    (y,) = assert_agrees("DENSIFY", [x], ["FLOAT32"])
     np.testing.assert_array_equal(y, dense)
 
 
 def test_densify_refuses_a_dense_constant():
     x = constant(random_sparse(0))
-    assert_both_refuse(
-        "DENSIFY", [x], ["FLOAT32"], DensifyOptions(), match="dense, expected a spar"
-    )
+    assert_both_refuse("DENSIFY", [x], ["FLOAT32"], match="dense, expected a spar")
 
 
 def test_densify_refuses_too_few_values():
     dense = random_sparse(0)
     values, sparsity = csr(dense)
     x = sparse_constant(values[:-1], sparsity, dense.shape)
-    model, _ = model_and_arrays("DENSIFY", [x], ["FLOAT32"], DensifyOptions())
+    model, _ = model_and_arrays("DENSIFY", [x], ["FLOAT32"])
     with pytest.raises(RuntimeError, match="values stored for"):
         delegraph_outputs(model, [])

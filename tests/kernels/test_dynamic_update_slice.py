@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from delegraph.schema.options import DynamicUpdateSliceOptions
 from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -16,8 +15,7 @@ def test_the_block_is_moved_inside(start, row, column, dtype):
     x, update = fed(np.zeros((3, 4), dtype)), fed(np.ones((2, 2), dtype))
     inputs = [x, update, fed(np.array(start, np.int32))]
     kind = x.definition.type.name
-    options = DynamicUpdateSliceOptions()
-    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, [kind], options, version=5)
+    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, [kind], version=5)
     slow = x.array.copy()
     slow[row : row + 2, column : column + 2] = 1
     np.testing.assert_array_equal(y, slow)
@@ -25,9 +23,8 @@ def test_the_block_is_moved_inside(start, row, column, dtype):
 
 def test_an_update_larger_than_the_operand_is_refused():
     inputs = [np.zeros((3, 4), np.float32), np.zeros((4, 2), np.float32), np.zeros(2, np.int32)]
-    options = DynamicUpdateSliceOptions()
     assert_both_refuse(
-        "DYNAMIC_UPDATE_SLICE", [*map(fed, inputs)], ["FLOAT32"], options, match="larger than"
+        "DYNAMIC_UPDATE_SLICE", [*map(fed, inputs)], ["FLOAT32"], match="larger than"
     )
 
 
@@ -35,6 +32,5 @@ def test_int4_is_updated_by_elements():
     x = constant(np.arange(-4, 5).reshape(3, 3), "INT4")
     update = constant(np.array([[7, 6]]), "INT4")
     inputs = [x, update, fed(np.array([1, 1], np.int32))]
-    options = DynamicUpdateSliceOptions()
-    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, ["INT4"], options, version=4)
+    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, ["INT4"], version=4)
     assert y.tolist() == [[-4, -3, -2], [-1, 7, 6], [2, 3, 4]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.schema.options import GatherNdOptions, GatherOptions
+from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant
 from delegraph.testing.operator_case import fed, texts
 from support.agreement import assert_agrees, assert_both_refuse
@@ -68,18 +68,17 @@ def test_gather_refuses_axes_that_do_not_fit(axis, batch_dims):
 @pytest.mark.parametrize("indices", [[[0, 1], [1, 2]], [[0], [1]], [[0, 1, 1]], [0, 1], [[[0, 0]]]])
 def test_gather_nd_takes_what_the_tuples_name(indices, dtype):
     inputs = [fed(X), fed(np.array(indices, dtype))]
-    (y,) = assert_agrees("GATHER_ND", inputs, ["FLOAT32"], GatherNdOptions(), version=5)
+    (y,) = assert_agrees("GATHER_ND", inputs, ["FLOAT32"], version=5)
     np.testing.assert_array_equal(y, X[tuple(np.moveaxis(np.array(indices), -1, 0))])
 
 
 def test_gather_nd_takes_strings():
     inputs = [fed(texts(b"a", b"b", b"c\0")), fed(np.array([[2], [0]], np.int32))]
-    (y,) = assert_agrees("GATHER_ND", inputs, ["STRING"], GatherNdOptions(), version=3)
+    (y,) = assert_agrees("GATHER_ND", inputs, ["STRING"], version=3)
     assert y.tolist() == [b"c\0", b"a"]
 
 
 @pytest.mark.parametrize("indices", [[[2, 0]], [[-1, 0]], [[0, 0, 0, 0]]])
 def test_gather_nd_refuses_tuples_outside(indices):
     inputs = [fed(X), fed(np.array(indices, np.int32))]
-    options = GatherNdOptions()
-    assert_both_refuse("GATHER_ND", inputs, ["FLOAT32"], options, match="outside|at most 3")
+    assert_both_refuse("GATHER_ND", inputs, ["FLOAT32"], match="outside|at most 3")

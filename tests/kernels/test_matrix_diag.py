@@ -4,7 +4,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from delegraph.schema.options import MatrixDiagOptions, MatrixSetDiagOptions
 from delegraph.testing import delegraph_outputs, fed, operator_case
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -12,7 +11,7 @@ from support.agreement import assert_agrees, assert_both_refuse
 @pytest.mark.parametrize("shape", [(3,), (2, 3)])
 def test_matrix_diag_puts_vectors_on_diagonals(shape):
     x = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
-    (y,) = assert_agrees("MATRIX_DIAG", [fed(x)], ["FLOAT32"], MatrixDiagOptions())
+    (y,) = assert_agrees("MATRIX_DIAG", [fed(x)], ["FLOAT32"])
     np.testing.assert_array_equal(y, x[..., None] * np.eye(3, dtype=np.float32))
 
 
@@ -20,8 +19,7 @@ def test_matrix_diag_puts_vectors_on_diagonals(shape):
 def test_matrix_set_diag_replaces_the_diagonals(shape):
     x = np.ones(shape, np.float32)
     diagonal = np.full((*shape[:-2], min(shape[-2:])), 7, np.float32)
-    options = MatrixSetDiagOptions()
-    (y,) = assert_agrees("MATRIX_SET_DIAG", [fed(x), fed(diagonal)], ["FLOAT32"], options)
+    (y,) = assert_agrees("MATRIX_SET_DIAG", [fed(x), fed(diagonal)], ["FLOAT32"])
     assert (y == 7).sum() == diagonal.size
 
 
@@ -36,13 +34,12 @@ def test_types_that_the_official_kernel_takes_for_float32(dtype):
     expected = np.stack([np.diag(row) for row in values])
     np.testing.assert_array_equal(y, expected)
     full = np.ones((2, 3, 3), dtype)
-    inputs, options = [fed(full), fed(values)], MatrixSetDiagOptions()
-    case = operator_case("MATRIX_SET_DIAG", inputs, [fed(full).definition.type.name], options)
+    inputs = [fed(full), fed(values)]
+    case = operator_case("MATRIX_SET_DIAG", inputs, [fed(full).definition.type.name])
     (y,) = delegraph_outputs(case.model(), [full, values])
     np.testing.assert_array_equal(y, np.where(np.eye(3, dtype=bool), expected, full))
 
 
 def test_matrix_set_diag_refuses_a_vector():
     inputs = [fed(np.ones(3, np.float32)), fed(np.ones(3, np.float32))]
-    options = MatrixSetDiagOptions()
-    assert_both_refuse("MATRIX_SET_DIAG", inputs, ["FLOAT32"], options, match="does not fit")
+    assert_both_refuse("MATRIX_SET_DIAG", inputs, ["FLOAT32"], match="does not fit")

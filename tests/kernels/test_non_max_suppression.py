@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from delegraph.schema.options import NonMaxSuppressionV4Options, NonMaxSuppressionV5Options
 from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -28,8 +27,7 @@ def scene(seed, limit=8):
 )
 def test_the_same_boxes_stay(overlap, threshold, seed):
     inputs = [*scene(seed), scalar(overlap), scalar(threshold)]
-    options = NonMaxSuppressionV4Options()
-    assert_agrees("NON_MAX_SUPPRESSION_V4", inputs, ["INT32", "INT32"], options)
+    assert_agrees("NON_MAX_SUPPRESSION_V4", inputs, ["INT32", "INT32"])
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -37,8 +35,7 @@ def test_the_same_boxes_stay(overlap, threshold, seed):
 def test_scores_are_lowered_alike(sigma, seed):
     inputs = [*scene(seed), scalar(0.5), scalar(0.1), scalar(sigma)]
     outputs = ["INT32", "FLOAT32", "INT32"]
-    options = NonMaxSuppressionV5Options()
-    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, tolerance=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -49,20 +46,17 @@ def test_boxes_with_a_corner_that_is_no_number_stay_alike(column, seed):
     scores.array[::6] = np.inf
     inputs = [boxes, scores, limit, scalar(0.5), scalar(0.1), scalar(1.0)]
     outputs = ["INT32", "FLOAT32", "INT32"]
-    options = NonMaxSuppressionV5Options()
-    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, tolerance=1e-6)
 
 
 def test_a_limit_that_comes_with_the_invoke_is_taken():
     inputs = [*scene(1)[:2], fed(np.array(5, np.int32)), scalar(0.5), scalar(0.1), scalar(0.2)]
     outputs = ["INT32", "FLOAT32", "INT32"]
-    options = NonMaxSuppressionV5Options()
-    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, tolerance=1e-6)
 
 
 @pytest.mark.parametrize(("limit", "sigma", "match"), [(-1, 0, "the most boxes"), (3, -1, "sigma")])
 def test_negative_numbers_are_refused(limit, sigma, match):
     inputs = [*scene(1, limit), scalar(0.5), scalar(0.1), scalar(sigma)]
     outputs = ["INT32", "FLOAT32", "INT32"]
-    options = NonMaxSuppressionV5Options()
-    assert_both_refuse("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, match=match)
+    assert_both_refuse("NON_MAX_SUPPRESSION_V5", inputs, outputs, match=match)

@@ -5,7 +5,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
-from delegraph.schema.options import ReverseSequenceOptions, ReverseV2Options
+from delegraph.schema.options import ReverseSequenceOptions
 from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -15,18 +15,18 @@ X = np.arange(27, dtype=np.float32).reshape(3, 3, 3)
 @pytest.mark.parametrize("axes", [(0,), (1,), (-1,), (1, 2), (0, 1, 2)])
 def test_reverse_turns_the_axes_round(axes):
     inputs = [fed(X), constant(np.array(axes, np.int32))]
-    (y,) = assert_agrees("REVERSE_V2", inputs, ["FLOAT32"], ReverseV2Options(), version=3)
+    (y,) = assert_agrees("REVERSE_V2", inputs, ["FLOAT32"], version=3)
     np.testing.assert_array_equal(y, np.flip(X, axes))
 
 
 def test_reverse_refuses_an_axis_outside():
     inputs = [fed(X), constant(np.array([3], np.int32))]
-    assert_both_refuse("REVERSE_V2", inputs, ["FLOAT32"], ReverseV2Options(), match="outside")
+    assert_both_refuse("REVERSE_V2", inputs, ["FLOAT32"], match="outside")
 
 
 def test_a_constant_axis_outside_is_found_while_preparing():
     inputs = [tensor(X.shape), constant(np.array([3], np.int32))]
-    model = one_op_model("REVERSE_V2", inputs, [tensor(X.shape)], ReverseV2Options(), version=3)
+    model = one_op_model("REVERSE_V2", inputs, [tensor(X.shape)], version=3)
     with pytest.raises(NodeError, match="failed to prepare: axis 3 is outside"):
         Interpreter(model_content=model).allocate_tensors()
 

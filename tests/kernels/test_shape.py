@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter, TensorType
-from delegraph.schema.options import ConcatenationOptions, PadOptions, RankOptions, ShapeOptions
+from delegraph.schema.options import ConcatenationOptions, ShapeOptions
 from delegraph.testing import constant, fed, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.agreement import assert_agrees
@@ -20,7 +20,7 @@ def test_shape_returns_the_dimensions(type_):
 
 
 def test_rank_returns_the_number_of_dimensions():
-    (y,) = assert_agrees("RANK", [fed(np.zeros((2, 3, 4), np.float32))], ["INT32"], RankOptions())
+    (y,) = assert_agrees("RANK", [fed(np.zeros((2, 3, 4), np.float32))], ["INT32"])
     assert y == 3
 
 
@@ -32,7 +32,7 @@ def test_shape_of_a_tensor_whose_shape_comes_with_the_invoke():
             [x, pads],
             [size, z],
             [
-                Op("PAD", [x, pads], [y], PadOptions()),
+                Op("PAD", [x, pads], [y]),
                 Op("SHAPE", [y], [size], ShapeOptions(out_type=TensorType.INT32)),
                 Op("CONCATENATION", [constant(ONE), size], [wanted], ConcatenationOptions(axis=0)),
                 Op("RESHAPE", [y, wanted], [z]),

@@ -8,10 +8,8 @@ from delegraph.testing.operator_case import fed, texts
 from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
-GIVEN = [constant, fed]
 
 
-@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize(("begin", "size"), [((0, 1), (2, 2)), ((1, 0), (-1, -1))])
 def test_the_block_is_copied(begin, size, dtype, given):
@@ -21,7 +19,6 @@ def test_the_block_is_copied(begin, size, dtype, given):
     np.testing.assert_array_equal(y, X[r : r + h, c : c + w])
 
 
-@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize(
     ("begin", "size"), [((1, 2), (1, 3)), ((-1, 0), (1, 1)), ((0, 0), (-2, 1)), ((3, 0), (-1, 1))]
 )

@@ -7,10 +7,7 @@ from delegraph.schema.options import SparseToDenseOptions
 from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
-GIVEN = [constant, fed]
 
-
-@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("dtype", ["f4", "i4", "i8", "u1", "i1"])
 @pytest.mark.parametrize(
     ("indices", "shape", "values"),

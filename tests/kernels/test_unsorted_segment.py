@@ -8,7 +8,6 @@ import pytest
 from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
-GIVEN = [constant, fed]
 JOINS = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}
 
 
@@ -16,7 +15,6 @@ def inputs_of(x, ids, count, given):
     return [fed(x), *(given(np.array(v, np.int32)) for v in (ids, count))]
 
 
-@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
 @pytest.mark.parametrize("join", JOINS)
 @pytest.mark.parametrize(
@@ -41,7 +39,6 @@ def test_parts_that_are_no_numbers(join):
     assert_agrees(f"UNSORTED_SEGMENT_{join}", [fed(x), ids, count], ["FLOAT32"])
 
 
-@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize(("ids", "count"), [([5, 0, 0], 3), ([-1, -1, -1], -1)])
 def test_ids_beyond_the_segments_are_refused(ids, count, given):
     inputs = inputs_of(np.zeros(3, np.float32), ids, count, given)

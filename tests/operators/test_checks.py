@@ -1,11 +1,14 @@
 """What kernels check of a node: through operators that do so."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from delegraph import Interpreter, TensorType
 from delegraph.errors import NodeError, OperatorError
-from delegraph.operators.checks import require_rank, require_shape
+from delegraph.operators.checks import require_rank, require_shape, tensors_of
+from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.options import ArgMaxOptions
 from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
@@ -16,6 +19,17 @@ from support.agreement import assert_agrees, assert_both_refuse, model_and_array
 def test_number_of_inputs():
     inputs = [fed(np.float32([1])), fed(np.float32([2]))]
     assert_both_refuse("ABS", inputs, ["FLOAT32"], match="2 inputs and 1 outputs, expected 1 and 1")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "problem"),
+    [((-1,), (1,), "input 0 is required and absent"), ((0,), (-1,), "output 0 is required")],
+)
+def test_operands_are_all_present(inputs, outputs, problem):
+    context = SimpleNamespace(tensors=["x", "y"])
+    assert tensors_of(context, Node(0, (0,), (1,)), 1) == ["x", "y"]
+    with pytest.raises(OperatorError, match=problem):
+        tensors_of(context, Node(0, inputs, outputs), 1)
 
 
 def test_same_type():

@@ -90,7 +90,7 @@ def test_too_many_threads_become_fewer(caplog: pytest.LogCaptureFixture) -> None
 
 def test_a_choice_is_one_of_those_that_are_shown() -> None:
     check_choice("mode", "b", ["a", "b"])
-    with pytest.raises(ArgumentError, match=r"in mode: 'c'; it is one of 'a', 'b'"):
+    with pytest.raises(ArgumentError, match=r"^mode is 'c', expected one of: 'a', 'b'$"):
         check_choice("mode", "c", ["a", "b"])
 
 

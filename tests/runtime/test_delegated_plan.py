@@ -12,7 +12,6 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
-    DelegateParams,
     Interpreter,
     Node,
     OpResolverType,
@@ -25,6 +24,7 @@ from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from support.answering import Answering
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
+from support.failing_default import Failing
 
 
 def test_sin_delegate_gives_four_subsets_in_topological_order() -> None:
@@ -114,61 +114,13 @@ def test_small_partitions_are_left() -> None:
     np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
 
 
-class Failing(ByName):
-    def __init__(self, where: str) -> None:
-        super().__init__("ADD", name=f"fails_in_{where}", kernel=FailingKernel)
-        self.where = where
-
-    def initialize(self, context: DelegateContext) -> None:
-        if self.where == "initialize":
-            raise RuntimeError("no device")
-
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool | Rejection:
-        if self.where == "claim" and registration.name == "MUL":
-            raise KeyError("boom")
-        return super().is_node_supported_by_delegate(registration, node, context)
-
-
-class FailingKernel(ByNameKernel):
-    delegate: Failing
-
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        if self.delegate.where == "init":
-            raise ValueError("bad weights")
-        super().init(context, params)
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        if self.delegate.where == "prepare":
-            raise ValueError("too large")
-
-
-@pytest.mark.parametrize(
-    ("where", "cause"),
-    [
-        ("initialize", "RuntimeError: no device"),
-        ("claim", r"node 2 \(MUL\): KeyError: 'boom'"),
-        ("init", r"init failed: .*nodes \[1, 4\]: ValueError: bad weights"),
-        ("prepare", r"Node number \d+ \(fails_in_prepare\) failed to prepare: .*too large"),
-    ],
-)
-def test_failing_delegate_leaves_the_graph_as_it_was(where: str, cause: str) -> None:
-    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
-    before = interpreter.placement
-    with pytest.raises(DelegateError, match=f"'fails_in_{where}' could not be applied.*{cause}"):
-        interpreter.modify_graph_with_delegate(Failing(where))
-    assert interpreter.placement == before
-    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
-
-
 def test_failure_in_a_later_subgraph_undoes_the_earlier_ones() -> None:
     add = [("ADD", "x x", "y", AddOptions())]
     mul = [("ADD", "x x", "z", AddOptions()), ("MUL", "z x", "y", MulOptions())]
     model = subgraphs_model([(add, "x", "y", {}), (mul, "x", "y", {})])
     interpreter = Interpreter(model_content=model)
-    with pytest.raises(DelegateError, match="subgraph 1"):
-        interpreter.modify_graph_with_delegate(Failing("claim"))
+    with pytest.raises(DelegateError, match=r"subgraph 1.*KeyError: 'boom at claim'"):
+        interpreter.modify_graph_with_delegate(Failing("claim", n=2, error=KeyError))
     assert interpreter.placement.partitions == ()
 
 

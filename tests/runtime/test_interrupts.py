@@ -12,6 +12,7 @@ from delegraph import DelegateFlags, Interpreter
 from delegraph.testing import interrupted
 from support.by_name import ByName, doubling_while, partitions, sines
 from support.policy_models import positive_positions
+from support.running import result_of
 
 OURS = ["delegraph", "support"]
 FLAGS = [DelegateFlags.NONE, DelegateFlags.ALLOW_DYNAMIC_TENSORS]
@@ -47,14 +48,7 @@ def outputs(interpreter: Interpreter, x: NDArray[np.float32]) -> NDArray[np.floa
     """Resize, allocate and invoke."""
     interpreter.resize_tensor_input(0, x.shape)
     interpreter.allocate_tensors()
-    return invoked(interpreter, x)
-
-
-def invoked(interpreter: Interpreter, x: NDArray[np.float32]) -> NDArray[np.float32]:
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    y: NDArray[np.float32] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return y
+    return result_of(interpreter, x)
 
 
 def without_delegate(content: bytes, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -79,7 +73,7 @@ def test_an_invoke_may_be_interrupted(name: str, flags: DelegateFlags) -> None:
         interpreter.set_tensor(0, new)
         is_interrupted = interrupted(interpreter.invoke, at, inside=OURS)
         for x in (new, inputs(at + 1, size)):
-            np.testing.assert_allclose(invoked(interpreter, x), invoked(reference, x), 1e-5)
+            np.testing.assert_allclose(result_of(interpreter, x), result_of(reference, x), 1e-5)
         return is_interrupted
 
     at_each_line(call)
@@ -139,7 +133,7 @@ def test_applying_a_delegate_may_be_interrupted(flags: DelegateFlags) -> None:
             lambda: interpreter.modify_graph_with_delegate(delegate), at, inside=OURS
         )
         interpreter.invoke()  # what was allocated is so, with its data
-        np.testing.assert_allclose(invoked(interpreter, x), right, 1e-5)
+        np.testing.assert_allclose(result_of(interpreter, x), right, 1e-5)
         assert len(partitions(interpreter)) in ((0, 2) if is_interrupted else (2,))
         interpreter.modify_graph_with_delegate(ByName("SIN", flags=flags))
         np.testing.assert_allclose(outputs(interpreter, inputs(at, *LARGE)).shape, LARGE)
@@ -160,7 +154,7 @@ def test_removing_delegates_may_be_interrupted(flags: DelegateFlags) -> None:
         outputs(interpreter, x)
         is_interrupted = interrupted(interpreter.remove_all_delegates, at, inside=OURS)
         interpreter.invoke()
-        np.testing.assert_allclose(invoked(interpreter, x), right, 1e-5)
+        np.testing.assert_allclose(result_of(interpreter, x), right, 1e-5)
         assert len(partitions(interpreter)) in (0, 2)
         outputs(interpreter, inputs(at, *LARGE))
         np.testing.assert_allclose(outputs(interpreter, x), right, 1e-5)

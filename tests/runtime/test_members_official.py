@@ -447,5 +447,7 @@ def test_the_official_type_of_resolver_is_taken_by_its_name(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [Padding.SAME, Enum("OpResolverType", "NEWEST")["NEWEST"]])
 def test_other_enumerations_are_no_types_of_resolver(kind: Enum) -> None:
-    with pytest.raises(ArgumentTypeError, match=r"Unrecognized passed in op resolver type: .*; it"):
+    with pytest.raises(
+        ArgumentTypeError, match=r"Unrecognized passed in op resolver type: .*; expected"
+    ):
         delegraph.Interpreter(model_content=MODELS["sum"], experimental_op_resolver_type=kind)

@@ -12,12 +12,10 @@ import pytest
 from delegraph import (
     Delegate,
     DelegateContext,
-    DelegateParams,
     FailurePolicy,
     Interpreter,
     Node,
     Registration,
-    SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.driver import SimpleDelegate
@@ -26,9 +24,11 @@ from delegraph.errors import ArgumentError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
 from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.testing import graph_model
+from support.answering import Answering
 from support.by_name import ByName, ByNameKernel, partitions, sines
 from support.corpus import corpus_file, needs_corpus
 from support.faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
+from support.own_model import OwnModelKernel
 from support.policy_models import (
     MODELS,
     assert_same,
@@ -38,6 +38,8 @@ from support.policy_models import (
     stepped,
     undelegated,
 )
+
+FALLBACK = FailurePolicy(on_failure="fallback")
 
 # -- raise ---------------------------------------------------------------------------------------
 
@@ -138,9 +140,7 @@ def test_results_are_right_whenever_the_delegate_fails(name: str, every: int, po
 
 @pytest.mark.parametrize("name", ["chain", "resized", "variable"])
 def test_static_delegates_fall_back_as_well(name: str) -> None:
-    interpreter, results = delegated(
-        name, Faulty(fault=failing(2)), failures=FailurePolicy(on_failure="fallback")
-    )
+    interpreter, results = delegated(name, Faulty(fault=failing(2)), failures=FALLBACK)
     assert_same(results, undelegated(name))
     assert sum(incident.count for incident in interpreter.incidents) >= 3
 
@@ -149,7 +149,7 @@ def test_static_delegates_fall_back_as_well(name: str) -> None:
 def test_a_state_left_half_done_is_put_back(name: str, ops: tuple[str, ...]) -> None:
     """Each failing run has advanced the state already; the kernels start from the one before."""
     delegate = Faulty(*ops, fault=failing(2), dynamic=True)
-    interpreter, results = delegated(name, delegate, failures=FailurePolicy(on_failure="fallback"))
+    interpreter, results = delegated(name, delegate, failures=FALLBACK)
     assert_same(results, undelegated(name))
     assert interpreter.incidents[0].count == 3
 
@@ -159,9 +159,7 @@ def test_a_variable_that_a_failing_run_replaced_is_back() -> None:
         context.tensors[context.variables[0]].data = np.full((1, 1), 9, np.float32)
         raise OSError("device lost")
 
-    _, results = delegated(
-        "variable", Faulty(fault=replace), failures=FailurePolicy(on_failure="fallback")
-    )
+    _, results = delegated("variable", Faulty(fault=replace), failures=FALLBACK)
     assert_same(results, undelegated("variable"))
 
 
@@ -180,17 +178,13 @@ def test_a_state_in_the_delegates_buffer_is_read_before_it_is_needed() -> None:
         if run % 2 == 0:
             raise OSError("device lost")
 
-    _, results = delegated(
-        "variable", Keeping(fault=keep), failures=FailurePolicy(on_failure="fallback")
-    )
+    _, results = delegated("variable", Keeping(fault=keep), failures=FALLBACK)
     assert_same(results, undelegated("variable"))
 
 
 def test_a_resource_that_a_failing_run_made_is_gone() -> None:
     interpreter = Interpreter(
-        model_content=counting(),
-        delegates=[Faulty(dynamic=True)],
-        failures=FailurePolicy(on_failure="fallback"),
+        model_content=counting(), delegates=[Faulty(dynamic=True)], failures=FALLBACK
     )
     resources = interpreter.session.resources
 
@@ -209,9 +203,7 @@ def test_a_resource_that_a_failing_run_made_is_gone() -> None:
 
 def test_an_incident_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "delegraph"):
-        interpreter, _ = delegated(
-            "chain", Faulty(fault=failing()), failures=FailurePolicy(on_failure="fallback")
-        )
+        interpreter, _ = delegated("chain", Faulty(fault=failing()), failures=FALLBACK)
     assert [record.message for record in caplog.records] == [
         "delegate 'faulty', node 5 of subgraph 0 in place of node 0 (SIN, 'a') to "
         "node 4 (ADD, 'y'), eval: OSError: device lost; Delegraph's kernels take over"
@@ -228,9 +220,7 @@ def test_a_delegate_that_refuses_new_shapes_leaves_its_nodes_to_the_kernels(dyna
             raise ValueError("too many rows")
 
     interpreter, results = delegated(
-        "resized",
-        Faulty(at_prepare=refuse, dynamic=dynamic),
-        failures=FailurePolicy(on_failure="fallback"),
+        "resized", Faulty(at_prepare=refuse, dynamic=dynamic), failures=FALLBACK
     )
     assert_same(results, undelegated("resized"))
     (incident,) = interpreter.incidents
@@ -243,9 +233,7 @@ def test_shapes_known_only_while_invoking_are_found_when_preparing_fails() -> No
 
     for ops in ((), ("WHERE",), ("CAST", "MUL")):
         delegate = Faulty(*ops, before_prepare=refuse, dynamic=True)
-        interpreter, results = delegated(
-            "dynamic", delegate, failures=FailurePolicy(on_failure="fallback")
-        )
+        interpreter, results = delegated("dynamic", delegate, failures=FALLBACK)
         assert_same(results, undelegated("dynamic"))
         assert interpreter.incidents[0].phase == "prepare"
 
@@ -255,7 +243,7 @@ def test_a_claim_that_fails_is_an_error_whatever_the_policy() -> None:
         def is_node_supported_by_delegate(self, *asked: Any) -> bool:
             raise ValueError("no")
 
-    interpreter = Interpreter(model_content=sines(), failures=FailurePolicy(on_failure="fallback"))
+    interpreter = Interpreter(model_content=sines(), failures=FALLBACK)
     with pytest.raises(DelegateError, match=r"'faulty' could not be applied.*ValueError: no"):
         interpreter.modify_graph_with_delegate(Broken())
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
@@ -265,9 +253,7 @@ def test_a_claim_that_fails_is_an_error_whatever_the_policy() -> None:
 @pytest.mark.parametrize("phase", ["init", "prepare"])
 def test_a_partition_that_cannot_be_begun_costs_only_itself(phase: str) -> None:
     delegate = FailsForMul(phase)
-    with Interpreter(
-        model_content=sines(), delegates=[delegate], failures=FailurePolicy(on_failure="fallback")
-    ) as made:
+    with Interpreter(model_content=sines(), delegates=[delegate], failures=FALLBACK) as made:
         x = floats(7)
         expected = stepped(Interpreter(model_content=sines()), x)
         assert_same(stepped(made, x), expected)
@@ -324,9 +310,7 @@ def _stale(context: Any, node: Node, run: int) -> None:
 
 def test_a_buffer_that_cannot_be_copied_falls_back() -> None:
     for ops in ((), ("SIN",)):
-        interpreter, results = delegated(
-            "chain", Faulty(*ops, fault=_stale), failures=FailurePolicy(on_failure="fallback")
-        )
+        interpreter, results = delegated("chain", Faulty(*ops, fault=_stale), failures=FALLBACK)
         assert_same(results, undelegated("chain"))
         assert {incident.phase for incident in interpreter.incidents} == {"copy"}
         assert "OSError: bus fell asleep" in interpreter.incidents[0].error
@@ -353,7 +337,7 @@ def test_values_in_a_delegates_buffer_are_read_when_its_next_node_falls_back() -
     interpreter, results = delegated(
         "chain",
         Keeping(fault=keep),
-        failures=FailurePolicy(on_failure="fallback"),
+        failures=FALLBACK,
         experimental_disable_delegate_node_fusion=True,
     )
     assert_same(results, undelegated("chain"))
@@ -371,9 +355,7 @@ def test_what_the_kernels_computed_is_in_the_delegates_buffer_too() -> None:
         context.set_buffer_handle(context.tensors[node.outputs[0]], 1, node.delegate)
         raise OSError("device lost")
 
-    _, results = delegated(
-        "chain", Keeping(fault=keep), failures=FailurePolicy(on_failure="fallback")
-    )
+    _, results = delegated("chain", Keeping(fault=keep), failures=FALLBACK)
     assert_same(written, results)
 
 
@@ -392,9 +374,7 @@ def test_a_buffer_that_the_results_cannot_be_copied_to_is_given_up() -> None:
         raise OSError("device lost")
 
     delegate = Keeping(fault=keep)
-    interpreter, results = delegated(
-        "chain", delegate, failures=FailurePolicy(on_failure="fallback")
-    )
+    interpreter, results = delegated("chain", delegate, failures=FALLBACK)
     assert_same(results, undelegated("chain"))
     assert {incident.phase for incident in interpreter.incidents} == {"eval", "copy"}
     assert len(freed) == len(set(freed)) == delegate.runs
@@ -407,11 +387,7 @@ def test_stacked_delegates_fall_back_one_by_one(failing_one: str) -> None:
 
     earlier = Faulty("SIN", name="earlier", fault=fault("earlier"))
     later = Faulty("ADD", "earlier", name="later", fault=fault("later"))
-    interpreter = Interpreter(
-        model_content=sines(),
-        delegates=[earlier, later],
-        failures=FailurePolicy(on_failure="fallback"),
-    )
+    interpreter = Interpreter(model_content=sines(), delegates=[earlier, later], failures=FALLBACK)
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert {incident.delegate for incident in interpreter.incidents}.issubset({"earlier", "later"})
     assert interpreter.incidents
@@ -423,9 +399,7 @@ def test_arrays_that_a_failing_delegate_put_in_place_are_taken_away() -> None:
         y.data, y.shape = np.zeros((5, 5)), (5, 5)
         raise OSError("device lost")
 
-    _, results = delegated(
-        "chain", Faulty(fault=replace), failures=FailurePolicy(on_failure="fallback")
-    )
+    _, results = delegated("chain", Faulty(fault=replace), failures=FALLBACK)
     assert_same(results, undelegated("chain"))
 
 
@@ -454,11 +428,7 @@ def test_inputs_outlast_a_failing_node_that_works_in_place() -> None:
     model = graph_model(
         [("SIN", "x", "a"), ("SIN", "a", "b"), ("SIN", "b", "y")], inputs="x", outputs="y"
     )
-    interpreter = Interpreter(
-        model_content=model,
-        delegates=[InPlaceSine()],
-        failures=FailurePolicy(on_failure="fallback"),
-    )
+    interpreter = Interpreter(model_content=model, delegates=[InPlaceSine()], failures=FALLBACK)
     steps = floats(2)
     assert_same(stepped(interpreter, steps), stepped(Interpreter(model_content=model), steps))
     assert interpreter.incidents[0].count == 2
@@ -467,11 +437,7 @@ def test_inputs_outlast_a_failing_node_that_works_in_place() -> None:
 def test_interrupts_get_through() -> None:
     for stop in (KeyboardInterrupt, SystemExit):
         delegate = Faulty(fault=failing(error=stop()))
-        interpreter = Interpreter(
-            model_content=sines(),
-            delegates=[delegate],
-            failures=FailurePolicy(on_failure="fallback"),
-        )
+        interpreter = Interpreter(model_content=sines(), delegates=[delegate], failures=FALLBACK)
         with pytest.raises(stop):
             stepped(interpreter, floats(1))
         assert interpreter.incidents == ()
@@ -515,45 +481,27 @@ def test_an_operator_without_kernel_cannot_fall_back(policy: Any) -> None:
 # -- a real model --------------------------------------------------------------------------------
 
 
-class Whole(SimpleDelegateInterface):
+class Whole(Answering):
     """Takes everything and runs it as a model of its own; fails every third time."""
 
     def __init__(self) -> None:
+        super().__init__(True)
         self.runs = 0
-
-    def name(self) -> str:
-        return "whole"
-
-    def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> bool:
-        return True
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return _WholeKernel(self)
 
 
-class _WholeKernel(SimpleDelegateKernelInterface):
+class _WholeKernel(OwnModelKernel):
     def __init__(self, delegate: Whole) -> None:
         self.delegate = delegate
 
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self.inner = Interpreter(model_content=params.as_model())
-        tensors = context.tensors
-        self.inputs = [i for i in params.input_tensors if not tensors[i].is_constant]
-        self.outputs = params.output_tensors
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        self.inner.allocate_tensors()
-
     def eval(self, context: DelegateContext, node: Node) -> None:
-        for index, detail in zip(self.inputs, self.inner.get_input_details(), strict=True):
-            self.inner.set_tensor(detail["index"], context.tensors[index].data)
-        self.inner.invoke()
+        super().eval(context, node)
         self.delegate.runs += 1
         if self.delegate.runs % 3 == 0:
             spoil(context.tensors[self.outputs[0]].data)
             raise OSError("device lost")
-        for index, detail in zip(self.outputs, self.inner.get_output_details(), strict=True):
-            np.copyto(context.tensors[index].data, self.inner.get_tensor(detail["index"]))
 
 
 @pytest.mark.repetition(1)
@@ -563,9 +511,7 @@ class _WholeKernel(SimpleDelegateKernelInterface):
 )
 def test_a_mobilenet_keeps_its_results_bit_for_bit(name: str) -> None:
     path = str(corpus_file(name))
-    interpreter = Interpreter(
-        path, delegates=[Whole()], failures=FailurePolicy(on_failure="fallback")
-    )
+    interpreter = Interpreter(path, delegates=[Whole()], failures=FALLBACK)
     plain = Interpreter(path)
     detail = plain.get_input_details()[0]
     steps = [(x * 40 + 128).astype(detail["dtype"]) for x in floats(6, *detail["shape"].tolist())]

@@ -24,6 +24,7 @@ from delegraph.errors import ArgumentError, NodeError, ResizeError, UnresolvedOp
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import constant, delegraph_outputs, graph_model, tensor
 from support.official import official_outputs
+from support.running import result_of
 
 
 def reshape_then_add() -> bytes:
@@ -40,19 +41,12 @@ def reshape_then_add() -> bytes:
     )
 
 
-def run(interpreter: Interpreter, *values: Any) -> Any:
-    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-
-
 def test_shapes_may_change_at_every_invoke() -> None:
     interpreter = Interpreter(model_content=reshape_then_add())
     interpreter.allocate_tensors()
     x = np.arange(6, dtype=np.float32)
     for shape in ([2, 3], [3, 2], [3, 2], [6, 1], [-1, 2]):
-        y = run(interpreter, x, np.array(shape, np.int32))
+        y = result_of(interpreter, x, np.array(shape, np.int32))
         np.testing.assert_array_equal(y, (2 * x.reshape(shape)) ** 2)
 
 
@@ -62,8 +56,8 @@ def test_failure_behind_an_open_shape_leaves_the_interpreter_usable() -> None:
     x = np.arange(6, dtype=np.float32)
     for _ in range(2):
         with pytest.raises(NodeError, match=r"Node number 0 \(RESHAPE\) failed to invoke"):
-            run(interpreter, x, np.array([4, 4], np.int32))
-    y = run(interpreter, x, np.array([2, 3], np.int32))
+            result_of(interpreter, x, np.array([4, 4], np.int32))
+    y = result_of(interpreter, x, np.array([2, 3], np.int32))
     np.testing.assert_array_equal(y, (2 * x.reshape(2, 3)) ** 2)
 
 
@@ -79,7 +73,7 @@ def test_resized_input_resizes_what_follows() -> None:
         interpreter.resize_tensor_input(0, [rows, 4])
         interpreter.allocate_tensors()
         x = np.full((rows, 4), 2, np.float32)
-        np.testing.assert_array_equal(run(interpreter, x), np.full((rows, 4), 9, np.float32))
+        np.testing.assert_array_equal(result_of(interpreter, x), np.full((rows, 4), 9, np.float32))
 
 
 def test_arena_tensors_are_aligned_and_share_memory() -> None:
@@ -100,7 +94,7 @@ def test_preserved_tensors_keep_every_value() -> None:
         interpreter = Interpreter(model_content=model, experimental_preserve_all_tensors=True)
     interpreter.allocate_tensors()
     expected = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    run(interpreter, expected)
+    result_of(interpreter, expected)
     for index in range(7):
         np.testing.assert_allclose(interpreter.get_tensor(index), expected, rtol=1e-6)
         expected = np.sin(expected)
@@ -110,7 +104,7 @@ def test_inputs_keep_their_values_between_invokes() -> None:
     nodes: list[Any] = [("SIN", f"t{i}", f"t{i + 1}") for i in range(6)]
     interpreter = Interpreter(model_content=graph_model(nodes, inputs="t0", outputs="t6"))
     interpreter.allocate_tensors()
-    first = run(interpreter, np.ones(4, np.float32))
+    first = result_of(interpreter, np.ones(4, np.float32))
     interpreter.invoke()
     np.testing.assert_array_equal(interpreter.get_tensor(6), first)
 
@@ -184,7 +178,7 @@ def test_custom_operator_of_one_interpreter() -> None:
     )
     interpreter.allocate_tensors()
     x = np.arange(4, dtype=np.float32)
-    np.testing.assert_array_equal(run(interpreter, x), 2 * x)
+    np.testing.assert_array_equal(result_of(interpreter, x), 2 * x)
 
 
 def test_registered_custom_operator_is_known_to_later_interpreters() -> None:
@@ -195,7 +189,7 @@ def test_registered_custom_operator_is_known_to_later_interpreters() -> None:
     interpreter = Interpreter(model_content=model)
     interpreter.allocate_tensors()
     x = np.arange(4, dtype=np.float32)
-    np.testing.assert_array_equal(run(interpreter, x), 2 * x)
+    np.testing.assert_array_equal(result_of(interpreter, x), 2 * x)
     with pytest.raises(ArgumentError, match="name"):
         register_custom_op("", Registration("", double))
 
@@ -231,9 +225,9 @@ def test_variables_persist_until_they_are_reset() -> None:
     interpreter = Interpreter(model_content=model, custom_ops={"Store": Registration("S", store)})
     interpreter.allocate_tensors()
     one = np.ones(4, np.float32)
-    assert [run(interpreter, one)[0] for _ in range(3)] == [1, 2, 3]
+    assert [result_of(interpreter, one)[0] for _ in range(3)] == [1, 2, 3]
     interpreter.reset_all_variables()
-    assert run(interpreter, one)[0] == 1
+    assert result_of(interpreter, one)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -279,7 +273,7 @@ def test_view_outlives_its_interpreter() -> None:
     model = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
     interpreter = Interpreter(model_content=model)
     interpreter.allocate_tensors()
-    run(interpreter, np.zeros(4, np.float32))
+    result_of(interpreter, np.zeros(4, np.float32))
     view = interpreter.tensor(1)()
     del interpreter
     np.testing.assert_array_equal(view, np.zeros(4))

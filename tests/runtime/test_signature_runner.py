@@ -97,7 +97,9 @@ def test_mistakes_name_what_the_model_has() -> None:
     interpreter = Interpreter(model_content=difference("one", "two"))
     with pytest.raises(ArgumentError, match=r'"three"\. The model has: \'one\', \'two\''):
         interpreter.get_signature_runner("three")
-    with pytest.raises(ArgumentError, match=r"\(wrong\) for SignatureDef; has: left, right"):
+    with pytest.raises(
+        ArgumentError, match=r"\(wrong\) for SignatureDef; the inputs are: left, right"
+    ):
         interpreter.get_signature_runner("one")(left=floats(1), wrong=floats(1))
     with pytest.raises(ArgumentError, match="value of type FLOAT64 but expected type FLOAT32"):
         interpreter.get_signature_runner("one")(left=floats(1), right=np.array([1.0]))
@@ -110,6 +112,15 @@ def test_mistakes_name_what_the_model_has() -> None:
         SignatureRunner(None, "one")
     with pytest.raises(ArgumentError, match="None signature_key provided"):
         SignatureRunner(interpreter, None)
+
+
+@pytest.mark.parametrize(
+    ("keys", "advice"), [("ab", "It has: 'a', 'b'"), ("", r"Call set_tensor\(\), invoke\(\) and")]
+)
+def test_a_signature_that_must_be_named_is_told(keys: str, advice: str) -> None:
+    interpreter = Interpreter(model_content=difference(*keys))
+    with pytest.raises(ArgumentError, match=rf"when the model has 1 SignatureDef\. {advice}"):
+        interpreter.get_signature_runner()
 
 
 def test_shapes_that_a_caller_passes_are_not_held_to_the_default_memory_limit(

@@ -160,7 +160,7 @@ def test_a_finished_job_computes_nothing_again(tmp_path: Path) -> None:
         def resumed() -> int:
             return predict(predictor, source, output, processes=1, resume=True).resumed
 
-        assert resumed() == 0
+        assert predict(predictor, source, output, processes=2).processes == 1  # for one piece
         written = output.stat().st_mtime_ns
         assert resumed() == 3
         assert output.stat().st_mtime_ns == written
@@ -204,6 +204,9 @@ def test_columns_of_the_data_hide_neither_row_numbers_nor_reasons(tmp_path: Path
     good, bad = lines(tmp_path / "out.jsonl")
     assert (good["row"], good["data_row"], good["data_error"], good["error"]) == (0, 7, "old", "")
     assert "expected a number" in bad["error"]
+    for name in ("row", "error"):
+        with pytest.raises(ArgumentError, match=f"column '{name}' is there already"):
+            predict(Predictor(DIGITS, outputs={"digit": name}), source, tmp_path / "out.csv")
 
 
 def test_csv_has_plain_numbers_empty_cells_and_the_texts_of_the_data(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from delegraph import (
 )
 from delegraph.schema.options import AddOptions, LessOptions, MulOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.running import result_of
 
 COMPUTE: dict[str, Callable[..., Any]] = {
     "ADD": np.add,
@@ -96,9 +97,12 @@ class ByNameKernel(SimpleDelegateKernelInterface):
         values = {i: context.tensors[i].data for i in self.params.input_tensors}
         for inner, registration in self.nodes:
             arguments = [values[i] for i in inner.inputs]
-            values[inner.outputs[0]] = COMPUTE[registration.name](*arguments)
+            values[inner.outputs[0]] = self.result(registration.name, *arguments)
         for index in self.params.output_tensors:
             np.copyto(context.tensors[index].data, values[index])
+
+    def result(self, op: str, *arguments: Any) -> Any:
+        return COMPUTE[op](*arguments)
 
 
 def sines() -> bytes:
@@ -137,12 +141,9 @@ X = np.array([2.0, 0.5, -1.0, 0.0], np.float32)
 Y = np.sin(X) + X + np.sin(2 * X)
 
 
-def run(interpreter: Interpreter, x: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
+def run(interpreter: Any, x: np.ndarray[Any, Any] = X) -> Any:
     interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    y: np.ndarray[Any, Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return y
+    return result_of(interpreter, x)
 
 
 def partitions(interpreter: Interpreter) -> list[tuple[str, tuple[int, ...]]]:

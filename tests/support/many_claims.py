@@ -10,10 +10,10 @@ from delegraph import (
     Interpreter,
     OpResolverType,
     SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
 )
 from delegraph.schema import read_model, write_model
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from support.own_model import OwnModelKernel
 
 TYPES = ("FLOAT32", "INT8", "BOOL")
 OPERATORS = sorted(REGISTERED_OPERATORS)[::5]
@@ -22,7 +22,7 @@ CAPABILITIES = Capabilities(
 )
 
 
-class EngineKernel(SimpleDelegateKernelInterface):
+class EngineKernel(OwnModelKernel):
     """Kernel that runs the partition's own model; ``changed`` may replace that model."""
 
     compiled = 0
@@ -42,16 +42,6 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
     def prepare(self, context, node):
         pass
-
-    def eval(self, context, node):
-        for detail, i in zip(self.engine.get_input_details(), self.inputs, strict=True):
-            self.engine.set_tensor(detail["index"], context.tensors[i].data)
-        self.engine.invoke()
-        for detail, i in zip(self.engine.get_output_details(), self.outputs, strict=True):
-            context.tensors[i].data[...] = self.engine.get_tensor(detail["index"])
-
-    def close(self):
-        self.engine.close()
 
 
 class EngineDelegate(SimpleDelegateInterface):

@@ -13,6 +13,7 @@ from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from support.by_name import sines
 from support.faulty_delegate import Faulty
+from support.running import result_of
 
 
 def positive_positions() -> bytes:
@@ -103,9 +104,7 @@ def stepped(interpreter: Interpreter, steps: Sequence[NDArray[Any]]) -> list[NDA
         if tuple(interpreter.get_input_details()[0]["shape"]) != x.shape:
             interpreter.resize_tensor_input(index, x.shape)
         interpreter.allocate_tensors()
-        interpreter.set_tensor(index, x)
-        interpreter.invoke()
-        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        results.append(result_of(interpreter, x))
     return results
 
 

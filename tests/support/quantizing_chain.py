@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import (
-    DelegateContext,
-    DelegateParams,
-    Node,
-    Registration,
-    SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
-)
+from delegraph import DelegateContext, Node
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import constant, graph_model, tensor
+from support.by_name import ByName, ByNameKernel
 
 STEP = 0.25
 
@@ -50,50 +44,27 @@ def last_bit(op: str, y: NDArray[Any], nodes: int) -> NDArray[Any]:
     return np.nextafter(y, np.float32(-np.inf)) if op == "ADD" else y
 
 
-class Changing(SimpleDelegateInterface):
+class Changing(ByName):
     """Delegate that computes with NumPy and then changes results."""
 
     def __init__(self, change: Change) -> None:
+        super().__init__("ADD", "QUANTIZE", "DEQUANTIZE", "MUL", name="changing", kernel=_Kernel)
         self.change = change
         self.runs = 0
 
-    def name(self) -> str:
-        return "changing"
 
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool:
-        return True
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return _Kernel(self)
-
-
-class _Kernel(SimpleDelegateKernelInterface):
-    def __init__(self, delegate: Changing) -> None:
-        self.delegate = delegate
-
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self.nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
-        self.outputs = params.output_tensors
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        pass
+class _Kernel(ByNameKernel):
+    delegate: Changing
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         self.delegate.runs += 1
-        values = {i: context.tensors[i].data for i in node.inputs}
-        for inner, registration in self.nodes:
-            arguments = [values[i] for i in inner.inputs]
-            y = self._result(registration.name, *arguments)
-            values[inner.outputs[0]] = self.delegate.change(registration.name, y, len(self.nodes))
-        for index in self.outputs:
-            np.copyto(context.tensors[index].data, values[index])
+        super().eval(context, node)
 
-    def _result(self, op: str, *arguments: Any) -> Any:
+    def result(self, op: str, *arguments: Any) -> Any:
         if op == "QUANTIZE":
-            ratio = arguments[0].astype(np.float64) / STEP
-            return np.floor(ratio + 0.5).astype(np.int8)
-        if op == "DEQUANTIZE":
-            return arguments[0] * np.float32(STEP)
-        return (np.add if op == "ADD" else np.multiply)(*arguments)
+            y = np.floor(arguments[0].astype(np.float64) / STEP + 0.5).astype(np.int8)
+        elif op == "DEQUANTIZE":
+            y = arguments[0] * np.float32(STEP)
+        else:
+            y = super().result(op, *arguments)
+        return self.delegate.change(op, y, len(self.nodes))

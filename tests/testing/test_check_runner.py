@@ -97,6 +97,11 @@ def test_checks_after_too_many_hangs_are_not_tried(
     result.stdout.fnmatch_lines(["  section    passed  failed  not applicable  not tried", "*2"])
 
 
+def test_checks_that_need_a_right_model_are_not_tried_without_one(author: Author) -> None:
+    broken = "type('Broken', (faulty.SoundDelegate,), {'kernel': None})"
+    author.run(broken, "threads").stdout.fnmatch_lines(["*not tried", "  contract*0*0*0*1"])
+
+
 @pytest.mark.repetition(2, "crashes")
 def test_a_crash_in_one_check_leaves_the_others(author: Author) -> None:
     result = author.run(KILLED.format("CrashesAfterAResize"), "dynamic or no_views")

@@ -112,8 +112,8 @@ def test_two_delegates_in_one_file(engine: Path, monkeypatch: pytest.MonkeyPatch
         interpreter = Interpreter(model_content=content)
         assert np.array_equal(run(interpreter), run(Interpreter(model_content=sines())))
         assert set(interpreter.placement.notes.values()) == {
-            "compiled by fake-engine 1.0",
-            "compiled by fake-sine 1.0",
+            "3 nodes compiled by fake-engine 1.0",
+            "2 nodes compiled by fake-sine 1.0",
         }
 
 

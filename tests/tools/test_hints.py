@@ -226,3 +226,15 @@ def test_a_change_does_not_count_nodes_that_a_rule_keeps_off() -> None:
 
 def test_answers_that_no_lift_changes_give_no_hint() -> None:
     assert hints(Answering(Rejection("chip-memory"))) == ()
+
+
+def test_arithmetic_of_unknown_shapes_is_a_least_share_or_none() -> None:
+    tensors = {name: tensor((1, 4), shape_signature=(-1, 4)) for name in "xa"}
+    tensors |= {"y": tensor(()), "w": constant(np.ones((4, 4), np.float32))}
+    nodes = [("FULLY_CONNECTED", "x w", "a", FC()), ("BATCH_MATMUL", "a w", "y")]
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    found = hints(Claiming(Capabilities([Claim("ADD", "FLOAT32")])), model)
+    assert [str(hint).partition(" could claim ")[2] for hint in found] == [
+        "FULLY_CONNECTED: 1 more node, at least 100.0 % of the arithmetic",
+        "BATCH_MATMUL: 1 more node",
+    ]

@@ -78,6 +78,14 @@ def test_json_has_the_place_and_no_hint(file: Path) -> None:
     assert "; at mine.py:20 in compute (" in ran.err
 
 
+def test_a_model_that_a_delegate_refuses_on_purpose_has_no_line_of_code(file: Path) -> None:
+    error = "(_ for _ in ()).throw(errors.OperatorError('another model is wanted'))"
+    file.write_text("from delegraph import errors\n" + CODE.replace("abs(x.data)", error))
+    ran = run_command("run", SINES, "--input", "x=2", "--delegate-file", "mine.py")
+    assert "another model is wanted" in ran.err
+    assert "mine.py:" not in ran.err
+
+
 def test_the_home_folder_is_shortened(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(CODE.replace("abs(x.data)", "1 / 0"))
     monkeypatch.setenv("HOME", str(file.parent))

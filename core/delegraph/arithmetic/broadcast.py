@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_same_type
-from delegraph.operators.registration import Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import adopt_type, require_same_type, tensors_of
+from delegraph.operators.registration import Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -48,9 +48,7 @@ def broadcast_operands(
         OperatorError: the node does not have two inputs and one output, the input types differ, or
             the shapes do not broadcast.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     require_same_type(a, b)
     adopt_type(y, a.type if result is None else result)
     context.resize_tensor(y, broadcast_shape(a.shape, b.shape))

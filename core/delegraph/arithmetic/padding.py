@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.schema.enums import Padding
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,35 @@ class Window:
         end = (self.before + self.input - 1) // self.dilation + 1
         return range(max(first, 0), min(end, self.kernel))
 
-    def valid_outputs(self, tap: int) -> tuple[int, int]:
-        """Return the range of outputs, first and end, for which *tap* lies inside the input."""
+    def overlap(self, tap: int) -> tuple[slice, slice]:
+        """Return the outputs for which *tap* lies inside the input, and the inputs it reads."""
         offset = tap * self.dilation - self.before
-        first = max(-(offset // self.stride), 0)
-        end = (self.input - 1 - offset) // self.stride + 1
-        return min(first, self.output), max(min(end, self.output), min(first, self.output))
+        first = min(max(-(offset // self.stride), 0), self.output)
+        end = min((self.input - 1 - offset) // self.stride + 1, self.output)
+        if end <= first:
+            return slice(0), slice(0)
+        start, last = (output * self.stride + offset for output in (first, end - 1))
+        return slice(first, end), slice(start, last + 1, self.stride)
+
+    def inputs_of_outputs(self) -> NDArray[np.int64]:
+        """Return the number of taps inside the input for each output: ``[output]``."""
+        counts = np.zeros(self.output, np.int64)
+        for tap in self.taps:
+            counts[self.overlap(tap)[0]] += 1
+        return counts
+
+    @staticmethod
+    def overlaps(
+        windows: Sequence[Window],
+    ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+        """Yield each tap of *windows*, the index of its outputs, and that of the inputs it reads.
+
+        A tap has one number for each axis of *windows*. The indices have a batch axis in front.
+        """
+        for taps in product(*(window.taps for window in windows)):
+            pairs = [window.overlap(tap) for window, tap in zip(windows, taps, strict=True)]
+            outputs, inputs = zip((slice(None), slice(None)), *pairs, strict=True)
+            yield taps, outputs, inputs
 
 
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:

@@ -125,13 +125,6 @@ def _anew(
 
     The matrices are in memory shared by all nodes. They are four times as large as the weights.
     Converting takes little time compared with a product of many rows.
-
-    Args:
-        context: context that provides the shared memory.
-        weight: tensor of the weights.
-        dtype: float type of the matrices.
-        groups: number of matrices.
-        requantize: requantisation that the function returns together with the matrices.
     """
     rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
 

@@ -214,10 +214,6 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def _sums(r: Reduction) -> Integers:
-    """Return the sums of the stored integers along the reduced axes, in the output's shape.
-
-    Args:
-        r: the node: input, output and axes.
-    """
+    """Return the sums of the stored integers along the reduced axes, in the output's shape."""
     sums = r.x.data.sum(r.axes, np.int32, keepdims=r.keep_dims)
     return np.asarray(sums, np.int64)

@@ -16,6 +16,8 @@ from delegraph.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph.arithmetic.activation import BiasClamp
+
 T = TypeVar("T")
 
 
@@ -86,6 +88,19 @@ def bias_or_zeros(bias: Tensor | None, channels: int, dtype: type[Any]) -> NDArr
         return np.zeros(channels, dtype)
     values: NDArray[Any] = bias.data
     return values.reshape(-1).astype(dtype, copy=False)
+
+
+def bias_clamp(bias: Tensor | None, channels: int, activation: int) -> Callable[[], BiasClamp]:
+    """Return a function that returns what finishes float sums of *channels*: bias and *activation*.
+
+    Without a bias, nothing is added. A constant bias is read only once.
+    """
+    from delegraph.arithmetic.activation import BiasClamp, float_activation_range
+
+    clamp_range = float_activation_range(activation)
+    return once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(bias, channels, np.float32), *clamp_range), bias
+    )
 
 
 def dequantized_weights(weights: Tensor) -> NDArray[np.float32]:

@@ -99,11 +99,6 @@ def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
 def _require_apart(objects: Iterable[SectionObject], header_end: int, size: int) -> None:
     """Check that sections lie after the header, inside the file, and do not overlap.
 
-    Args:
-        objects: the sections.
-        header_end: offset of the first byte after the header.
-        size: number of bytes of the file.
-
     Raises:
         MalformedModelError: a section lies elsewhere, or two overlap.
     """

@@ -217,9 +217,7 @@ class _Search:
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
     """Return the section that the start of *words* names, and the remaining words or None.
 
-    Args:
-        bundle: the bundle.
-        words: rest of the address, with ``#`` between sections.
+    *words* is the rest of the address, with ``#`` between sections.
     """
     at = len(words)
     while at >= 0:

@@ -58,14 +58,7 @@ def write_bundle(stream: IO[bytes], chain: Chain, model: NDArray[np.uint8]) -> N
 def _write_litertlm(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a ``.litertlm`` file; sections after the replaced one are moved by whole blocks.
-
-    Args:
-        stream: the new file.
-        bundle: the bundle to copy.
-        replaced: the section with the model to replace.
-        part: bytes of the new model.
-    """
+    """Write a ``.litertlm`` file; sections after the replaced one are moved by whole blocks."""
     content, positions = bundle.content, offset_positions(bundle.content)
     places = [tuple(_uint64(content, at) for at in pair) for pair in positions]
     order = sorted(range(len(places)), key=places.__getitem__)
@@ -93,14 +86,7 @@ def _uint64(content: NDArray[np.uint8], at: int) -> int:
 def _write_zip(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a zip file; members without compression remain so, with the same alignment.
-
-    Args:
-        stream: the new file.
-        bundle: the bundle to copy.
-        replaced: the member with the model to replace.
-        part: bytes of the new model.
-    """
+    """Write a zip file; members without compression remain so, with the same alignment."""
     limit = ReadLimit(len(bundle.content))
     entries, _ = read_directory(bundle.content)
     with zipfile.ZipFile(stream, "w") as archive:

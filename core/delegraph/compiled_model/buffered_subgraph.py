@@ -117,11 +117,8 @@ class BufferedSubgraph:
     def resize(self, position: int, dims: Sequence[int], *, strict: bool) -> None:
         """Set the shape of an input.
 
-        Args:
-            position: position of the input among the inputs.
-            dims: the new dimensions.
-            strict: whether only the present shape, and changes where ``shape_signature`` has -1,
-                are allowed.
+        With *strict*, only the present shape, and changes where ``shape_signature`` has -1, are
+        allowed.
 
         Raises:
             ArgumentTypeError: a dimension does not fit an int32.

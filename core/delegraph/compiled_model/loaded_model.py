@@ -1,4 +1,7 @@
-"""The loaded model of a ``CompiledModel``: its interpreter, and its signatures."""
+"""The loaded model of a ``CompiledModel``: its interpreter, and its signatures.
+
+Errors of loading begin with the official words.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,23 @@ from typing import TYPE_CHECKING, Any
 from delegraph.compiled_model.buffered_subgraph import BufferedSubgraph
 from delegraph.compiled_model.failures import Status, checked_c_int, checked_text, failure
 from delegraph.compiled_model.host_memory import type_name
+from delegraph.compiled_model.options import HardwareAccelerator, Options
+from delegraph.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CompiledModelError,
+    MalformedModelError,
+    UnsupportedModelError,
+)
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import Signature
 from delegraph.locks import Lock
+from delegraph.runtime.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from delegraph.operators.tensor import Tensor
-    from delegraph.runtime.interpreter import Interpreter
     from delegraph.runtime.session import Session
 
 PLACEHOLDER = "<placeholder signature>"
@@ -85,10 +96,6 @@ class LoadedModel:
 
     def at(self, index: Any, message: str = "") -> NamedSubgraph:
         """Return the signature at an index.
-
-        Args:
-            index: the index.
-            message: first line of the error.
 
         Raises:
             ArgumentTypeError: *index* is no int.
@@ -178,3 +185,52 @@ def _called(session: Session) -> frozenset[int]:
 def _names(tensors: Sequence[Tensor], declared: Mapping[str, int]) -> tuple[str, ...]:
     by_tensor = {index: name for name, index in declared.items()}
     return tuple(by_tensor.get(tensor.index, tensor.name) for tensor in tensors)
+
+
+def loaded_model(
+    source: Mapping[str, Any], options: Options, additions: Mapping[str, Any]
+) -> LoadedModel:
+    """Return the model of *source*, with its delegates applied.
+
+    Args:
+        source: the argument ``model_path`` or ``model_content``, as the user gave it.
+        options: options of the model.
+        additions: other keyword-only arguments of ``Interpreter``.
+
+    Raises:
+        ArgumentTypeError: an argument has the wrong type, or a keyword is unknown.
+        CompiledModelError: the file does not exist or is no model, or the accelerator does not
+            exist.
+        PlacementError: nodes have no delegate, and the CPU may not compute them.
+    """
+    arguments = options.interpreter_arguments()
+    known = Interpreter.__init__.__kwdefaults__ or {}
+    for name in additions:
+        if name not in known:
+            found = ", ".join(sorted(known))
+            raise ArgumentTypeError(f"unexpected keyword argument {name!r}; there are: {found}")
+    ((kind, given),) = source.items()
+    is_file = kind == "model_path"
+    place = "file" if is_file else "buffer"
+    checked: Any = checked_text("model_path", given) if is_file else _checked_bytes(given)
+    if not checked or (isinstance(checked, str) and "\0" in checked):
+        raise CompiledModelError(f"Failed to load model from {place}: there is none")
+    try:
+        interpreter = Interpreter(**{kind: checked}, **arguments, **additions)
+    except (MalformedModelError, UnsupportedModelError) as error:
+        raise CompiledModelError(f"Failed to load model from {place}: {error}") from error
+    except ArgumentError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        raise CompiledModelError(f"Failed to load model from {place}: {error}") from error
+    if not int(options.hardware_accelerators) & HardwareAccelerator.CPU:
+        from delegraph.delegation.rules import require_full  # lazy import: few leave out the CPU
+
+        require_full(interpreter.placement)
+    return LoadedModel(interpreter)
+
+
+def _checked_bytes(given: Any) -> bytes:
+    if not isinstance(given, bytes):
+        raise ArgumentTypeError(f"model_data is bytes, not {type(given).__name__}")
+    return given

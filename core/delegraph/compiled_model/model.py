@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.compiled_model.environment import Environment
 from delegraph.compiled_model.failures import Status, checked_text, failure
 from delegraph.compiled_model.host_memory import HostMemory
-from delegraph.compiled_model.loaded_model import LoadedModel, details, position_at, position_of
-from delegraph.compiled_model.loading import loaded
+from delegraph.compiled_model.loaded_model import details, loaded_model, position_at, position_of
 from delegraph.compiled_model.options import HardwareAccelerator, Options, resolved_options
 from delegraph.compiled_model.tensor_buffer import TensorBuffer
 from delegraph.errors import (
@@ -21,7 +20,7 @@ from delegraph.errors import (
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
-    from delegraph.compiled_model.loaded_model import NamedSubgraph
+    from delegraph.compiled_model.loaded_model import LoadedModel, NamedSubgraph
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
     from delegraph.operators.tensor import Tensor
@@ -110,7 +109,7 @@ class CompiledModel:
         environment = environment or Environment.create()
         chosen = resolved_options(options, accelerator)
         environment.capsule  # noqa: B018 - which raises when it is closed
-        return cls(LoadedModel(loaded(source, chosen, additions)), environment)
+        return cls(loaded_model(source, chosen, additions), environment)
 
     def close(self) -> None:
         """Release the model; buffers remain valid. A second call has no effect."""

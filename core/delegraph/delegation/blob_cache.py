@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = Logger(__name__)
 
-LIMIT = 4 << 30
+LIMIT = 4_000_000_000
 """Default maximal number of bytes of all entries in a cache folder."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -309,11 +309,6 @@ class BlobCache:
 def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[str]]:
     """Return the path of a shard, and its file names for a key; several if one was damaged.
 
-    Args:
-        folder: the cache.
-        shard: path of the shard in the cache.
-        key_hash: hash of the key.
-
     Raises:
         OSError: the folder cannot be read, or others may write it.
     """
@@ -328,11 +323,6 @@ def _names(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, list[st
 
 def _checked_entry(folder: CacheFolder, shard: str, key_hash: str) -> tuple[str, bytes] | None:
     """Return path and content of the file for a key; None if it is damaged or missing.
-
-    Args:
-        folder: the cache.
-        shard: path of the shard in the cache.
-        key_hash: hash of the key.
 
     Raises:
         OSError: the file cannot be used.

@@ -233,12 +233,7 @@ def _folder_of_linux(kind: str) -> str | None:
 
 
 def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
-    """Return the real path of a folder or file, after checking each folder and link on the way.
-
-    Args:
-        path: path of the folder or file.
-        kind: whether *path* is that of a folder or a file.
-    """
+    """Return the real path of a folder or file, after checking each folder and link on the way."""
     if not hasattr(os, "geteuid"):
         os.lstat(path)
         return path
@@ -323,12 +318,7 @@ def open_itself(name: str, flags: int) -> int:
 
 
 def _require_private(place: str, status: os.stat_result) -> None:
-    """Raise an error if another user owns or may write to the file or folder *place*.
-
-    Args:
-        place: path of the file or folder, for the error message.
-        status: its owner, group and mode.
-    """
+    """Raise an error if another user owns or may write to the file or folder *place*."""
     if not hasattr(os, "geteuid"):
         return
     _require_owner(place, status)
@@ -339,12 +329,7 @@ def _require_private(place: str, status: os.stat_result) -> None:
 
 
 def _require_safe(place: str, status: os.stat_result) -> None:
-    """Raise an error if another user could replace files or folders in the folder *place*.
-
-    Args:
-        place: path of the folder.
-        status: its owner, group and mode.
-    """
+    """Raise an error if another user could replace files or folders in the folder *place*."""
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is no folder", place)
@@ -353,12 +338,7 @@ def _require_safe(place: str, status: os.stat_result) -> None:
 
 
 def _require_unshared(place: str, status: os.stat_result) -> None:
-    """Raise an error if others may write to *place*, except through the user's or root's group.
-
-    Args:
-        place: path of the file or folder, for the error message.
-        status: its owner, group and mode.
-    """
+    """Raise an error if others may write to *place*, except through the user's or root's group."""
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")

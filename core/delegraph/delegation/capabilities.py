@@ -205,13 +205,7 @@ class Claim(JsonRecord):
 
 
 def _no_name(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the error text for an unknown *name*, with similar known names or else all of them.
-
-    Args:
-        what: kind of the name, such as ``TensorType``.
-        name: the unknown name.
-        known: all known names.
-    """
+    """Return the error text for an unknown *name*, with similar known names or else all of them."""
     close = close_names(name, known)
     names = f"close names: {', '.join(close)}" if close else f"there are: {', '.join(known)}"
     return f"no {what} {name!r}; {names}"

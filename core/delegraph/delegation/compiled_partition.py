@@ -83,6 +83,17 @@ class CompiledPartition:
         """The delegate's name and options in the syntax of the command line."""
         return f"{self.delegate}:{self.options}" if self.options else self.delegate
 
+    @property
+    def nodes(self) -> int:
+        """Number of the model's nodes that were compiled."""
+        return sum(self.operators.values())
+
+    @property
+    def listed_operators(self) -> str:
+        """Names of the compiled operators with their numbers, the most frequent first."""
+        counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
+        return ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts)
+
     def custom_options(self) -> bytes:
         """Return the custom options of the operator.
 
@@ -99,11 +110,10 @@ class CompiledPartition:
 
     def facts(self) -> dict[str, str]:
         """Facts about the partition, as a mapping from a title to a text, for commands to print."""
-        counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",
             "version": self.version,
-            "operators": ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts),
+            "nodes": f"{self.nodes}: {self.listed_operators}",
             "blob": f"{self.blob_bytes:,} bytes, SHA-256 {self.blob_digest[:16]}...",
             "partition": f"SHA-256 {self.partition_digest[:16]}...",
         }

@@ -10,7 +10,7 @@ Arguments, command line options and environment variables override the file. Exa
 
         [cache]
         folder = "~/compiled"
-        size = "2G"
+        size = "2GB"
 
 The file decides which code runs, so it is read only if no other user but root can write it; see
 :mod:`delegraph.delegation.cache_files`. The module is in a low layer because the cache of compiled
@@ -47,7 +47,8 @@ An empty value means no default delegates.
 
 FILE_NAME = "delegraph.toml"
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +139,15 @@ def configuration_path(given: str | None) -> str | None:
 
 
 def byte_count(text: str) -> int:
-    """Return the number of bytes for ``4096``, ``256K``, ``1.5M`` or ``2G``; K means 1024.
+    """Return the number of bytes for ``4096``, ``1.5GB`` or ``256K``; K is 1024, kB 1000 bytes.
 
-    >>> byte_count("1.5K")
-    1536
+    >>> byte_count("1.5GB"), byte_count("1.5K")
+    (1500000000, 1536)
 
     Raises:
         ValueError: the text has another form.
     """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", text.upper())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?B?)", text.upper())
     if match is None:
         raise ValueError(text)
     return int(float(match[1]) * _UNITS[match[2]])
@@ -154,7 +155,7 @@ def byte_count(text: str) -> int:
 
 def _read(path: Path) -> Configuration:
     try:
-        content = _toml(read_safe(path).decode())
+        content = parsed_toml(read_safe(path))
     except OSError as error:
         where = "" if error.filename in (None, str(path)) else f"{error.filename} "
         raise _error(path, f"is not read: {where}{error.strerror or error}") from error
@@ -179,20 +180,21 @@ def _read(path: Path) -> Configuration:
     return Configuration(path, **values)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def parsed_toml(content: bytes) -> dict[str, Any]:
+    """Return the tables of a TOML file with this content.
+
+    Raises:
+        ValueError: the content is not TOML in UTF-8.
+    """
     if sys.version_info >= (3, 11):
         import tomllib  # lazy import, as most users have no file
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    return tomllib.loads(content.decode())
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a configuration file by names such as ``cache.size``.
-
-    Args:
-        content: the tables of the file.
-    """
+    """Return the settings of a configuration file by names such as ``cache.size``."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):
@@ -242,6 +244,6 @@ _SETTINGS: dict[str, tuple[str, str, Callable[[object], Any]]] = {
     "plugins.allow": ("allow", "a list of plugins, such as ['flex', 'dist:plugin']", _names),
     "plugins.disable": ("disable", "a list of plugins, such as ['flex', 'dist:plugin']", _names),
     "cache.folder": ("cache_folder", "a whole path, such as '/var/cache/me' or '~/cache'", _folder),
-    "cache.size": ("cache_size", "bytes above 0, such as 4096, '512M' or '2G'", _size),
+    "cache.size": ("cache_size", "bytes above 0, such as 4096, '512MB' or '2GB'", _size),
 }
 """For each key: attribute of ``Configuration``, kind of value in words, and reader function."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.cache_files import AnyPath
     from delegraph.graph.model import Model
 
-NAMESPACE = "model-digests"
+NAMESPACE, VERSION = "model-digests", "1"
 
 LEAST = 1 << 20
 """Number of bytes of a file from which on its digest is stored."""
@@ -61,7 +61,7 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
         place = begin, content.nbytes
     key = " ".join(map(str, (*identity, *place)))
-    cache = BlobCache(NAMESPACE, "1", cache_dir)
+    cache = BlobCache(NAMESPACE, VERSION, cache_dir)
     found = cache.read(key)
     if found is not None and len(found) == 64:
         return found.decode("ascii", "replace")

@@ -250,11 +250,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Return the delegate's rejection of a whole partition; None if the delegate accepts it.
-
-        Args:
-            params: the partition.
-        """
+        """Return the delegate's rejection of a whole partition; None if the delegate accepts it."""
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),

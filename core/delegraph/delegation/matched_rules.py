@@ -145,9 +145,7 @@ def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpe
 def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[OperatorSpec], bool]:
     """Return a function that tells whether an operator meets the rule's conditions.
 
-    Args:
-        rule: the rule; its subgraph is not checked.
-        subgraph: the subgraph, for names of tensors.
+    The rule's subgraph is not checked.
     """
     conditions: list[Callable[[OperatorSpec], bool]] = []
     if rule.nodes:
@@ -192,11 +190,6 @@ def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec
     """Text that says why a rule matches no node: the first condition that no node meets.
 
     The text also lists the model's values for that condition.
-
-    Args:
-        rule: the rule.
-        model: the model.
-        subgraphs: subgraphs in which nodes were searched.
     """
     operators = sorted({o.name for s in subgraphs for o in s.operators})
     keys = sorted(signature.key for signature in model.signatures)

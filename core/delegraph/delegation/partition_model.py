@@ -321,11 +321,7 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the indices of a subgraph's own nodes, including nodes that delegates have replaced.
-
-    Args:
-        graph: the subgraph.
-    """
+    """Return the indices of a subgraph's own nodes, replaced ones included."""
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
         index = waiting.pop()

@@ -152,12 +152,7 @@ def _check_nodes(place: str, indices: Collection[int], count: int) -> None:
 
 
 def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
-    """Return, for each position of the plan, whether the delegate claims the node there.
-
-    Args:
-        graph: the nodes in plan order.
-        nodes_to_partition: indices of the claimed nodes.
-    """
+    """Return, for each position of the plan, whether the delegate claims the node there."""
     wanted = set(nodes_to_partition)
     _check_nodes("nodes_to_partition", wanted, graph.num_total_nodes)
     return [index in wanted for index in graph.execution_plan]
@@ -324,11 +319,7 @@ class _Partitioner:
         self._subsets.append(NodeSubset("kTfPartition" if kind else "kTfNonPartition", [], [], []))
 
     def _take(self, position: int) -> list[int]:
-        """Add the node at a plan position to the last subset; return positions that can run now.
-
-        Args:
-            position: position of the node in the plan.
-        """
+        """Add the node at a plan position to the last subset; return positions that can run now."""
         node, missing, newest = self._nodes[position], self._missing, self._newest
         subset, epoch = self._subsets[-1], len(self._subsets) - 1
         missing[position] = _TAKEN

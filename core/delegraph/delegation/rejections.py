@@ -107,12 +107,6 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
     """Ask the delegate whether it supports a node; return its rejection, or None if it does.
 
-    Args:
-        node: the node.
-        registration: registration of the node.
-        ask: function that calls the delegate.
-        delegate: name of the delegate, for errors.
-
     Raises:
         DelegateError: the delegate failed, or its answer is none of those allowed.
     """

@@ -216,12 +216,7 @@ def _where(nodes: list[NodePlacement], subgraph: int | None) -> str:
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:
-    """Return the value of a rule's condition as a tuple: one value or several; None gives none.
-
-    Args:
-        name: name of the condition, for errors.
-        value: the value that the user gave.
-    """
+    """Return the value of a rule's condition as a tuple: one value or several; None gives none."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):

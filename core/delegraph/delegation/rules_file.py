@@ -18,10 +18,10 @@ Example:
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from delegraph.delegation.configuration import parsed_toml
 from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import ArgumentError
 
@@ -103,16 +103,12 @@ def _toml(value: int | str | Iterable[str]) -> str:
 
 
 def _tables(path: str) -> list[Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib  # lazy import, as most interpreters have no rules
-    else:
-        import tomli as tomllib
     try:
         with open(path, "rb") as file:
-            content = tomllib.load(file)
+            content = parsed_toml(file.read())
     except OSError as error:
         raise ArgumentError(f"rules file {path!r} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ArgumentError(f"rules file {path!r} is not TOML: {error}") from error
     others = sorted(content.keys() - {"rule"})
     if others:

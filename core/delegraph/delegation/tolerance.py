@@ -57,10 +57,6 @@ class Tolerance:
         """Return by how much each element's difference exceeds the tolerance.
 
         The difference is infinite if only one of both values is NaN.
-
-        Args:
-            found: result of a delegate, as floats.
-            expected: the right result.
         """
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):

@@ -277,14 +277,7 @@ def _subgraph(
 def _require_operators(
     records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
-    """Check that operators refer to existing tensors and codes; return the number of operands.
-
-    Args:
-        records: operators of the subgraph.
-        num_codes: number of the model's operator codes.
-        num_tensors: number of the subgraph's tensors.
-        subgraph: index of the subgraph, for errors.
-    """
+    """Check that operators refer to existing tensors and codes; return the number of operands."""
     opcodes = records.columns[_OPCODE_INDEX]
     if max(opcodes) >= num_codes:
         index = next(i for i, opcode in enumerate(opcodes) if opcode >= num_codes)

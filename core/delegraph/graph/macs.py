@@ -54,13 +54,7 @@ def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
 
 
 def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """Return the number for CONV_2D or FULLY_CONNECTED: output elements times a filter's elements.
-
-    Args:
-        operator: the operator.
-        inputs: input tensors of the operator; None for an absent input.
-        output: first output of the operator.
-    """
+    """Return the number for CONV_2D or FULLY_CONNECTED: output elements times those of a filter."""
     return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:])
 
 
@@ -73,13 +67,7 @@ def _conv_3d(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int
 
 
 def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """Return the number for TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the weights.
-
-    Args:
-        operator: the operator.
-        inputs: input tensors of the operator; None for an absent input.
-        output: first output of the operator.
-    """
+    """Return the number for TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the weights."""
     x = _shape(inputs, 2)
     return math.prod(x) * math.prod(_shape(inputs, 1)[:-1]) if x else 0
 
@@ -88,11 +76,6 @@ def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -
     """Return the number for BATCH_MATMUL: output elements times the inputs' common dimension.
 
     If the file has this dimension only for one of the inputs, that number counts.
-
-    Args:
-        operator: the operator.
-        inputs: input tensors of the operator; None for an absent input.
-        output: first output of the operator.
     """
     left, right = _shape(inputs, 0), _shape(inputs, 1)
     if len(left) < 2 or len(right) < 2:
@@ -106,11 +89,6 @@ def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> i
     """Return the number for a recurrent operator: elements of its matrices, times rows and steps.
 
     Rows are those of the batch, and steps those of time.
-
-    Args:
-        operator: the operator.
-        inputs: input tensors of the operator; None for an absent input.
-        output: first output of the operator.
     """
     x = _shape(inputs, 0)
     weights = inputs[2:3] if operator.name == "LSTM" and len(inputs) == _BASIC_LSTM else inputs[1:]

@@ -331,12 +331,7 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of a tensor's first process unit of one type; None if it has none.
-
-    Args:
-        record: metadata of the tensor.
-        kind: type of the options.
-    """
+    """Return the options of a tensor's first process unit of type *kind*; None if it has none."""
     return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
 
 

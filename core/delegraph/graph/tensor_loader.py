@@ -171,13 +171,7 @@ class TensorLoader:
     def _constant(
         self, index: int, record: tables.Tensor, required: int
     ) -> NDArray[np.uint8] | None:
-        """Return the bytes of a constant, at least *required*; None if the buffer is empty.
-
-        Args:
-            index: index of the tensor in its subgraph.
-            record: the tensor's table in the file.
-            required: number of bytes that type and shape take.
-        """
+        """Return the bytes of a constant, at least *required*; None if the buffer is empty."""
         data = self._buffer(index, record)
         if data is None:
             return None
@@ -192,12 +186,7 @@ class TensorLoader:
         return data
 
     def _buffer(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
-        """Return the bytes of a tensor's buffer or external buffer; None if it has neither.
-
-        Args:
-            index: index of the tensor in its subgraph.
-            record: the tensor's table in the file.
-        """
+        """Return the bytes of a tensor's buffer or external buffer; None if it has neither."""
         if record.buffer >= len(self._buffers):
             only = f"(only {len(self._buffers)} buffers)"
             raise self._fault(index, f"specifies out of range buffer {record.buffer} {only}")
@@ -282,13 +271,7 @@ class TensorLoader:
         return axis
 
     def _blockwise(self, index: int, record: Table, axis: int) -> Quantization:
-        """Return a blockwise quantization, whose scales are the constant of another tensor.
-
-        Args:
-            index: index of the tensor in its subgraph.
-            record: the tensor's table of quantization details.
-            axis: dimension that is divided into blocks.
-        """
+        """Return a blockwise quantization, whose scales are the constant of another tensor."""
         assert isinstance(record, tables.BlockwiseQuantization)
         if not 0 <= record.scales < len(self._records):
             raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")

@@ -11,9 +11,9 @@ import numpy as np
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import require_counts, require_type, tensor_types, type_option
+from delegraph.operators.checks import require_type, tensor_types, tensors_of, type_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -70,9 +70,7 @@ class _Search:
 
 
 def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
-    require_counts(node, 2)
-    x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, _INPUTS)
     require_type(axis, _INDICES)
     y.adopt_type(type_option(node, "output_type", y.type))

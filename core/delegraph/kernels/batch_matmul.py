@@ -17,20 +17,13 @@ from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
-    require_counts,
     require_same_type,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    OpContext,
-    input_tensor,
-    nothing,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -48,9 +41,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
     """
-    require_counts(node, 2)
-    x, w = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, w, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16})
     if w.type != TensorType.INT8:
         require_same_type(x, w)
@@ -103,12 +94,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns the matrices of *tensor*.
-
-    Args:
-        tensor: the operand.
-        adjoint: whether the last two axes are swapped.
-    """
+    """Return a function that returns the matrices of *tensor*, transposed if *adjoint*."""
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
@@ -143,14 +129,9 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the evaluation for float inputs and int8 weights; it quantizes input rows first.
+    """Return the evaluation for float inputs and int8 weights *w*; it quantizes input rows first.
 
-    Args:
-        left: function that returns the left matrices.
-        right: function that returns the right matrices.
-        w: the tensor of weights: the right matrices.
-        y: the output.
-        asymmetric: whether the quantized rows have zero points.
+    With *asymmetric*, the quantized rows have zero points.
 
     Raises:
         OperatorError: the weights have neither one scale nor one per column.
@@ -202,15 +183,7 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that multiplies int8 matrices to int32 results, ignoring zero points.
-
-    Args:
-        left: function that returns the left matrices.
-        right: function that returns the right matrices.
-        x: tensor of the left matrices.
-        w: tensor of the right matrices.
-        y: the output.
-    """
+    """Return the evaluation that multiplies int8 to int32 matrices and ignores zero points."""
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))

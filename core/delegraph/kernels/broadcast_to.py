@@ -7,9 +7,9 @@ import numpy as np
 from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.checks import require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -21,9 +21,7 @@ def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/broadcast_to.cc.
     """
-    require_counts(node, 2)
-    x, dims = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, dims, y = tensors_of(context, node, 2)
     require_type(dims, {TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)
     if x.type is TensorType.STRING or len(dims.shape) != 1:
@@ -52,9 +50,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/broadcast_args.cc. The official kernel uses the lower 32 bits of int64.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, (TensorType.INT32, TensorType.INT64))
     check_type(b, a, "second shape")
     check_type(y, a)

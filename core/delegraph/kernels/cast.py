@@ -9,9 +9,9 @@ import numpy as np
 from delegraph.arithmetic.elements import values_of
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, pack
-from delegraph.operators.checks import require_counts, require_type, tensor_types
+from delegraph.operators.checks import require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -35,8 +35,7 @@ def prepare_cast(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/cast.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES | set(BITS))
     require_type(y, _TYPES | set(BITS))
     if x.is_packed or y.is_packed:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.padding import Window, convolution_windows
 from delegraph.arithmetic.patches import Patches, multiply_groups, split_groups
-from delegraph.arithmetic.weights import channel_rows, once_if_constant
+from delegraph.arithmetic.weights import bias_clamp, channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.lazy_dataclass import dataclass
@@ -26,6 +25,7 @@ from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,
     require_type,
+    require_zero_points,
     tensor_types,
 )
 from delegraph.operators.op_table import kernel
@@ -123,8 +123,8 @@ def _check(context: OpContext, node: Node) -> _Conv:
         from delegraph.arithmetic.convolution_scale import check_symmetric
 
         check_symmetric(weight)
-    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
-        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if x.type == TensorType.INT16:
+        require_zero_points(x, y)
     options = options_or_defaults(node, "CONV_2D")
     windows = convolution_windows(options, x.shape, weight.shape[1:3])
     return _Conv(x, weight, bias, y, windows, _groups(x, weight), options.fused_activation_function)
@@ -164,16 +164,13 @@ def _groups(x: Tensor, weight: Tensor) -> int:
 
 def _float(context: OpContext, conv: _Conv) -> Eval:
     patches = conv.patches(context, conv.x.dtype, conv.x.dtype)
-    clamp_range = float_activation_range(conv.activation)
 
     def split() -> tuple[NDArray[Any], ...]:
         rows = channel_rows(conv.weight.data).astype(np.float32, copy=False)
         return split_groups(rows.T, conv.groups)
 
     matrices = once_if_constant(split, conv.weight)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(conv.bias.data.reshape(-1), *clamp_range), conv.bias
-    )
+    add_bias = bias_clamp(conv.bias, conv.outputs, conv.activation)
 
     def evaluate() -> None:
         weights, finish = matrices(), add_bias()

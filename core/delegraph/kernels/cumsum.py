@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
@@ -20,9 +20,7 @@ def prepare_cumsum(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/cumsum.cc.
     """
-    require_counts(node, 2)
-    x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)
     require_type(axis, {TensorType.INT32})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.sparsity import expand
-from delegraph.operators.checks import adopt_type, require_counts, require_type
+from delegraph.operators.checks import adopt_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -21,8 +21,7 @@ def prepare_densify(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/densify.cc. The official kernel computes the result at the first invoke.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8})
     adopt_type(y, x.type)
     sparsity = x.sparsity

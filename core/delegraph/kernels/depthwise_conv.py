@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.arithmetic.activation import (
-    BiasClamp,
-    float_activation_range,
-    quantized_activation_range,
-)
+from delegraph.arithmetic.activation import float_activation_range, quantized_activation_range
 from delegraph.arithmetic.depthwise_taps import DepthwiseTaps
 from delegraph.arithmetic.padding import Window, convolution_windows
 from delegraph.arithmetic.weights import (
+    bias_clamp,
     bias_or_zeros,
     centred_integers,
     dense_values,
@@ -29,7 +26,12 @@ from delegraph.arithmetic.weights import (
 )
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import options_or_defaults, require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+    require_zero_points,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -131,8 +133,8 @@ def _check(context: OpContext, node: Node) -> _Depthwise:
         raise OperatorError(
             f"filter has {weight.shape[3]} outputs, expected a multiple of {x.shape[3]} channels"
         )
-    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
-        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if x.type == TensorType.INT16:
+        require_zero_points(x, y)
     if bias is not None:
         _check_bias(x, weight, bias)
     options = options_or_defaults(node, "DEPTHWISE_CONV_2D")
@@ -150,12 +152,8 @@ def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
 
 def _float(context: OpContext, conv: _Depthwise) -> Eval:
     taps = conv.taps(context, conv.x.dtype)
-    clamp_range = float_activation_range(conv.activation)
     weights = once_if_constant(lambda: taps.arrange(conv.weight.data[0]), conv.weight)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(bias_or_zeros(conv.bias, conv.outputs, np.float32), *clamp_range),
-        conv.bias,
-    )
+    add_bias = bias_clamp(conv.bias, conv.outputs, conv.activation)
 
     def evaluate() -> None:
         current, finish = weights(), add_bias()

@@ -13,13 +13,13 @@ from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    require_counts,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -38,8 +38,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/dequantize.{cc,h}.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     adopt_type(y, TensorType.FLOAT32)
     context.resize_tensor(y, x.shape)

@@ -6,9 +6,9 @@ from delegraph.arithmetic.interior_pad import check_filler, placed
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.checks import INDEX, require_counts, require_type
+from delegraph.operators.checks import INDEX, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 
 
@@ -23,9 +23,7 @@ def prepare_dilate(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/dilate.cc.
     """
-    require_counts(node, 3)
-    x, steps_input, filler = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, steps_input, filler, y = tensors_of(context, node, 3)
     if x.type in OBJECT_TYPES:
         raise OperatorError(f"input is {x.type.name}, expected numbers")
     check_filler(x, filler, y)

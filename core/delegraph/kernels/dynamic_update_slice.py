@@ -6,16 +6,9 @@ from delegraph.arithmetic.elements import forward, values_of
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
-from delegraph.operators.checks import adopt_type, require_counts
+from delegraph.operators.checks import adopt_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    InPlace,
-    Node,
-    OpContext,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, InPlace, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
@@ -29,9 +22,7 @@ def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/dynamic_update_slice.cc.
     """
-    require_counts(node, 3)
-    x, update = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    starts, y = input_tensor(context, node, 2), output_tensor(context, node)
+    x, update, starts, y = tensors_of(context, node, 3)
     if x.type is TensorType.STRING:
         raise OperatorError("operand is STRING, expected numbers")
     adopt_type(y, x.type)

@@ -6,14 +6,9 @@ from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS
 from delegraph.kernels.elementwise.unary import unary_operands
-from delegraph.operators.checks import (
-    adopt_type,
-    require_counts,
-    require_type,
-    require_zero_points,
-)
+from delegraph.operators.checks import adopt_type, require_type, require_zero_points, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _DIMENSIONS = {TensorType.INT32, TensorType.INT64}
@@ -32,9 +27,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/fill.cc.
     """
-    require_counts(node, 2)
-    dims, value = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    dims, value, y = tensors_of(context, node, 2)
     require_type(dims, _DIMENSIONS)
     require_type(value, set(TensorType) - _NOT_FILLED)
     adopt_type(y, value.type)

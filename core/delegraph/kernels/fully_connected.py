@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.arithmetic.activation import (
-    BiasClamp,
-    apply_activation,
-    float_activation_range,
-    quantized_activation_range,
+from delegraph.arithmetic.activation import apply_activation, quantized_activation_range
+from delegraph.arithmetic.weights import (
+    at_first_use,
+    bias_clamp,
+    bias_or_zeros,
+    dense_values,
+    once_if_constant,
 )
-from delegraph.arithmetic.weights import at_first_use, bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
@@ -216,11 +217,8 @@ def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eva
 
 
 def _float(fc: _FullyConnected) -> Eval:
-    clamp_range = float_activation_range(fc.options.fused_activation_function)
     matrix = once_if_constant(lambda: dense_values(fc.weight).T, fc.weight)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(bias_or_zeros(fc.bias, fc.outputs, np.float32), *clamp_range), fc.bias
-    )
+    add_bias = bias_clamp(fc.bias, fc.outputs, fc.options.fused_activation_function)
 
     def evaluate() -> None:
         x, y = fc.matrices()

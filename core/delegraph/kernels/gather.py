@@ -13,13 +13,13 @@ from delegraph.arithmetic.output_shape import normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    require_counts,
     require_rank,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
@@ -40,9 +40,7 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather.cc.
     """
-    require_counts(node, 2)
-    x, positions = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, positions, y = tensors_of(context, node, 2)
     require_type(x, _TYPES | {TensorType.INT4})
     if x.type is TensorType.STRING:
         require_rank(x, 1)
@@ -108,9 +106,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather_nd.cc.
     """
-    require_counts(node, 2)
-    x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, indices, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     adopt_type(y, x.type)
     if indices.type not in INDEX_TYPES:

@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts
+from delegraph.operators.checks import adopt_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 
 
 @kernel("MATRIX_DIAG")
@@ -18,8 +18,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_diag.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     adopt_type(y, x.type)
     if not x.shape:
         raise OperatorError("input is a scalar, expected at least rank 1")
@@ -39,9 +38,7 @@ def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_set_diag.cc.
     """
-    require_counts(node, 2)
-    x, diagonal = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, diagonal, y = tensors_of(context, node, 2)
     adopt_type(y, x.type)
     check_type(diagonal, x, "diagonal")
     if len(x.shape) < 2 or diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):

@@ -12,13 +12,13 @@ from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
     adopt_type,
-    require_counts,
     require_one_element,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 
 _TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64 BOOL")
@@ -35,9 +35,7 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/one_hot.cc.
     """
-    require_counts(node, 4)
-    indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
-    y = output_tensor(context, node)
+    indices, depth_input, on, off, y = tensors_of(context, node, 4)
     require_type(on, _TYPES)
     require_type(indices, WIDE_INDEX)
     require_type(depth_input, INDEX)

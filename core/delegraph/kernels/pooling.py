@@ -24,12 +24,12 @@ from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     options_or_defaults,
-    require_counts,
     require_same_type,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -61,7 +61,7 @@ class _Pool:
         Returns:
             ``[OH, OW, 1], float32``.
         """
-        down, across = (_inputs_of_windows(window) for window in self.windows)
+        down, across = (window.inputs_of_outputs() for window in self.windows)
         return np.outer(down, across)[:, :, np.newaxis].astype(np.float32)
 
 
@@ -157,8 +157,7 @@ def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
 
 
 def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Pool:
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     options = options_or_defaults(node, "MAX_POOL_2D")  # all pools have the same
     require_type(x, types)
     require_same_type(x, y)
@@ -168,14 +167,6 @@ def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Po
     windows = pool_windows(options, x.shape, kernel_size)
     context.resize_tensor(y, (x.shape[0], *(window.output for window in windows), x.shape[3]))
     return _Pool(x, y, windows, options.fused_activation_function)
-
-
-def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return the number of taps of each window that lie inside the input: ``[output], int64``."""
-    counts = np.zeros(window.output, np.int64)
-    for tap in window.taps:
-        counts[slice(*window.valid_outputs(tap))] += 1
-    return counts
 
 
 class _Reduction:
@@ -204,9 +195,5 @@ class _Reduction:
         """Reduce each *window* of *x* along axis 0 into *y*; taps outside of *x* do not count."""
         y.fill(self._identity)
         for tap in window.taps:
-            first, end = window.valid_outputs(tap)
-            if first < end:
-                start = first * window.stride + tap * window.dilation - window.before
-                stop = start + (end - first - 1) * window.stride + 1
-                part = y[first:end]
-                self._function(part, x[start : stop : window.stride], out=part)
+            outputs, inputs = window.overlap(tap)
+            self._function(y[outputs], x[inputs], out=y[outputs])

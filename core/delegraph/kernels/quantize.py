@@ -25,15 +25,15 @@ from delegraph.arithmetic.lookup_table import (
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
 from delegraph.operators.checks import (
-    require_counts,
     require_scales,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -76,8 +76,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
         kernel. NaN, for which C has no defined result, becomes the smallest integer. Integers
         without a scale all become the output's zero point.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _OUTPUTS)
     require_type(y, _OUTPUTS[x.type])
     if y.quantization is None:

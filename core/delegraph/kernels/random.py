@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.counter_random import Words, counters, philox4x32
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_rank, require_type
+from delegraph.operators.checks import option, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -85,8 +85,7 @@ def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, draw: Callable[[_Stream, int], NDArray[Any]]) -> Eval:
-    require_counts(node, 1)
-    shape, y = input_tensor(context, node, 0), output_tensor(context, node)
+    shape, y = tensors_of(context, node, 1)
     require_type(shape, {TensorType.INT32})
     require_type(y, {TensorType.FLOAT32})
     require_rank(shape, 1)
@@ -136,9 +135,7 @@ def prepare_multinomial(context: OpContext, node: Node) -> Eval:
     Source:
         GenerateMultinomialNumbers, tflite/kernels/random_ops.cc.
     """
-    require_counts(node, 2)
-    logits, samples = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    logits, samples, y = tensors_of(context, node, 2)
     require_type(logits, {TensorType.FLOAT32})
     require_type(samples, {TensorType.INT32})
     require_type(y, {TensorType.INT32, TensorType.INT64})

@@ -8,9 +8,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 
@@ -27,9 +27,7 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/range.cc.
     """
-    require_counts(node, 3)
-    inputs = [input_tensor(context, node, i) for i in range(3)]
-    y = output_tensor(context, node)
+    *inputs, y = tensors_of(context, node, 3)
     require_type(inputs[0], {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
     for tensor in inputs:
         require_same_type(inputs[0], tensor)

@@ -12,9 +12,9 @@ from delegraph.arithmetic.output_shape import integers, normalized_axis, size_ou
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -137,16 +137,10 @@ def _prepare(
 ) -> Eval:
     """Return the evaluation of a reduction whose axes may be known only during invoke.
 
-    Args:
-        context: context of the operator.
-        node: the node.
-        allowed: types of the input.
-        build: function that returns the evaluation once the axes are known.
-        fold: whether a constant input is reduced while nodes are prepared.
+    *build* returns the evaluation once the axes are known. With *fold*, a constant input is reduced
+    while nodes are prepared.
     """
-    require_counts(node, 2)
-    x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, axis, y = tensors_of(context, node, 2)
     require_type(x, allowed)
     require_same_type(x, y)
     require_type(axis, {TensorType.INT32})
@@ -180,13 +174,7 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the evaluation that reduces the input of *r* by a NumPy function.
-
-    Args:
-        operation: the NumPy function, such as ``np.sum``.
-        r: the node: input, output and axes.
-        initial: keyword arguments of *operation*.
-    """
+    """Return the evaluation that reduces the input of *r* by *operation*, such as ``np.sum``."""
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 

@@ -17,6 +17,7 @@ from delegraph.operators.checks import (
     require_one_element,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -108,8 +109,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/squeeze.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     check_type(y, x)
     rank = len(x.shape)
     option = getattr(node.options, "squeeze_dims", None)
@@ -132,9 +132,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/expand_dims.cc.
     """
-    require_counts(node, 2)
-    x, axis_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, axis_input, y = tensors_of(context, node, 2)
     adopt_type(y, x.type)
     require_type(axis_input, WIDE_INDEX)
     require_one_element(axis_input)
@@ -158,8 +156,7 @@ def prepare_bitcast(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/bitcast.cc, CalculateShape.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     for tensor in (x, y):
         if tensor.is_packed or tensor.type in OBJECT_TYPES:
             raise OperatorError(f"tensor {tensor.name!r} is {tensor.type.name}, expected numbers")

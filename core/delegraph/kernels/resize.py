@@ -16,15 +16,9 @@ from delegraph.arithmetic.output_shape import (
 from delegraph.arithmetic.resize_bilinear import resizer
 from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    adopt_type,
-    option,
-    require_counts,
-    require_type,
-    tensor_types,
-)
+from delegraph.operators.checks import adopt_type, option, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -47,9 +41,9 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/resize_bilinear.cc.
     """
-    require_counts(node, 2)
-    require_type(input_tensor(context, node, 0), _BILINEAR_TYPES)
-    is_known = are_known([input_tensor(context, node, 1)])
+    x, size_input, _ = tensors_of(context, node, 2)
+    require_type(x, _BILINEAR_TYPES)
+    is_known = are_known([size_input])
     if is_known and option(node, "align_corners", False) and _half_pixel_centers(node):
         raise OperatorError("align_corners and half_pixel_centers are both set, expected one")
     return _prepare(context, node, partial(resizer, numerics=context.numerics))
@@ -64,14 +58,12 @@ def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h.
     """
-    require_counts(node, 2)
-    require_type(input_tensor(context, node, 0), _NEAREST_TYPES)
+    require_type(tensors_of(context, node, 2)[0], _NEAREST_TYPES)
     return _prepare(context, node, _nearest)
 
 
 def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
-    x, size_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, size_input, y = tensors_of(context, node, 2)
     check_rank(x, (4,))
     adopt_type(y, x.type)
     if size_input.shape != (2,) or size_input.type is not TensorType.INT32:

@@ -18,13 +18,13 @@ from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
     option,
-    require_counts,
     require_rank,
     require_type,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor
 
 _SEQUENCE_TYPES = tensor_types("FLOAT32 UINT8 INT16 INT32 INT64")
@@ -38,9 +38,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse.cc.
     """
-    require_counts(node, 2)
-    x, axes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, axes_input, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     check_type(y, x)
     require_type(axes_input, INDEX)
@@ -72,9 +70,7 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse_sequence.cc. The official kernel only checks the first number.
     """
-    require_counts(node, 2)
-    x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, lengths_input, y = tensors_of(context, node, 2)
     require_type(x, _SEQUENCE_TYPES)
     check_type(y, x)
     require_type(lengths_input, WIDE_INDEX)

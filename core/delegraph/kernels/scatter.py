@@ -7,9 +7,9 @@ import numpy as np
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_type, tensor_types
+from delegraph.operators.checks import adopt_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
@@ -25,9 +25,7 @@ def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/scatter_nd.cc.
     """
-    require_counts(node, 3)
-    indices, updates = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    shape_input, y = input_tensor(context, node, 2), output_tensor(context, node)
+    indices, updates, shape_input, y = tensors_of(context, node, 3)
     require_type(updates, _TYPES)
     require_type(indices, {TensorType.INT32})
     check_type(shape_input, indices, "shape")

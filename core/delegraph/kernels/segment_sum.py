@@ -8,9 +8,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -25,9 +25,7 @@ def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/segment_sum.cc.
     """
-    require_counts(node, 2)
-    x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, ids_input, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.FLOAT32, TensorType.INT32})
     require_type(ids_input, {TensorType.INT32})
     check_type(y, x)

@@ -6,14 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    WIDE_INDEX,
-    adopt_type,
-    require_counts,
-    type_option,
-)
+from delegraph.operators.checks import WIDE_INDEX, adopt_type, tensors_of, type_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 
@@ -24,8 +19,7 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/shape.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     type_ = type_option(node, "out_type", y.type)
     if type_ not in WIDE_INDEX:
         raise OperatorError(f"option out_type is {type_.name}, expected INT32 or INT64")
@@ -44,7 +38,6 @@ def prepare_rank(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/rank.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     adopt_type(y, TensorType.INT32)
     return fold_output(context, y, lambda: ((), lambda: y.data.fill(len(x.shape))))

@@ -9,13 +9,13 @@ from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     WIDE_INDEX,
-    require_counts,
     require_rank,
     require_same_type,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor, element_count
 
 
@@ -28,9 +28,7 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/slice.cc, CalculateOutputShapeVector.
     """
-    require_counts(node, 3)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    begin, size = input_tensor(context, node, 1), input_tensor(context, node, 2)
+    x, begin, size, y = tensors_of(context, node, 3)
     check_type(y, x)
     require_type(begin, WIDE_INDEX)
     require_same_type(begin, size)

@@ -7,21 +7,13 @@ import numpy as np
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
-    require_counts,
     require_scales,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    InPlace,
-    Node,
-    OpContext,
-    input_tensor,
-    nothing,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, InPlace, Node, OpContext, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -50,8 +42,7 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     Source:
         SoftmaxPrepare and SoftmaxEval, tflite/kernels/activations.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _OUTPUT_TYPES)
     require_type(y, _OUTPUT_TYPES[x.type])
     if not x.shape:

@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_counts, require_type, require_zero_points
+from delegraph.operators.checks import INDEX, require_type, require_zero_points, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
@@ -25,9 +25,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/space_to_batch_nd.cc.
     """
-    require_counts(node, 3)
-    x, block_input, paddings = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, block_input, paddings, y = tensors_of(context, node, 3)
     _check(x, block_input, paddings, y)
     zero = y.zero_point if y.type in (TensorType.UINT8, TensorType.INT8) else 0
 
@@ -60,9 +58,7 @@ def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/batch_to_space_nd.cc.
     """
-    require_counts(node, 3)
-    x, block_input, crops_input = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, block_input, crops_input, y = tensors_of(context, node, 3)
     _check(x, block_input, crops_input, y)
 
     def plan() -> tuple[Shape, Eval]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type, tensor_types
+from delegraph.operators.checks import require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor
 
 _TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64")
@@ -31,8 +31,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/space_to_depth.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     size = _block_size(node, x, y)
     n, h, w, c = x.shape
     if h % size or w % size:
@@ -56,8 +55,7 @@ def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/depth_to_space.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     size = _block_size(node, x, y)
     n, h, w, depth = x.shape
     c, rest = divmod(depth, size * size)

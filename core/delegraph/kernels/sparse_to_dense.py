@@ -5,9 +5,9 @@ from __future__ import annotations
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_type
+from delegraph.operators.checks import adopt_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
@@ -26,9 +26,7 @@ def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/sparse_to_dense.cc. An index out of range is an error here.
     """
-    require_counts(node, 4)
-    indices, shape_input, values, default = (input_tensor(context, node, i) for i in range(4))
-    y = output_tensor(context, node)
+    indices, shape_input, values, default, y = tensors_of(context, node, 4)
     require_type(indices, _INDICES)
     require_type(shape_input, _INDICES)
     require_type(values, _VALUES)

@@ -8,9 +8,9 @@ from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts
+from delegraph.operators.checks import tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
@@ -26,9 +26,7 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
         an index removes a dimension but is outside of it, there is an error here; the official
         kernel's output is undefined.
     """
-    require_counts(node, 4)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    begin, end, strides = (input_tensor(context, node, i) for i in (1, 2, 3))
+    x, begin, end, strides, y = tensors_of(context, node, 4)
     if x.is_packed:
         raise OperatorError(f"input is {x.type.name}, expected whole bytes an element")
     check_type(y, x)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type
+from delegraph.operators.checks import WIDE_INDEX, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 
 
@@ -17,9 +17,7 @@ def prepare_tile(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/tile.cc.
     """
-    require_counts(node, 2)
-    x, multiples = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, multiples, y = tensors_of(context, node, 2)
     check_type(y, x)
     require_type(multiples, WIDE_INDEX)
     if element_count(multiples.shape) != len(x.shape):

@@ -9,9 +9,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
@@ -32,9 +32,7 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/topk_v2.cc.
     """
-    require_counts(node, 2, 2)
-    x, k_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    values, positions = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    x, k_input, values, positions = tensors_of(context, node, 2, 2)
     require_type(x, _TYPES)
     require_type(k_input, _INDICES)
     require_type(positions, _INDICES)

@@ -7,9 +7,9 @@ import numpy as np
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_counts, require_rank, require_type
+from delegraph.operators.checks import INDEX, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
@@ -21,9 +21,7 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/transpose.cc.
     """
-    require_counts(node, 2)
-    x, perm_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, perm_input, y = tensors_of(context, node, 2)
     if x.type is TensorType.STRING:
         raise OperatorError("input is STRING, expected numbers")
     check_type(y, x)

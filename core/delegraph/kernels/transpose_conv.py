@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.convolution_scale import (
     affine_quantization,
     is_in_scalar_tail,
@@ -23,10 +22,15 @@ from delegraph.arithmetic.hybrid import HybridProduct
 from delegraph.arithmetic.padding import window
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
-from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, once_if_constant
+from delegraph.arithmetic.weights import bias_clamp, channel_rows, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import options_or_defaults, require_counts, require_type
+from delegraph.lazy_dataclass import dataclass, replace
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+    require_zero_points,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -160,8 +164,8 @@ def _check(context: OpContext, node: Node) -> _TransposeConv:
         raise OperatorError(
             f"{x.shape[3]} channels become {weight.shape[0]}, expected at least one of each"
         )
-    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
-        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if x.type == TensorType.INT16:
+        require_zero_points(x, y)
     if bias is not None:
         _check_bias(x, weight, bias)
     return _TransposeConv(shape, weight, x, bias, y, options_or_defaults(node, "TRANSPOSE_CONV"))
@@ -177,12 +181,8 @@ def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
 
 def _float(context: OpContext, conv: _TransposeConv) -> Eval:
     scatter = _Scatter(context, conv, conv.x.dtype)
-    clamp_range = float_activation_range(conv.activation)
     matrix = once_if_constant(lambda: channel_rows(conv.weight.data).T, conv.weight)
-    add_bias = once_if_constant(
-        lambda: BiasClamp(bias_or_zeros(conv.bias, conv.outputs, np.float32), *clamp_range),
-        conv.bias,
-    )
+    add_bias = bias_clamp(conv.bias, conv.outputs, conv.activation)
 
     def evaluate() -> None:
         weights, finish = matrix(), add_bias()
@@ -314,13 +314,5 @@ def _targets(
         stride: number of outputs between neighbouring input positions.
         positions: length of the input axis.
     """
-    before = window(padding, size, kernel, stride).before
-    targets = []
-    for tap in range(kernel):
-        first = max(-((tap - before) // stride), 0)
-        end = max(min((size - 1 + before - tap) // stride + 1, positions), first)
-        start = first * stride - before + tap
-        count = end - first
-        stop = start + (count - 1) * stride + 1 if count else start
-        targets.append((slice(first, end), slice(start, stop, stride)))
-    return targets
+    windows = replace(window(padding, size, kernel, stride), output=positions)
+    return [windows.overlap(tap) for tap in range(kernel)]

@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type, tensor_types, type_option
+from delegraph.operators.checks import require_type, tensor_types, tensors_of, type_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _TYPES = tensor_types("FLOAT32 UINT8 INT8 INT16 INT32 INT64")
@@ -23,9 +23,7 @@ def prepare_unique(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/unique.cc.
     """
-    require_counts(node, 1, 2)
-    x = input_tensor(context, node, 0)
-    values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    x, values, places = tensors_of(context, node, 1, 2)
     require_type(x, _TYPES)
     check_type(values, x)
     wanted = type_option(node, "idx_out_type", TensorType.INT32)

@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_counts, require_type
+from delegraph.operators.checks import INDEX, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
@@ -16,56 +16,31 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-@kernel("UNSORTED_SEGMENT_SUM")
-def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Prepare UNSORTED_SEGMENT_SUM: sums of the parts with equal segment ids.
-
-    A part whose id is negative is ignored. A segment without parts gets 0.
-    """
-    return _prepare(context, node, np.add)
+_JOINS = {"SUM": np.add, "PROD": np.multiply, "MAX": np.fmax, "MIN": np.fmin}
 
 
-@kernel("UNSORTED_SEGMENT_PROD")
-def prepare_prod(context: OpContext, node: Node) -> Eval:
-    """Prepare UNSORTED_SEGMENT_PROD: products of parts with equal segment ids.
-
-    A part whose id is negative is ignored. A segment without parts gets 1.
-    """
-    return _prepare(context, node, np.multiply)
+def _register(name: str, join: np.ufunc) -> None:
+    @kernel(f"UNSORTED_SEGMENT_{name}")
+    def prepare(context: OpContext, node: Node) -> Eval:
+        """Prepare an operator that joins the parts with equal segment ids."""
+        return _prepare(context, node, join)
 
 
-@kernel("UNSORTED_SEGMENT_MAX")
-def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Prepare UNSORTED_SEGMENT_MAX: maxima of parts with equal segment ids.
-
-    A part whose id is negative is ignored. A segment without parts gets the lowest finite number
-    of the type.
-    """
-    return _prepare(context, node, np.fmax)
-
-
-@kernel("UNSORTED_SEGMENT_MIN")
-def prepare_min(context: OpContext, node: Node) -> Eval:
-    """Prepare UNSORTED_SEGMENT_MIN: minima of parts with equal segment ids.
-
-    A part whose id is negative is ignored. A segment without parts gets the highest finite number
-    of the type.
-    """
-    return _prepare(context, node, np.fmin)
+for _name, _join in _JOINS.items():
+    _register(_name, _join)
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
     """Return the evaluation that joins parts of input 0 with equal segment ids by *join*.
 
     Input 1 has the ids, input 2 the number of segments. Parts with negative ids are ignored; a
-    segment without parts gets the neutral element. Maximum and minimum ignore NaN.
+    segment without parts gets the neutral element: 0, 1, or for maximum and minimum the lowest or
+    highest finite number of the type. Maximum and minimum ignore NaN.
 
     Source:
         tflite/kernels/unsorted_segment.cc.
     """
-    require_counts(node, 3)
-    x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    count_input, y = input_tensor(context, node, 2), output_tensor(context, node)
+    x, ids_input, count_input, y = tensors_of(context, node, 3)
     check_type(y, x)
     if x.type not in (TensorType.INT32, TensorType.FLOAT32):
         raise OperatorError(f"input is {x.type.name}, expected INT32 or FLOAT32")

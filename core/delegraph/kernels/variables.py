@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts
+from delegraph.operators.checks import tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.resource_handle import input_handle, key_of, write_handle
+from delegraph.operators.registration import Eval, Node, OpContext, output_tensor
+from delegraph.operators.resource_handle import key_of, require_handle, write_handle
 from delegraph.schema.enums import TensorType
 
 
@@ -35,8 +35,8 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/assign_variable.cc.
     """
-    require_counts(node, 2, 0)
-    handle, value = input_handle(context, node), input_tensor(context, node, 1)
+    handle, value = tensors_of(context, node, 2, 0)
+    require_handle(handle)
 
     def assign() -> None:
         key = key_of(handle)
@@ -60,8 +60,8 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
         tflite/kernels/read_variable.cc; MicroResourceVariables::ResetAll,
         tflite-micro/micro/micro_resource_variable.cc.
     """
-    require_counts(node, 1)
-    handle, y = input_handle(context, node), output_tensor(context, node)
+    handle, y = tensors_of(context, node, 1)
+    require_handle(handle)
     if not y.shape:
         context.set_dynamic(y)
     begins_at_zero = context.numerics == "micro"

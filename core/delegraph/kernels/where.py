@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_type, tensor_types
+from delegraph.operators.checks import adopt_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _TYPES = tensor_types("BOOL FLOAT32 INT8 INT32 INT64 UINT8 UINT32")
@@ -21,8 +21,7 @@ def prepare_where(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/where.cc.
     """
-    require_counts(node, 1)
-    condition, y = input_tensor(context, node, 0), output_tensor(context, node)
+    condition, y = tensors_of(context, node, 1)
     require_type(condition, _TYPES)
     adopt_type(y, TensorType.INT64)
     if not condition.shape:

@@ -79,13 +79,9 @@ class BestFit:
         return self._scan(neighbours, size)
 
     def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
-        """Return parts of the sorted lists of blocks that contain every block live in a time span.
+        """Return parts of the sorted lists of blocks with all blocks live in *first*..*last*.
 
         Each list has the blocks whose lifetimes have about the same length.
-
-        Args:
-            first: first node of the span.
-            last: last node of the span.
 
         Returns:
             Tuples of a list, the start of the part, and its end.

@@ -171,10 +171,7 @@ def _planned_group(
 def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
     """Return the smallest plan found, or the first plan of at most *enough* bytes.
 
-    Args:
-        packing: sizes and lifetimes of the tensors.
-        enough: number of bytes at which a plan need not be improved.
-        effort: number of tensors to place, in all trials together.
+    All trials together place at most *effort* tensors.
     """
     bound = int(packing.live_bytes().max(initial=0))
     best = _greedy(packing, max(bound, enough))
@@ -249,9 +246,6 @@ def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
     """Yield orders for placing the tensors: by size, lifetime, both, and shared object.
 
     The last order places the tensors of each object of an objects plan in turn.
-
-    Args:
-        packing: sizes and lifetimes of the tensors.
     """
     lifetimes, units = packing.ends - packing.begins, packing.units
     yield np.argsort(-units, kind="stable")

@@ -87,9 +87,6 @@ def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
 
     Each of these tasks is the latest first use of a tensor before some tensor's last use. The
     tensors in use at any other task are all in use at one of these tasks.
-
-    Args:
-        records: sizes and times of use of the tensors.
     """
     table = np.array(records, np.int64).reshape(-1, 3)
     sizes, firsts, lasts = table[np.argsort(-table[:, 0], kind="stable")].T

@@ -19,6 +19,13 @@ from delegraph.graph.dtypes import byte_size
 from delegraph.graph.model import Model, TensorSpec
 from delegraph.memory.best_fit import align
 from delegraph.micro.allocation_info import AllocationInfo, ScratchRequest, allocation_infos
+from delegraph.micro.arena_allocators import (
+    HeadMemory,
+    NonPersistentArenaBufferAllocator,
+    PersistentArenaBufferAllocator,
+    SingleArenaBufferAllocator,
+    too_small,
+)
 from delegraph.micro.arena_memory import ArenaBuffer, ArenaMemory
 from delegraph.micro.offline_plans import offline_plan
 from delegraph.micro.planners import (
@@ -26,16 +33,6 @@ from delegraph.micro.planners import (
     GreedyMemoryPlanner,
     LinearMemoryPlanner,
     MicroMemoryPlanner,
-)
-from delegraph.micro.single_arena import (
-    NonPersistentBufferAllocator,
-    PersistentBufferAllocator,
-    SingleArenaBufferAllocator,
-    too_small,
-)
-from delegraph.micro.split_arenas import (
-    NonPersistentArenaBufferAllocator,
-    PersistentArenaBufferAllocator,
 )
 from delegraph.micro.targets import (
     ARENA_ALIGNMENT,
@@ -93,8 +90,8 @@ class MicroAllocator:
 
     def __init__(
         self,
-        persistent: PersistentBufferAllocator,
-        non_persistent: NonPersistentBufferAllocator,
+        persistent: PersistentArenaBufferAllocator | SingleArenaBufferAllocator,
+        non_persistent: HeadMemory,
         memories: Sequence[ArenaMemory],
         planner: MicroMemoryPlanner,
         target: MicroTarget,
@@ -384,7 +381,9 @@ class MicroAllocator:
 
 
 def _chosen_planner(
-    planner: PlannerKind | MicroMemoryPlanner, arena: PersistentBufferAllocator, target: MicroTarget
+    planner: PlannerKind | MicroMemoryPlanner,
+    arena: PersistentArenaBufferAllocator | SingleArenaBufferAllocator,
+    target: MicroTarget,
 ) -> MicroMemoryPlanner:
     """Return the planner of a name, with memory in *arena* as on *target*; or the caller's own."""
     if planner == "greedy":

@@ -69,82 +69,39 @@ class _Layout:
         return self.data if self.data_64 is None or target.bits == 32 else self.data_64
 
 
-_ACTIVATION = _Layout(data=24)
-_POOL = _Layout(parameters=40, data=32)
-_NOTHING = _Layout()
-_REDUCE = _Layout(parameters=4, data=36)
-_COMPARE = _Layout(data=28)
-_LAYOUTS = {
-    "CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
-    "DEPTHWISE_CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
-    "FULLY_CONNECTED": _Layout(parameters=16, data=48, data_64=64),
-    "SVDF": _Layout(parameters=12, data=36),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _Layout(parameters=16, data=688),
-    "SOFTMAX": _Layout(parameters=4, data=56, data_64=80),
-    "LOGISTIC": _Layout(data=16),
-    "TANH": _Layout(data=16),
-    "QUANTIZE": _Layout(data=32),
-    "DEQUANTIZE": _Layout(data=32),
-    "RESHAPE": _NOTHING,
-    "AVERAGE_POOL_2D": _POOL,
-    "MAX_POOL_2D": _POOL,
+_SAME: dict[str, _Layout] = {
+    "ABS RSQRT EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL": _Layout(data=28),
     "ADD": _Layout(parameters=8, data=60),
-    "SUB": _Layout(parameters=8, data=52),
-    "MUL": _Layout(parameters=4, data=36),
-    "RELU": _ACTIVATION,
-    "RELU6": _ACTIVATION,
-    "LEAKY_RELU": _Layout(parameters=4, data=24),
-    "HARD_SWISH": _Layout(data=24),
-    "PRELU": _Layout(data=36),
-    "CONCATENATION": _Layout(parameters=8, data=24, data_64=40, passes=2),
-    "TRANSPOSE_CONV": _Layout(parameters=20, data=72, data_64=80, passes=2),
-    "PAD": _Layout(data=44),
-    "PADV2": _Layout(data=44),
-    "MEAN": _REDUCE,
-    "SUM": _REDUCE,
-    "REDUCE_MAX": _REDUCE,
-    "MAXIMUM": _NOTHING,
-    "MINIMUM": _NOTHING,
-    "TRANSPOSE": _NOTHING,
-    "STRIDED_SLICE": _Layout(parameters=24, data=80),
-    "SLICE": _NOTHING,
-    "SPLIT": _Layout(parameters=4),
-    "PACK": _Layout(parameters=8),
-    "UNPACK": _Layout(parameters=8),
-    "SQUEEZE": _Layout(parameters=36),
-    "EXPAND_DIMS": _NOTHING,
-    "SHAPE": _Layout(parameters=4),
-    "CAST": _Layout(parameters=8),
-    "GATHER": _Layout(parameters=8),
-    "ARG_MAX": _Layout(parameters=4),
-    "ARG_MIN": _Layout(parameters=4),
-    "RESIZE_NEAREST_NEIGHBOR": _Layout(parameters=2),
-    "RESIZE_BILINEAR": _Layout(parameters=2),
-    "EQUAL": _COMPARE,
-    "NOT_EQUAL": _COMPARE,
-    "GREATER": _COMPARE,
-    "GREATER_EQUAL": _COMPARE,
-    "LESS": _COMPARE,
-    "LESS_EQUAL": _COMPARE,
-    "ABS": _Layout(data=28),
-    "RSQRT": _Layout(data=28),
-    "NEG": _NOTHING,
-    "EXP": _NOTHING,
-    "LOG": _NOTHING,
-    "SQRT": _NOTHING,
-    "SQUARE": _NOTHING,
-    "SIN": _NOTHING,
-    "COS": _NOTHING,
-    "FLOOR": _NOTHING,
-    "CEIL": _NOTHING,
-    "ROUND": _NOTHING,
-    "IF": _Layout(parameters=8, data=8),
-    "WHILE": _Layout(parameters=8, data=8),
+    "ARG_MAX ARG_MIN SHAPE SPLIT": _Layout(parameters=4),
+    "ASSIGN_VARIABLE CEIL COS EXP EXPAND_DIMS FLOOR LOG MAXIMUM MINIMUM NEG": _Layout(),
+    "AVERAGE_POOL_2D MAX_POOL_2D": _Layout(parameters=40, data=32),
     "CALL_ONCE": _Layout(parameters=4, data=8),
-    "VAR_HANDLE": _Layout(data=4, parameters=16),
-    "READ_VARIABLE": _NOTHING,
-    "ASSIGN_VARIABLE": _NOTHING,
+    "CAST GATHER PACK UNPACK": _Layout(parameters=8),
+    "CONCATENATION": _Layout(parameters=8, data=24, data_64=40, passes=2),
+    "CONV_2D DEPTHWISE_CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
+    "DEQUANTIZE QUANTIZE": _Layout(data=32),
+    "FULLY_CONNECTED": _Layout(parameters=16, data=48, data_64=64),
+    "HARD_SWISH RELU RELU6": _Layout(data=24),
+    "IF WHILE": _Layout(parameters=8, data=8),
+    "LEAKY_RELU": _Layout(parameters=4, data=24),
+    "LOGISTIC TANH": _Layout(data=16),
+    "MEAN SUM REDUCE_MAX MUL": _Layout(parameters=4, data=36),
+    "PAD PADV2": _Layout(data=44),
+    "PRELU": _Layout(data=36),
+    "READ_VARIABLE RESHAPE ROUND SIN SLICE SQRT SQUARE TRANSPOSE": _Layout(),
+    "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR": _Layout(parameters=2),
+    "SOFTMAX": _Layout(parameters=4, data=56, data_64=80),
+    "SQUEEZE": _Layout(parameters=36),
+    "STRIDED_SLICE": _Layout(parameters=24, data=80),
+    "SUB": _Layout(parameters=8, data=52),
+    "SVDF": _Layout(parameters=12, data=36),
+    "TRANSPOSE_CONV": _Layout(parameters=20, data=72, data_64=80, passes=2),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _Layout(parameters=16, data=688),
+    "VAR_HANDLE": _Layout(parameters=16, data=4),
 }
+"""Layouts, by the names of the operators that have the same one."""
+
+_LAYOUTS = {name: layout for names, layout in _SAME.items() for name in names.split()}
 
 _LUT_BYTES = 513 * 2  # bytes of the two tables of 16-bit SOFTMAX
 _PACKED = (TensorType.INT4, TensorType.INT2)
@@ -207,10 +164,8 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 def _per_channel(axis: int) -> _Sizes:
     """Return a function that gives the sizes of a node's tables of multipliers and shifts.
 
-    There is one multiplier and one shift for each output channel.
-
-    Args:
-        axis: axis of the output channels in the weights.
+    There is one multiplier and one shift for each output channel, along
+    *axis* of the weights.
     """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from delegraph.micro.allocator import Kept, MicroAllocator
-from delegraph.micro.recording_arena import RecordingSingleArenaBufferAllocator
-from delegraph.micro.single_arena import SingleArenaBufferAllocator
+from delegraph.micro.arena_allocators import (
+    RecordingSingleArenaBufferAllocator,
+    SingleArenaBufferAllocator,
+)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.registration import Node, OpContext
+from delegraph.operators.registration import Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
@@ -54,6 +54,20 @@ def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int 
             f"node has {found[0]} inputs and {found[1]} outputs, expected {wanted[0]} and "
             f"{wanted[1]}"
         )
+
+
+def tensors_of(context: OpContext, node: Node, inputs: int, outputs: int = 1) -> list[Tensor]:
+    """Return all tensors of a node with exactly *inputs* inputs and *outputs* outputs.
+
+    The inputs come first, in the node's order, as in ``x, axis, y = tensors_of(context, node, 2)``.
+
+    Raises:
+        OperatorError: the node has other numbers of inputs or outputs, or one of them is absent.
+    """
+    require_counts(node, inputs, outputs)
+    tensors = [input_tensor(context, node, i) for i in range(inputs)]
+    tensors += [output_tensor(context, node, i) for i in range(outputs)]
+    return tensors
 
 
 def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:

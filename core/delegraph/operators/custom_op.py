@@ -314,13 +314,7 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return the result of an operator's function as a sequence with an item for each output.
-
-    Args:
-        answer: the result.
-        count: number of outputs.
-        what: name of the items in errors.
-    """
+    """A function's *answer* as a sequence of *count* items, one an output; errors name *what*."""
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):
@@ -344,7 +338,7 @@ def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) ->
         result = _strings(result)
     if result.dtype != y.dtype or shape not in (None, result.shape):
         expected = y.dtype.name if shape is None else f"{y.dtype.name} {list(shape)}"
-        cast = "" if result.dtype == y.dtype else _conversion(returned, y.dtype.name)
+        cast = _OPEN if result.dtype == y.dtype else _conversion(returned, y.dtype.name)
         kind = _kind(returned) if isinstance(returned, list) else _kind(result)
         raise OperatorError(
             f"the function returned {kind}, the model's output tensor {y.index} "
@@ -355,6 +349,7 @@ def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) ->
     np.copyto(y.data, result)
 
 
+_OPEN = "; a shape function that returns None allows any shape"
 _NO_RETURN = "; does it end with 'return'?"
 
 

@@ -114,10 +114,7 @@ def prepare_alone(
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
     """Return a tensor with type and quantization of *tensor* and the shape of *array*.
 
-    Args:
-        tensor: tensor of the graph.
-        array: value of the new tensor; None for an output without a value.
-        index: index of the new tensor.
+    An output without a value has no array.
     """
     shape = tensor.shape if array is None else array.shape
     copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)

@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, nothing
+from delegraph.operators.registration import Eval, OpContext, nothing
 from delegraph.operators.tensor import AllocationType, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 
-def input_handle(context: OpContext, node: Node) -> Tensor:
-    """Return the first input of *node*, which names a resource.
+def require_handle(handle: Tensor) -> None:
+    """Check that *handle*, the first input of a node, names a resource.
 
     Raises:
-        OperatorError: the input is not a single element of type RESOURCE (INT32 in old models).
+        OperatorError: the tensor is not a single element of type RESOURCE (INT32 in old models).
     """
-    handle = input_tensor(context, node, 0)
     if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
         raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
     if element_count(handle.shape) != 1:
         raise OperatorError(f"handle has shape {list(handle.shape)}, expected one element")
-    return handle
 
 
 def key_of(handle: Tensor) -> Any:

@@ -49,12 +49,7 @@ class PluginChoice:
         return cls(allowed, frozenset(disable or ()), allow_source, disable_source)
 
     def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
-        """Return state and reason of a plugin that the lists exclude; None if it may be used.
-
-        Args:
-            name: name of the plugin's entry point.
-            distribution: distribution that declares it.
-        """
+        """Return state and reason of a plugin that the lists exclude; None if it may be used."""
         names = self.names_of(name, distribution)
         if names & self.canonical(self.disable):
             return PluginState.DISABLED, f"disabled by {self.disable_source}"

@@ -57,9 +57,7 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
 def _options(spec: DelegateSpec, given: Given) -> object:
     """Return the options object of a delegate.
 
-    Args:
-        spec: spec of the delegate.
-        given: the user's options: text, a mapping or an object. Types are checked only then.
+    *given* is text, a mapping or an object; types are checked only then.
     """
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
@@ -240,10 +238,7 @@ def _wrong_answer(
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
     """Return the object of a plugin's spec by calling its ``load``.
 
-    Args:
-        what: kind of object, for errors.
-        spec: spec of the object.
-        provider: the plugin, for errors.
+    *what* is the kind of object, for errors.
     """
     try:
         return spec.load()

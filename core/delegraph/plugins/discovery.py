@@ -241,9 +241,7 @@ def _require_offered(
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
     """Call a hook of a plugin; return the specs that it returns, after a check of their type.
 
-    Args:
-        hook: the hook.
-        kind: type that the specs must have.
+    *kind* is the type that they must have.
     """
     if not hook.get_hookimpls():
         return ()

@@ -107,12 +107,7 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
 
 
 def options_text(spec: DelegateSpec, options: object) -> str:
-    """Return *options* as text ``key=value,key=value``, without options at their default.
-
-    Args:
-        spec: spec of the delegate.
-        options: the options object, of the delegate's own class.
-    """
+    """Return *options* as text ``key=value,key=value``, without options at their default."""
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
     return ",".join(
         f"{field.name}={_text(value) if value not in ('', (), []) else ''}"
@@ -186,12 +181,7 @@ def _is_in_range(number: object, field: dataclasses.Field[Any]) -> bool:
 
 
 def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
-    """Return the error for the option *name*, which the delegate does not have.
-
-    Args:
-        spec: spec of the delegate.
-        name: the name that the user gave.
-    """
+    """Return the error for the option *name*, which the delegate does not have."""
     options = describe_options(spec)
     if not options:
         return PluginOptionError(f"delegate {spec.name!r} has no options, {name!r} was given")
@@ -203,12 +193,7 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
 
 
 def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
-    """Return the error for the option *name*, which the user gave without a value.
-
-    Args:
-        spec: spec of the delegate.
-        name: name of the option.
-    """
+    """Return the error for the option *name*, which the user gave without a value."""
     for option in describe_options(spec):
         if option.name == name:
             example = f"{spec.name}:{name}={option.default or '...'}"

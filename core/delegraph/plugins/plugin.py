@@ -99,11 +99,7 @@ class Plugin:
         return ""
 
     def _change_of(self, variable: str) -> str:
-        """Value of an environment variable that allows the plugin; empty if a file excludes it.
-
-        Args:
-            variable: name of the variable with the list that may exclude the plugin.
-        """
+        """Value of an environment variable that allows the plugin; empty if a file excludes it."""
         if variable not in self.error:
             return ""
         listed = (name.strip() for name in os.environ.get(variable, "").split(","))

@@ -315,12 +315,7 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Whether an unusable plugin probably has the delegate that the user asks for.
-
-    Args:
-        plugin: the plugin.
-        address: name of the delegate.
-    """
+    """Whether an unusable plugin probably has the delegate that the user asks for."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)

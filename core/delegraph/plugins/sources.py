@@ -25,11 +25,7 @@ def pip_install(distribution: str, extra: str = "") -> str:
     """Return the command that installs one of this project's distributions.
 
     If Delegraph itself was installed from a clone of the repository or runs in one, the command
-    installs from that clone.
-
-    Args:
-        distribution: name of the distribution.
-        extra: name of one of its extras; empty for none.
+    installs from that clone. *extra* is one of its extras; empty for none.
     """
     clone = _clone()
     found = distribution
@@ -53,9 +49,7 @@ def _clone() -> Path | None:
 def installed_from(distribution: str, *, is_editable: bool = False) -> Path | None:
     """Return the source folder from which a distribution was installed; None if there is none.
 
-    Args:
-        distribution: its name.
-        is_editable: whether only an editable installation counts.
+    With *is_editable*, only an editable installation counts.
 
     Source:
         Recording the Direct URL Origin, https://packaging.python.org/specifications/direct-url/.

@@ -97,7 +97,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """
     if value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ArgumentError(f"Unrecognized passed in {name}: {value!r}; it is one of {known}")
+        raise ArgumentError(f"{name} is {value!r}, expected one of: {known}")
 
 
 def checked_num_threads(num_threads: int | None) -> int | None:
@@ -268,7 +268,7 @@ def resolver_type(given: Enum) -> OpResolverType:
         return OpResolverType[given.name]
     known = ", ".join(map(str, OpResolverType))
     raise ArgumentTypeError(
-        f"Unrecognized passed in op resolver type: {given}; it is one of {known}"
+        f"Unrecognized passed in op resolver type: {given}; expected one of: {known}"
     )
 
 

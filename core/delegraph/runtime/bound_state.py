@@ -35,10 +35,6 @@ def state_names(
     """Sorted names that an input and an output of equal type, shape and quantization share.
 
     String tensors and tensors with several names are no states.
-
-    Args:
-        inputs: details of the inputs by name, of this or the official interpreter.
-        outputs: details of the outputs by name.
     """
     counts = Counter(entry["index"] for entry in (*inputs.values(), *outputs.values()))
     pairs = {name: (inputs[name], outputs[name]) for name in inputs.keys() & outputs.keys()}
@@ -113,11 +109,8 @@ class BoundState:
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
         """Place inputs, and outputs that may share their memory, in the caller's arrays.
 
-        It is called before each run.
-
-        Args:
-            subgraph: the allocated subgraph.
-            write: function that copies values into an input that cannot lie in the caller's array.
+        It is called before each run. *write* copies values into an input that cannot lie in the
+        caller's array.
 
         Raises:
             ArgumentError: the shape of an input has changed since.
@@ -163,11 +156,6 @@ def may_share_memory(subgraph: Subgraph, given: int, made: int) -> bool:
     This is allowed if only the node that writes the output reads the input, and if that node
     overwrites the input element by element. Then no node reads a new value instead of the old one,
     and a failed node can be computed again.
-
-    Args:
-        subgraph: a subgraph in which all shapes are known.
-        given: index of the input.
-        made: index of the output.
     """
     tensors, spec = subgraph.tensors, subgraph.spec
     one, other = tensors[given], tensors[made]

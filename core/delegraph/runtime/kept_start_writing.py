@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def keep(request: Request, session: Session) -> None:
-    """Store a start for *request* if an interpreter can run its model without the graph.
-
-    Args:
-        request: the request that has found no start.
-        session: session of the interpreter, allocated.
-    """
+    """Store a start for *request* if an interpreter can run its model without the graph."""
     first = session.subgraphs[0]
     kernel = _only_kernel(session)
     module = getattr(kernel, "start_module", None)

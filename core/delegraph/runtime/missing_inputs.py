@@ -52,10 +52,6 @@ def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dic
 
     Tensors without elements need no value, except strings and resources; on those the official
     interpreter crashes.
-
-    Args:
-        unset: the missing inputs of the subgraph.
-        tensors: tensors of the subgraph, with their present shapes.
     """
     found: dict[int, NodeError] = {}
     for operator, index in unset:

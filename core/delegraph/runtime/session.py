@@ -118,11 +118,7 @@ class Session(SharedState):
     def resize_tensor(self, subgraph: Subgraph, index: int, dims: ArrayLike, strict: bool) -> None:
         """Set the shape of a tensor to the user's shape *dims*.
 
-        Args:
-            subgraph: the tensor's subgraph.
-            index: index of the tensor.
-            dims: the new dimensions.
-            strict: allow changes only where ``shape_signature`` has -1.
+        With *strict*, only dimensions that are -1 in ``shape_signature`` may change.
 
         Raises:
             ArgumentError: *dims* is not a list of dimensions.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -93,12 +93,13 @@ class SignatureRunner:
         if len(kwargs) != len(inputs):
             raise ArgumentError(
                 "Invalid number of inputs provided for running a SignatureDef, expected "
-                f"{len(inputs)} vs provided {len(kwargs)}"
+                f"{len(inputs)} vs provided {len(kwargs)}{_listed(inputs)}"
             )
         for name in kwargs:
             if name not in inputs:
-                known = ", ".join(sorted(inputs))
-                raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
+                raise ArgumentError(
+                    f"Invalid Input name ({name}) for SignatureDef{_listed(inputs)}"
+                )
             _require_array(name, kwargs[name])
         values = {inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
@@ -235,6 +236,11 @@ def _require_array(name: str, value: object) -> None:
         )
 
 
+def _listed(inputs: Iterable[str]) -> str:
+    """End of an error about inputs, with the names of those that the signature takes."""
+    return f"; the inputs are: {', '.join(sorted(inputs)) or 'none'}"
+
+
 def only_signature(model: Model) -> str:
     """Return the key of the only signature of a model.
 
@@ -242,8 +248,10 @@ def only_signature(model: Model) -> str:
         ArgumentError: the model has no signature, or several.
     """
     if len(model.signatures) != 1:
+        keys = ", ".join(repr(signature.key) for signature in model.signatures)
+        advice = f"It has: {keys}" if keys else "Call set_tensor(), invoke() and get_tensor()"
         raise ArgumentError(
             f"SignatureDef signature_key is None and model has {len(model.signatures)} "
-            "Signatures. None is only allowed when the model has 1 SignatureDef"
+            f"Signatures. None is only allowed when the model has 1 SignatureDef. {advice}"
         )
     return model.signatures[0].key

@@ -374,9 +374,7 @@ class Subgraph:
     def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
         """Restore plan, tensors and owners from *snapshot*; memory must then be allocated again.
 
-        Args:
-            snapshot: the snapshot.
-            shapes: whether to restore the shapes of tensors as well.
+        *shapes* says whether to restore the shapes of tensors as well.
         """
         try:
             self._restore(snapshot, shapes)

@@ -102,14 +102,8 @@ class SubgraphMemory:
     ) -> None:
         """Compute tensor lifetimes for an execution plan; :meth:`allocate` allocates the memory.
 
-        Args:
-            tensors: tensors of the subgraph, by index.
-            nodes: nodes in execution order.
-            inputs: tensor indices of the graph's inputs.
-            outputs: tensor indices of the graph's outputs.
-            variables: tensor indices of the graph's variables.
-            held: mapping from a plan position to tensors that earlier nodes may still read while
-                the node there runs.
+        *held* maps a plan position to tensors that earlier nodes may still read while the node
+        there runs.
         """
         self._plan = [
             PlanNode(node.inputs, node.outputs, (), registration.inplace)

@@ -177,11 +177,7 @@ def read_tensor(tensor: Tensor, is_allocated: bool = False) -> Any:
     """Return a copy of a tensor's value: an ndarray, or a NumPy scalar for a scalar tensor.
 
     2- and 4-bit integers are unpacked. A sparse constant is a 1-D array of its stored values.
-    Strings are an object array of ``bytes``.
-
-    Args:
-        tensor: the tensor.
-        is_allocated: whether the tensors are allocated, for the advice of the error.
+    Strings are an object array of ``bytes``. *is_allocated* is for the advice of the error.
 
     Raises:
         ArgumentError: the tensor has no data.
@@ -275,10 +271,7 @@ class MemoryViews:
 
         For strings, the result is a copy. For a tensor without dimensions it is a number, as in the
         official class; this number does not count as a view, and cannot be used to write.
-
-        Args:
-            tensor: the tensor.
-            is_allocated: whether the tensors are allocated, for the advice of the error.
+        *is_allocated* is for the advice of the error.
 
         Raises:
             ArgumentError: the tensor has no data.

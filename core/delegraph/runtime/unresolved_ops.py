@@ -21,10 +21,6 @@ from delegraph.runtime.delegates.compiled_partitions import not_applied
 def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None:
     """Raise an error if any node has neither a kernel nor a delegate.
 
-    Args:
-        placement: placement of the model.
-        plans: plans of the model's subgraphs.
-
     Raises:
         UnresolvedOpError: some nodes have neither a kernel nor a delegate; the error names all
             their operators and gives advice.

@@ -260,13 +260,7 @@ def _called_signature(interpreter: AnyInterpreter, wanted: str | None) -> str | 
 
 
 def empty_outputs(inputs: Sequence[Details], outputs: Sequence[Details], given: Columns) -> Columns:
-    """Outputs without rows, by name; a row has the dtype and shape that a row of *given* yields.
-
-    Args:
-        inputs: details of the model's inputs.
-        outputs: details of the model's outputs.
-        given: column of each input, by its name.
-    """
+    """Outputs without rows, by name; a row has the dtype and shape that a row of *given* yields."""
     along = all(has_batch_axis(entry, given[entry["name"]]) for entry in inputs)
     batches = {1, *(declared_shape(entry)[0] for entry in inputs if along)}
     rows = {entry["name"]: entry["shape"].tolist() for entry in outputs}

@@ -10,10 +10,7 @@ from delegraph.errors import ArgumentError
 def require_extra(what: str, extra: str, *packages: str) -> None:
     """Check that the packages of an extra are installed, without importing any.
 
-    Args:
-        what: name of the feature that needs the packages, for the message.
-        extra: name of the extra.
-        packages: names of the packages that the extra installs.
+    *what* names the feature that needs the packages.
 
     Raises:
         ArgumentError: a package is missing.

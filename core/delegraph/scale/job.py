@@ -23,10 +23,12 @@ from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
 from delegraph.scale.classes import Classes, classes_of, score_sizes
+from delegraph.scale.computing import ERROR
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_work import Stored, Work
+from delegraph.scale.job_work import ROW, Stored, Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import require_no_clash
 from delegraph.scale.sources import Source
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
@@ -73,7 +75,7 @@ class JobResult(JsonRecord):
         bad: mapping from the number of a bad row to the reason why it is bad.
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
-        processes: number of processes.
+        processes: number of processes that computed.
         batching: method by which rows became calls.
         incidents: number of delegate failures after which Delegraph went on, in all runs.
         lost_processes: number of child processes that rows have killed, in all runs.
@@ -179,7 +181,7 @@ def predict(
     path = os.path.abspath(output)
     if output_format(path).has_cells:
         source = source.with_texts()
-    count = processes or usable_processors()
+    require_no_clash((ROW, ERROR), predictor.output_columns())
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
@@ -211,7 +213,8 @@ def predict(
         told = _Told(progress, resumed, len(source))
         numbers = range(-(-len(source) // piece_rows))
         pending = [number for number in numbers if number not in records]
-        for number, record in _computed(work, folder, pending, min(count, len(pending))):
+        count = min(processes or usable_processors(), len(pending))
+        for number, record in _computed(work, folder, pending, count):
             folder.add(number, record)
             records[number] = record
             told.add(record.rows)
@@ -327,12 +330,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died while it computed the rows from *row* on.
-
-    Args:
-        death: description of how the process ended.
-        row: number of the first row that it was computing.
-    """
+    """Return the error for a process that died while it computed the rows from *row* on."""
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "isolation='process' finds and marks rows that end their process; resume=True goes on"

@@ -13,8 +13,9 @@ from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.csv_rows import CsvRows
 from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
+from delegraph.scale.parquet import ParquetRows
 from delegraph.scale.rows import row_shape
-from delegraph.scale.sources import FileRows, NpyRows, NpzRows, ParquetRows, Source, Table
+from delegraph.scale.sources import FileRows, NpyRows, NpzRows, Source, Table
 from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
 KINDS: dict[str, type[Table]] = {

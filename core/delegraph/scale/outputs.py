@@ -189,12 +189,7 @@ def join_npz(pieces: Sequence[str], path: str) -> None:
 
 
 def _whole(name: str, pieces: Sequence[str]) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return dtype and row shape of the column *name* in the joined file.
-
-    Args:
-        name: name of the column.
-        pieces: paths of the files whose rows are joined.
-    """
+    """Return dtype and row shape of the column *name* in the joined file."""
     columns = [_described(_column(piece, name)) for piece in pieces]
     rows = {shape[1:] for _, shape in columns}
     if len(rows) > 1:

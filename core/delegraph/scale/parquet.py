@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.scale.input_columns import Inputs
 from delegraph.scale.rows import Columns, stacked
+from delegraph.scale.sources import Rows, Table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,26 +34,26 @@ def require_pyarrow() -> Any:
     return pyarrow
 
 
-class ParquetTable:
+class ParquetRows(Table):
     """The rows of a Parquet file, read piece by piece."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, inputs: Inputs) -> None:
+        super().__init__(path, inputs)
         groups = self._file.metadata
         counts = [groups.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         self._ends = np.cumsum([0, *counts])
         self._read: tuple[range, Any] = (range(0), None)  # row groups, and their table
+        self.take(self.named(self._file.schema_arrow.names), self._is_real())
 
     @cached_property
     def _file(self) -> pyarrow.parquet.ParquetFile:
         arrow = require_pyarrow()
         try:
-            return arrow.parquet.ParquetFile(self._path)
+            return arrow.parquet.ParquetFile(self.path)
         except (OSError, arrow.ArrowException) as error:
-            raise ArgumentError(f"{self._path!r} cannot be read: {error}") from error
+            raise ArgumentError(f"{self.path!r} cannot be read: {error}") from error
 
-    @property
-    def is_real(self) -> list[bool]:
+    def _is_real(self) -> list[bool]:
         """Whether each column has real numbers, or lists of them."""
         kinds = [column.type for column in self._file.schema_arrow]
         while any(hasattr(kind, "value_type") for kind in kinds):
@@ -66,16 +68,10 @@ class ParquetTable:
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self._file.schema_arrow.names)
+    def read(self, start: int, stop: int) -> Rows:
+        """Return the rows from *start* to before *stop*; nested lists of equal lengths are axes.
 
-    def read(self, start: int, stop: int) -> Columns:
-        """Return the columns of the rows from *start* to before *stop*, by name.
-
-        Nested lists of equal lengths become axes. A row group, which may have a million rows, is
-        read whole, and kept for the next call.
+        A row group, which may have a million rows, is read whole, and kept for the next call.
         """
         stop = min(stop, len(self))
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right") - 1
@@ -83,7 +79,7 @@ class ParquetTable:
         if self._read[0] != groups:
             self._read = (groups, self._file.read_row_groups(list(groups)))
         rows = self._read[1].slice(start - int(self._ends[first]), stop - start)
-        return {name: _array(rows.column(name)) for name in rows.column_names}
+        return self.split({name: _array(rows.column(name)) for name in rows.column_names})
 
 
 def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:

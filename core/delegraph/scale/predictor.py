@@ -368,8 +368,8 @@ class Predictor:
             return {}
         known = names_by_any_name(details, self._computer.model(), self.signature)
         for name in sorted({*columns} - {*known}):
-            text = f"{kind}s: the model has no {kind} {name!r}{did_you_mean(name, known)}"
-            raise ArgumentError(f"{text}; it has {', '.join(entry['name'] for entry in details)}")
+            text = f"the model has no {kind} {name!r}{did_you_mean(name, known)}; it has "
+            raise ArgumentError(text + ", ".join(entry["name"] for entry in details))
         return {known[name]: column for name, column in columns.items()}
 
     def _column_of(self, entry: Details) -> str:

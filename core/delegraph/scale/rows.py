@@ -110,11 +110,8 @@ def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
 def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
     """Return a column converted to the dtype of the input that reads it.
 
-    Args:
-        column: shape ``[rows, ...]``. A row has the input's shape, with or without its first axis.
-            A column of arrays holds rows of different shapes.
-        details: details of the input.
-        name: name of the column, for the message.
+    *column* is ``[rows, ...]``. A row has the input's shape, with or without its first axis. A
+    column of arrays holds rows of different shapes.
 
     Raises:
         ArgumentError: the rows have a dtype or shape that the input does not take.
@@ -137,11 +134,6 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
 
 def fitted_row(values: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
     """Return the values of one row, converted as a column of :func:`fitted_column` is.
-
-    Args:
-        values: values of the row.
-        details: details of the input.
-        name: name of the column, for the message.
 
     Raises:
         ArgumentError: the row has a dtype or shape that the input does not take.

@@ -19,10 +19,9 @@ from delegraph.scale.predictor import Predictor
 from delegraph.scale.serving.options import ServeOptions as ServeOptions
 
 if TYPE_CHECKING:
-    from delegraph.scale.serving.engines.engine import StartedEngine
     from delegraph.scale.serving.engines.ray_engine import RayCluster
     from delegraph.scale.serving.model_files import ModelFile
-    from delegraph.scale.serving.served_model import Models
+    from delegraph.scale.serving.served_model import Engine, Models
 
 
 def serve(
@@ -74,7 +73,7 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
     offered.find()  # raises errors about all of them
     numbers = count()  # a rewritten version exists twice for a moment
 
-    def opened(file: ModelFile) -> StartedEngine:
+    def opened(file: ModelFile) -> Engine:
         name = "-".join(filter(None, (file.name, file.version, str(next(numbers)))))
         return _engine(predictor.replaced(model=file.path), options, name, cluster)
 
@@ -83,7 +82,7 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
 
 def _engine(
     predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
-) -> StartedEngine:
+) -> Engine:
     """Return the engine of the model *name*, which computes its requests.
 
     The engine is on *cluster* if given, else in this process. Errors of the model are raised here,

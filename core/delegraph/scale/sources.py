@@ -23,7 +23,6 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.quantities import real_value
 from delegraph.scale.input_columns import Inputs, columns_of_inputs, side_by_side
-from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import (
     Columns,
     columns_of,
@@ -242,22 +241,6 @@ def only_input(what: str, inputs: Inputs) -> str:
             "put their columns into a .npz, .parquet, .jsonl or .csv file"
         )
     return next(iter(inputs))
-
-
-class ParquetRows(Table):
-    """The columns of a Parquet file; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
-
-    def __init__(self, path: str, inputs: Inputs) -> None:
-        super().__init__(path, inputs)
-        self._table = ParquetTable(path)
-        self.take(self.named(self._table.columns), self._table.is_real)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*."""
-        return self.split(self._table.read(start, stop))
 
 
 class FileRows(Source):

@@ -386,14 +386,7 @@ def _members(numbers: list[Any], enum: Any) -> list[Any]:
 
 
 def _spread(values: Sequence[Any], rows: NDArray[np.intp], count: int, default: Any) -> list[Any]:
-    """Return a list of *count* values, most of them equal to *default*.
-
-    Args:
-        values: the other values.
-        rows: positions of these values in the list.
-        count: length of the list.
-        default: value at all other positions.
-    """
+    """Return a list of *count* values: *values* at the positions *rows*, *default* elsewhere."""
     column = [default] * count
     for row, value in zip(rows.tolist(), values, strict=True):
         column[row] = value

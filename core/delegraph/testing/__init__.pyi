@@ -5,7 +5,7 @@ from .conformance.attempts import attempt as attempt
 from .conformance.attempts import wrong as wrong
 from .conformance.subject import Subject as Subject
 from .conformance.subject import subject_of as subject_of
-from .conformance.transposed import transposed as transposed
+from .conformance.transpositions import transposed as transposed
 from .conformance.trials import Trial as Trial
 from .conformance.trials import trial_of as trial_of
 from .delegate_conformance import DelegateConformance as DelegateConformance

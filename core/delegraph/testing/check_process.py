@@ -185,11 +185,7 @@ class _Child:
         self.line = Line(child, RECORDS)
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
-        """Return the next message of the process, (kind, content); if it is late, kill the process.
-
-        Args:
-            limits: time limits for this message and for the whole test.
-        """
+        """Return the next message, (kind, content); kill the process if the message is late."""
         seconds, death = limits.next()
         timer = threading.Timer(seconds, self._end_late, [death])
         timer.daemon = True
@@ -219,11 +215,7 @@ class _Child:
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Kill the process for a late message, after it has written its Python stack to a file.
-
-        Args:
-            death: description that :meth:`death` returns later.
-        """
+        """Kill the process for a late message, after it has written its Python stack to a file."""
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)

@@ -49,12 +49,7 @@ _DEPENDS_ON_STATE = (
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
-    """Return the object that runs checks in another process; None if they run in pytest's own.
-
-    Args:
-        config: configuration of the pytest run, which has the options.
-        folder: folder in which models that show a failure are saved.
-    """
+    """Return the object that runs checks in another process; None if they run in pytest's own."""
     limit = config.getoption("delegate_timeout")
     if not limit or config.getoption("usepdb") or config.getoption("trace"):
         return None

@@ -30,17 +30,18 @@ from delegraph.testing.conformance import (
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.run_reports import WITNESS, check_begins
+from delegraph.testing.conformance.sample_models import NotTried
 from delegraph.testing.conformance.sampling import FULL, QUICK
+from delegraph.testing.conformance.scorecard import NOT_TRIED
 from delegraph.testing.conformance.subject import (
     Identity,
-    LazyCases,
     Subject,
     installed_subject,
     require_claims,
     subject_of,
 )
 from delegraph.testing.conformance.transpositions import transposed_are_right
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_case import KeptCases, OperatorCase
 from delegraph.testing.pytest_plugin import RESULT, SWEEPS
 
 CONTRACT: Sequence[Callable[[Subject], None]] = (
@@ -109,7 +110,7 @@ class DelegateConformance:
             subject = installed_subject(self.delegate, self.capabilities)
         else:
             subject = subject_of(self.make_delegate, self.capabilities)
-        return [replace(subject, cases=LazyCases(self.cases), folder=failures_folder(config))]
+        return [replace(subject, cases=KeptCases(self.cases), folder=failures_folder(config))]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize each test with subjects, checks and operators; pytest calls this hook."""
@@ -258,4 +259,5 @@ def _verdict(
         raise
     except SkipTest as reason:
         note["message"] = str(reason)
+        note |= {"outcome": NOT_TRIED} if isinstance(reason, NotTried) else {}
         raise pytest.skip.Exception(str(reason)) from None

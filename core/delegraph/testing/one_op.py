@@ -194,12 +194,18 @@ def one_op_records(
         operators=(operator,),
         name="main",
     )
-    builtin = BuiltinOperator.__members__.get(op, BuiltinOperator.CUSTOM)
-    custom_code = op if builtin == BuiltinOperator.CUSTOM else None
-    code = tables.operator_code(builtin, version=version, custom_code=custom_code)
+    codes = (operator_code(op, version),)
     return tables.Model(
-        version=3, operator_codes=(code,), subgraphs=(subgraph,), buffers=tuple(buffers)
+        version=3, operator_codes=codes, subgraphs=(subgraph,), buffers=tuple(buffers)
     )
+
+
+def operator_code(op: str, version: int = 1) -> tables.OperatorCode:
+    """Return the code of a builtin operator, or of a custom operator if no builtin has the name."""
+    builtin = BuiltinOperator.__members__.get(op)
+    if builtin is None:
+        return tables.operator_code(BuiltinOperator.CUSTOM, version=version, custom_code=op)
+    return tables.operator_code(builtin, version=version)
 
 
 def tensor_record(definition: TensorDef, name: str, buffer: int) -> tables.Tensor:

@@ -6,9 +6,10 @@ delegate's tests compare the delegate with Delegraph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from delegraph.schema import tables
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 from delegraph.testing.one_op import TensorDef, one_op_records, tensor
-from delegraph.testing.subgraphs import Graph, records_of
+from delegraph.testing.subgraphs import Graph, main_subgraph, records_of
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -105,6 +106,22 @@ class OperatorCase:
         """Model whose results by Delegraph's kernels are right: *reference*, or else *records*."""
         return self.records if self.reference is None else self.reference
 
+    @property
+    def main(self) -> tables.SubGraph:
+        """Main subgraph of the model."""
+        return main_subgraph(self.records)
+
+    @property
+    def declared_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape that the model declares for each graph input."""
+        tensors = self.main.tensors or ()
+        return tuple(tuple(tensors[i].shape or ()) for i in self.main.inputs or ())
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether an array of the first invoke has another shape than its input declares."""
+        return self.declared_shapes != tuple(array.shape for array in self.steps[0])
+
     def model(self) -> bytes:
         """Return the model as ``.tflite`` bytes."""
         return self._content
@@ -132,7 +149,7 @@ class OperatorCase:
 
         If several nodes have the operator, the form is that of the first node.
         """
-        codes, tensors = self.records.operator_codes or (), _main(self.records).tensors or ()
+        codes, tensors = self.records.operator_codes or (), self.main.tensors or ()
         node = self._node()
         if node is None:
             return NodeTraits(self.op, ())
@@ -147,7 +164,7 @@ class OperatorCase:
 
     def output_types(self) -> tuple[str, ...]:
         """Return the declared types of the outputs; the kernel may change them."""
-        tensors, node = _main(self.records).tensors or (), self._node()
+        tensors, node = self.main.tensors or (), self._node()
         outputs = () if node is None else node.outputs or ()
         return tuple(tensors[i].type.name for i in outputs if i >= 0)
 
@@ -160,12 +177,12 @@ class OperatorCase:
     def _node(self) -> tables.Operator | None:
         """Return the first node of the case's operator; None if the main subgraph has none."""
         codes = self.records.operator_codes or ()
-        nodes = _main(self.records).operators or ()
+        nodes = self.main.operators or ()
         return next((n for n in nodes if _name(codes[n.opcode_index]) == self.op), None)
 
     def __str__(self) -> str:
         """Return version, tensors and options of the case as text."""
-        main = _main(self.records)
+        main = self.main
         options = (o.builtin_options or o.builtin_options_2 for o in main.operators or ())
         tensors = " ".join(map(self._described, main.tensors or ()))
         return f"{self.op} v{self.version} {tensors} {next(options, None) or ''}".rstrip()
@@ -175,13 +192,36 @@ class OperatorCase:
         return f"{record.type.name}{list(record.shape or ())}{'=' * is_constant}"
 
 
-def _main(records: tables.Model) -> tables.SubGraph:
-    return (records.subgraphs or ())[0]
+class KeptCases:
+    """Cases that are made one by one when they are first needed, and then kept.
+
+    Args:
+        make: function that returns the cases; it is called once, for the first case.
+    """
+
+    def __init__(self, make: Callable[[], Iterable[OperatorCase]]) -> None:
+        self._make = make
+        self._made: list[OperatorCase] = []
+
+    @cached_property
+    def _source(self) -> Iterator[OperatorCase]:
+        return iter(self._make())
+
+    def __iter__(self) -> Iterator[OperatorCase]:
+        for i in count():
+            if i == len(self._made):
+                self._made += islice(self._source, 1)
+            if i == len(self._made):
+                return
+            yield self._made[i]
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
 
 
 def _signature(records: tables.Model) -> str:
     """Return the types of a model's inputs and outputs, ``(INT32 FLOAT32) -> FLOAT32``."""
-    graph = _main(records)
+    graph = main_subgraph(records)
     inputs, outputs = (
         " ".join((graph.tensors or ())[i].type.name for i in indices or ())
         for indices in (graph.inputs, graph.outputs)

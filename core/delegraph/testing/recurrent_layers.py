@@ -37,12 +37,7 @@ class Weights:
         return constant(self.rng.normal(0, 0.5, n).astype(np.float32))
 
     def inputs(self, shape: tuple[int, ...], steps: int = 3) -> list[list[Any]]:
-        """Return random arrays for the graph input at several invokes.
-
-        Args:
-            shape: shape of the graph input.
-            steps: number of invokes.
-        """
+        """Return random arrays for the graph input at several invokes."""
         return [[self.rng.normal(0, 1, shape).astype(np.float32)] for _ in range(steps)]
 
 
@@ -193,10 +188,5 @@ class IntegerLstm:
         return [*before, tensor((0,), "INT8", scale=0.007, zero_point=3)]
 
     def steps(self, shape: tuple[int, ...], count: int = 3) -> list[list[Any]]:
-        """Return random arrays for the graph input at several invokes.
-
-        Args:
-            shape: shape of the graph input.
-            count: number of invokes.
-        """
+        """Return random arrays for the graph input at several invokes."""
         return [[self.rng.integers(-128, 128, shape).astype(np.int8)] for _ in range(count)]

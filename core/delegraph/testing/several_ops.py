@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from delegraph.schema import tables
-from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import TensorDef, tensor
+from delegraph.testing.one_op import TensorDef, operator_code, tensor, tensor_record
 
 NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
 """A node: operator, input names, output names, and maybe options; ``-`` is an absent input."""
@@ -85,19 +84,12 @@ def subgraphs_model(
     return write_model(
         tables.Model(
             version=3,
-            operator_codes=tuple(_code(op) for op in shared.codes),
+            operator_codes=tuple(map(operator_code, shared.codes)),
             subgraphs=records,
             buffers=tuple(shared.records),
             metadata=tuple(entries) or None,
         )
     )
-
-
-def _code(op: str) -> tables.OperatorCode:
-    builtin = BuiltinOperator.__members__.get(op)
-    if builtin is None:
-        return tables.operator_code(BuiltinOperator.CUSTOM, custom_code=op)
-    return tables.operator_code(builtin)
 
 
 def _subgraph(
@@ -122,16 +114,8 @@ def _subgraph(
 
 
 def _tensor(shared: _Buffers, name: str, definition: TensorDef) -> tables.Tensor:
-    return tables.Tensor(
-        shape=definition.shape,
-        type=definition.type,
-        buffer=shared.add(definition),
-        name=name,
-        quantization=definition.quantization,
-        is_variable=definition.is_variable,
-        sparsity=definition.sparsity,
-        shape_signature=definition.shape_signature,
-    )
+    record = tensor_record(definition, name, shared.add(definition))
+    return record.replace(name=name, has_rank=False)
 
 
 def _operator(

@@ -48,6 +48,11 @@ def records_of(*graphs: Graph) -> tables.Model:
     )
 
 
+def main_subgraph(records: tables.Model) -> tables.SubGraph:
+    """Return the main subgraph of a model, which is its first."""
+    return (records.subgraphs or ())[0]
+
+
 def _subgraph(graph: Graph, codes: list[str], buffers: list[tables.Buffer]) -> tables.SubGraph:
     found = [graph.inputs, graph.outputs, *(t for op in graph.ops for t in (op.inputs, op.outputs))]
     defs = list({id(d): d for group in found for d in group}.values())

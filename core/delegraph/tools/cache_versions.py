@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from delegraph.delegation import content_digest
 from delegraph.delegation.cache_entries import CacheEntry, cache_entries
 from delegraph.log import Logger
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime import kept_start
+from delegraph.runtime.delegates import kept_findings
 
 logger = Logger(__name__)
 
@@ -17,7 +19,11 @@ def current_versions() -> dict[str, frozenset[str]]:
 
     It has no caches of delegates whose spec does not tell their versions.
     """
-    found = {kept_start.NAMESPACE: frozenset({str(kept_start.FORM)})}
+    found = {
+        kept_start.NAMESPACE: frozenset({str(kept_start.FORM)}),
+        kept_findings.NAMESPACE: frozenset({kept_findings.VERSION}),
+        content_digest.NAMESPACE: frozenset({content_digest.VERSION}),
+    }
     for offer in installed().offers():
         if offer.spec.cache_versions is None:
             continue

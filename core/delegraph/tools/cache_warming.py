@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from delegraph.delegation import blob_cache
 from delegraph.delegation.cache_entries import cache_entries
@@ -15,6 +16,9 @@ from delegraph.delegation.cache_uses import logged_uses
 from delegraph.delegation.configuration import cache_folder
 from delegraph.json_records import JsonRecord
 from delegraph.tools.setup import Setup
+
+KEEPS_NOTHING = "keeps nothing"
+"""State of a model whose delegates write no cache files and use none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,10 @@ class WarmedModel(JsonRecord):
         seconds: duration of preparing the model, in seconds.
         error: text that says why the model was not prepared, or its files were not stored; empty
             if they were.
+        placement: summary of the model's placement in one line; empty if it was not prepared.
     """
+
+    json_properties: ClassVar = {"state": "state"}
 
     model: str
     new_files: int = 0
@@ -39,12 +46,23 @@ class WarmedModel(JsonRecord):
     used_files: int = 0
     seconds: float = 0.0
     error: str = ""
+    placement: str = ""
+
+    @property
+    def state(self) -> str:
+        """Effect on the cache: ``filled``, ``warm already``, ``keeps nothing`` or ``failed``."""
+        if self.error:
+            return "failed"
+        if self.new_files:
+            return "filled"
+        return "warm already" if self.used_files else KEEPS_NOTHING
 
 
-def allocate(setup: Setup) -> None:
-    """Create and allocate an interpreter of the set-up *setup*."""
+def allocate(setup: Setup) -> str:
+    """Create and allocate an interpreter of the set-up *setup*; return its placement in a line."""
     with setup.interpreter() as interpreter:
         interpreter.allocate_tensors()
+        return str(interpreter.placement)
 
 
 def require_writable_cache() -> None:
@@ -58,12 +76,13 @@ def require_writable_cache() -> None:
         pass
 
 
-def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedModel:
+def warm(setup: Setup, prepare: Callable[[Setup], str] = allocate) -> WarmedModel:
     """Prepare a model, so that delegates store compiled code and decisions in the cache.
 
     Args:
         setup: the model with its delegates and number of threads, which decide what is stored.
-        prepare: function that prepares the model as later processes will use it.
+        prepare: function that prepares the model as later processes will use it, and returns its
+            placement in a line.
 
     Raises:
         DelegraphError: the model cannot be loaded or allocated.
@@ -72,11 +91,12 @@ def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedMod
     warned = set(blob_cache.warned_of)
     start = time.monotonic()
     with logged_uses() as uses:
-        prepare(setup)
+        placement = prepare(setup)
     seconds = time.monotonic() - start
     entries = {os.fspath(entry.path): entry for entry in cache_entries()}
     new = [entries[path] for path in uses.written if path in entries]
     used = [path for path in uses.read - uses.written if path in entries]
     size = sum(entry.size for entry in new)
     error = "; ".join(sorted(blob_cache.warned_of - warned))
-    return WarmedModel(setup.model, len(new), size, len(used), round(seconds, 3), error)
+    took = round(seconds, 3)
+    return WarmedModel(setup.model, len(new), size, len(used), took, error, placement)

@@ -262,10 +262,10 @@ def compilable_offer(address: DelegateAddress) -> Offer:
     offer = installed().find(address)
     if not is_compilable(offer):
         raise PluginError(
-            f"delegate {address.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
-            f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
-            f"run MODEL -d {address.name}', and 'delegraph cache warm MODEL -d {address.name}' "
-            f"fills its cache beforehand. Those that compile into the file: "
+            f"delegate {address.name!r} cannot be compiled ahead of time: {offer.plugin} "
+            f"offers no compiler for it. Instead it is applied when the model is loaded, "
+            f"'delegraph run MODEL -d {address.name}', and 'delegraph cache warm MODEL "
+            f"-d {address.name}' fills its cache beforehand. Those that compile into the file: "
             f"{', '.join(compilable()) or 'none'}"
         )
     return offer

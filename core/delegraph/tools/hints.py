@@ -62,9 +62,11 @@ class Hint:
         nodes: number of additional nodes that the delegate would claim.
         macs: multiply-accumulates of these nodes.
         share: share of these in the multiply-accumulates of all explained nodes; None if there are
-            none.
+            none, or if those of these nodes are unknown.
         fewer_partitions: number by which the delegate's partitions would be fewer, as these nodes
             join them; at least 0.
+        macs_are_least: whether the multiply-accumulates are only a least number, since the file
+            lacks shapes.
     """
 
     delegate: str
@@ -73,9 +75,11 @@ class Hint:
     macs: int
     share: float | None
     fewer_partitions: int = 0
+    macs_are_least: bool = False
 
     def __str__(self) -> str:
-        work = f", {percent(self.share)} of the arithmetic" if self.share else ""
+        least = "at least " * self.macs_are_least
+        work = f", {least}{percent(self.share)} of the arithmetic" if self.share else ""
         count = self.fewer_partitions
         joined = f", {plural(count, 'partition')} fewer" if count else ""
         nodes = plural(self.nodes, "more node")
@@ -121,10 +125,11 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
         questions = list(_questions(interpreter, placement, name))
         hints = []
         for change, accepted in _changes(delegate.simple, questions):
-            work = sum(costs[q.subgraph, q.node.index].macs for q in accepted)
-            share = work / total if total else None
+            own = [costs[q.subgraph, q.node.index] for q in accepted]
+            work, is_least = sum(cost.macs for cost in own), any(c.macs_are_least for c in own)
+            share = work / total if work or (total and not is_least) else None
             fewer = _fewer_partitions(interpreter, placement, name, accepted)
-            hint = Hint(name, str(change), len(accepted), work, share, fewer)
+            hint = Hint(name, str(change), len(accepted), work, share, fewer, is_least)
             if hint.is_worthwhile:
                 hints.append(hint)
         found += sorted(

@@ -9,7 +9,7 @@ from traceback import walk_tb
 from typing import NamedTuple
 
 import delegraph
-from delegraph.errors import DelegateError, PluginLoadError, blamed
+from delegraph.errors import DelegateError, ModelError, OperatorError, PluginLoadError, blamed
 
 _FOREIGN = (os.path.dirname(delegraph.__file__), os.path.dirname(os.__file__))
 """Folders of Delegraph and of the standard library."""
@@ -30,9 +30,14 @@ class Place(NamedTuple):
 
 
 def origin(error: BaseException) -> Place | None:
-    """Return the line where a delegate author's code failed; None if no such line is known."""
+    """Return the line where a delegate author's code failed; None if no such line is known.
+
+    An error about a model, which the code raised on purpose, has none.
+    """
+    *_, first = _with_causes(error)
+    is_of_model = isinstance(first, ModelError | OperatorError)
     is_authors_fault = isinstance(error, DelegateError | PluginLoadError) or blamed(error)
-    return last_place(error) if is_authors_fault else None
+    return last_place(error) if is_authors_fault and not is_of_model else None
 
 
 def last_place(error: BaseException) -> Place | None:

@@ -18,8 +18,9 @@ from delegraph.schema import read_model
 from delegraph.testing import DelegateConformance, OperatorCase, Subject, cases, trial_of
 from delegraph.testing.conformance.features import is_extreme
 from delegraph.testing.conformance.operator_models import palette_cases
-from delegraph.testing.conformance.subject import LazyCases, installed_subject
+from delegraph.testing.conformance.subject import installed_subject
 from delegraph.testing.delegate_conformance import failures_folder
+from delegraph.testing.operator_case import KeptCases
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.capabilities import capabilities
 from delegraph_flex.executors import has_tensorflow
@@ -38,7 +39,7 @@ class TestExecutors(DelegateConformance):
         for executor in EXECUTORS:
             subject = installed_subject(f"flex:executor={executor}")
             name, folder = f"flex:executor={executor}", failures_folder(config)
-            found.append(replace(subject, name=name, cases=LazyCases(made), folder=folder))
+            found.append(replace(subject, name=name, cases=KeptCases(made), folder=folder))
         return found
 
     def test_every_operator_that_flexify_writes_is_claimed(self, subject: Subject) -> None:

@@ -7,17 +7,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
+from copying_chain import Chain
 from delegraph_numba_cpu.instructions import executor as layout
-from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.kept import keys, store
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.kernel_library import Library, library
 from delegraph_numba_cpu.lowering import schedule
@@ -48,47 +48,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
-class Chain:
-    """A program that copies an array from buffer to buffer, a row a copy.
-
-    Attributes:
-        program: the program; it is past its trials, and takes workers.
-    """
-
-    def __init__(
-        self, lib: Library, rows: int = 8, size: int = 4096, tiles: int = 8, workers: int = 2
-    ) -> None:
-        self.lib = lib
-        self.buffers = [np.zeros(size, np.uint8) for _ in range(rows + 1)]
-        memories = [Memory(size, b.ctypes.data, array=b) for b in self.buffers]
-        table = [
-            Row(
-                COPY,
-                tiles,
-                {
-                    "source": Address(source),
-                    "target": Address(target),
-                    "bytes": size,
-                    "tiles": tiles,
-                },
-            )
-            for source, target in pairwise(memories)
-        ]
-        lib.load(["moves"])
-        self.program = Program(table, lib, workers)
-        self.program.run_time.observe(1.0)
-
-    def run(self, value: int, run: Callable[[], None]) -> None:
-        """Run it on an array of *value*, and check that it arrives."""
-        self.buffers[0].fill(value % 256)
-        run()
-        assert (self.buffers[-1] == value % 256).all()
-
-    def run_in(self, pool: Pool, value: int) -> None:
-        """Do that in a pool."""
-        self.run(value, lambda: pool.run(self.program, self.lib))
-
-
 @pytest.fixture(scope="session")
 def lib() -> Library:
     """The kernels of the best level."""
@@ -107,6 +66,13 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     monkeypatch.setattr(schedule, "lower_all", watched)
     return found
+
+
+@pytest.fixture
+def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are kept, also small ones."""
+    monkeypatch.setenv(keys.VARIABLE, "1")
+    monkeypatch.setattr(store, "LEAST_NODES", 1)
 
 
 @pytest.fixture

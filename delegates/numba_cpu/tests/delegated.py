@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.program.program import Program
 
 Array = NDArray[Any]
+
+MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+DIGITS = MODELS / "digits_int8.tflite"
 
 LEVELS = [level.name for level in supported_levels()]
 levels = pytest.mark.parametrize("level", LEVELS)
@@ -40,21 +47,67 @@ def run(interpreter: Interpreter, *inputs: Array) -> Array:
     return outputs_of(interpreter, inputs)[0]
 
 
+class Watched(NumbaCpuDelegate):
+    """The delegate, with the kernels that it made.
+
+    Args:
+        level: processor level.
+        threads: number of threads.
+        options: other options.
+    """
+
+    def __init__(self, level: str = "auto", *, threads: int = 2, **options: Any) -> None:
+        super().__init__(NumbaCpuOptions(cpu=level, num_threads=threads, **options))  # type: ignore[arg-type]  # any text
+        self.kernels: list[NumbaCpuKernel] = []
+
+    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+        self.kernels.append(NumbaCpuKernel(self))
+        return self.kernels[-1]
+
+    @property
+    def programs(self) -> list[Program]:
+        """Programs of the kernels that have one, in order."""
+        return [kernel.program for kernel in self.kernels if kernel.program is not None]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Kernel calls of all programs, in order."""
+        return [row for program in self.programs for row in program.rows]
+
+
+def rows_of(model: bytes, level: str = "auto", threads: int = 1) -> list[Row]:
+    """Return the kernel calls of a model's programs, each checked when it was made."""
+    watched = Watched(level, threads=threads)
+    with Interpreter(model_content=model, experimental_delegates=[watched]) as interpreter:
+        interpreter.allocate_tensors()
+        return watched.rows
+
+
+def results(case: OperatorCase, *delegates: NumbaCpuDelegate) -> tuple[list[Array], bool]:
+    """Return all outputs of all invokes of a case, and whether delegates took every node."""
+    interpreter = Interpreter(model_content=case.model(), experimental_delegates=list(delegates))
+    with np.errstate(all="ignore"):
+        found = [y for step in case.steps for y in outputs_of(interpreter, step)]
+    return found, is_taken(interpreter)
+
+
 def kernels_of(model: bytes) -> list[str]:
-    """Return the kernels that the only partition of a model calls."""
-    made: list[NumbaCpuKernel] = []
+    """Return the names of the kernels that a model calls, in order."""
+    return [row.instruction.kernel for row in rows_of(model)]
 
-    class Observed(NumbaCpuDelegate):
-        def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
-            kernel = NumbaCpuKernel(self)
-            made.append(kernel)
-            return kernel
 
-    delegate = Observed(NumbaCpuOptions(num_threads=1))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    programs = [kernel.program for kernel in made]
-    return [row.instruction.kernel for program in programs if program for row in program.rows]
+def assert_agrees(
+    model: bytes, *inputs: Array, level: str = "auto", threads: int = 1, least: float = 1e-3
+) -> None:
+    """Check that the delegate takes all nodes, and that results are the core's, twice.
+
+    See :func:`assert_near` for *least*.
+    """
+    ours = delegated(model, level, num_threads=threads)
+    assert is_taken(ours)
+    expected = run(Interpreter(model_content=model), *inputs)
+    for _ in range(2):
+        assert_near(run(ours, *inputs), expected, least)
 
 
 def assert_near(found: Array, expected: Array, least: float = 0.0) -> None:

@@ -25,15 +25,16 @@ os.environ.setdefault("DELEGRAPH_DEFAULT_DELEGATES", "")
 import numpy as np
 from numpy.typing import NDArray
 
+from delegated import Watched
 from delegraph import Interpreter, Tensor
 from delegraph.errors import DelegraphError
 from delegraph.testing import cases
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.delegate import NumbaCpuKernel
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.kept.writing import pieces_of
 from delegraph_numba_cpu.lowering import OPERATORS
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
@@ -46,21 +47,8 @@ TABLES = (
 """Parts that are damaged, most often the words."""
 
 NUMBERS = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    64,
-    255,
-    1 << 16,
-    1 << 31,
-    (1 << 31) - 1,
-    1 << 39,
-    1 << 62,
-    -(1 << 63),
-)
+    0, 1, -1, 2, 3, 7, 64, 255, 1 << 16, 1 << 31, (1 << 31) - 1, 1 << 39, 1 << 62, -(1 << 63),
+)  # fmt: skip
 
 
 class GuardedWorkingMemory(WorkingMemory):
@@ -69,7 +57,7 @@ class GuardedWorkingMemory(WorkingMemory):
     def reserve(self, size: int) -> None:
         if size > self.data.nbytes:
             self.require(size)
-            self._piece = GuardedMemory(file.padded(size, file.LINE))
+            self._piece = GuardedMemory(padded(size, file.LINE))
             self.data = self._piece.array
 
 
@@ -91,24 +79,20 @@ class Start:
     tensors: Sequence[Tensor]
     kernel: NumbaCpuKernel
 
-    def run(self, content: bytes) -> str:
-        """Read a copy and run it; return how that ended."""
-        piece = GuardedMemory(file.padded(len(content), file.LINE), file.LINE)
-        piece.array[: len(content)] = np.frombuffer(content, np.uint8)
+    def host(self, memory: WorkingMemory) -> Host:
+        """Return what a program of the partition may touch, with this working memory."""
         params = self.kernel.params
         border = (*params.input_tensors, *params.output_tensors)
-        host = Host(
-            self.tensors,
-            params.nodes_to_replace,
-            border,
-            params.output_tensors,
-            2,
-            self.kernel.kernel_library,
-            GuardedWorkingMemory(),
-            self.shared.get,
-        )
+        nodes, outputs = params.nodes_to_replace, params.output_tensors
+        library, shared = self.kernel.kernel_library, self.shared.get
+        return Host(self.tensors, nodes, border, outputs, 2, library, memory, shared)
+
+    def run(self, content: bytes) -> str:
+        """Read a copy and run it; return how that ended."""
+        piece = GuardedMemory(padded(len(content), file.LINE), file.LINE)
+        piece.array[: len(content)] = np.frombuffer(content, np.uint8)
         try:
-            program = read(piece.array[: len(content)].data, KEY, host)
+            program = read(piece.array[: len(content)].data, KEY, self.host(GuardedWorkingMemory()))
         except file.UnfitFile:
             return "rejected"
         piece.freeze()
@@ -137,17 +121,8 @@ def _kinds(content: bytes) -> bytes:
     return bytes(parts(np.frombuffer(content, np.uint8))["names"])
 
 
-class _Watched(NumbaCpuDelegate):
-    kernels: list[NumbaCpuKernel]
-
-    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
-        self.kernels.append(NumbaCpuKernel(self))
-        return self.kernels[-1]
-
-
 def _start(op: str, model: bytes) -> Start | None:
-    delegate = _Watched(NumbaCpuOptions(num_threads=2, kept_programs=False))
-    delegate.kernels = []
+    delegate = Watched(kept_programs=False)
     try:
         interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
         interpreter.allocate_tensors()
@@ -190,8 +165,8 @@ def parts(content: NDArray[np.uint8]) -> dict[str, Any]:
     for name, dtype, count in file.parts_of(header):
         end = place + dtype.itemsize * count
         found[name] = content[place:end].view(dtype)
-        place = file.padded(end, 8)
-    found["constants"] = content[file.padded(place, file.PAGE) :]
+        place = padded(end, 8)
+    found["constants"] = content[padded(place, file.PAGE) :]
     return found
 
 

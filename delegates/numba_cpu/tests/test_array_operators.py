@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import LEVELS, delegate, is_taken, levels
-from delegraph import DelegateContext, Interpreter
+from delegated import LEVELS, delegate, delegated, is_taken, levels, results
+from delegraph import DelegateContext
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.testing import TensorDef, cases, constant, fed, graph_model, operator_case, tensor
 from delegraph.testing.operator_case import Fed, OperatorCase
 from delegraph.testing.outputs import outputs_of
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.moves import moves_checks
 from delegraph_numba_cpu.lowering.moves.moves import Loop, nest_of
 
@@ -38,13 +37,6 @@ COMPUTED = (
 )  # fmt: skip
 
 
-def results(
-    case: OperatorCase, *delegates: NumbaCpuDelegate
-) -> tuple[list[NDArray[Any]], Interpreter]:
-    interpreter = Interpreter(model_content=case.model(), experimental_delegates=list(delegates))
-    return [y for step in case.steps for y in outputs_of(interpreter, step)], interpreter
-
-
 def assert_same(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], op: str) -> None:
     for ours, theirs in zip(found, expected, strict=True):
         if ours.dtype.kind != "f" or op in (*MOVES, "MAX_POOL_2D"):
@@ -57,8 +49,8 @@ def assert_same(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]],
 def check(case: OperatorCase, level: str) -> None:
     """Check that the case is taken and comes out as the core's kernels compute it."""
     expected, _ = results(case)
-    found, interpreter = results(case, delegate(level, num_threads=2))
-    assert is_taken(interpreter), interpreter.placement.nodes
+    found, taken = results(case, delegate(level, num_threads=2))
+    assert taken
     assert_same(found, expected, case.op)
 
 
@@ -80,9 +72,9 @@ def test_registered_cases_come_out_as_from_the_core(op: str, level: str) -> None
             continue
         if op in COMPUTED and is_extreme(case):
             continue
-        found, interpreter = results(case, delegate(level, num_threads=2))
+        found, is_whole = results(case, delegate(level, num_threads=2))
         assert_same(found, expected, op)
-        taken += is_taken(interpreter)
+        taken += is_whole
     assert taken
 
 
@@ -321,8 +313,8 @@ def test_floats_are_multiplied_in_order(
     values = np.random.default_rng(3).choice(np.float32([1e30, 1e-30, 2, -3, 0]), shape)
     case = operator_case("REDUCE_PROD", [fed(values), known(axes)], [y()], o.ReducerOptions())
     (expected,), _ = results(case)
-    (found,), interpreter = results(case, delegate(level, num_threads=2))
-    assert is_taken(interpreter)
+    (found,), taken = results(case, delegate(level, num_threads=2))
+    assert taken
     np.testing.assert_array_equal(found, expected)
 
 
@@ -342,8 +334,8 @@ def test_means_of_scales_too_far_apart_are_left_to_the_core(keep: bool) -> None:
     given = fed(np.arange(-30, 30, dtype=np.int8).reshape(1, 4, 5, 3), scale=1.0)
     case = operator_case("MEAN", [given, known([1, 2])], [y_far], options, version=2)
     (expected,), _ = results(case)
-    (found,), interpreter = results(case, delegate())
-    assert not is_taken(interpreter)
+    (found,), taken = results(case, delegate())
+    assert not taken
     np.testing.assert_array_equal(found, expected)
 
 
@@ -357,13 +349,9 @@ def test_parameters_made_of_constants_are_left_to_the_core() -> None:
             "axis": tensor((1,), "INT32"), "a": tensor((3, 2)), "b": tensor((3, 2)),
         },
     )  # fmt: skip
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate("auto")])
-    interpreter.allocate_tensors()
+    interpreter = delegated(model)
     given = np.arange(12, dtype=np.float32).reshape(3, 4)
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given)
-    interpreter.invoke()
-    parts = [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
-    np.testing.assert_array_equal(np.concatenate(parts, 1), given)
+    np.testing.assert_array_equal(np.concatenate(outputs_of(interpreter, [given]), 1), given)
     assert [node.delegate for node in interpreter.placement.nodes] == [None, "numba_cpu"]
 
 
@@ -383,7 +371,7 @@ def test_tensors_made_of_shapes_are_searched_once(monkeypatch: pytest.MonkeyPatc
         outputs="t8",
         tensors={"s": constant(np.int32([4])), **dict.fromkeys(names, tensor((4,), "INT32"))},
     )
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate("auto")])
+    interpreter = delegated(model)
     interpreter.allocate_tensors()
     assert is_taken(interpreter)
     assert searches == [tuple(range(8))]

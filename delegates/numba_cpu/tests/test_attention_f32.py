@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from attention_model import Attention
-from delegated import assert_near, delegated, is_taken, levels, run
+from delegated import assert_near, delegated, is_taken, kernels_of, levels, run
 from delegraph import Interpreter
 from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.several_ops import NodeText
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.lowering.convolution.attention_f32 import fuse_attention
-from delegraph_numba_cpu.lowering.fusers import FUSERS
-from delegraph_numba_cpu.program import builder
+from delegraph_numba_cpu.lowering.schedule import FUSERS
 
 
 @contextmanager
@@ -28,15 +27,6 @@ def separate(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         others = tuple(fuser for fuser in FUSERS if fuser is not fuse_attention)
         patch.setattr(schedule, "FUSERS", others)
         yield
-
-
-def kernels_of(monkeypatch: pytest.MonkeyPatch, model: bytes) -> list[str]:
-    """Return the kernels that a model calls, in order."""
-    found: list[str] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(builder, "check_row", lambda row, *_: found.append(row.instruction.kernel))
-        delegated(model, num_threads=1).allocate_tensors()
-    return found
 
 
 def assert_same(
@@ -89,7 +79,7 @@ def test_masks_are_repeated(
     mask: tuple[int, ...], scale: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attention = Attention((3, 4), mask=mask, scale=scale, beta=0.7)
-    assert "attention" in kernels_of(monkeypatch, attention.model())
+    assert "attention" in kernels_of(attention.model())
     assert_same(monkeypatch, attention)
 
 
@@ -136,7 +126,7 @@ FUSED = [
 def test_layouts_that_are_fused(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     attention = FUSED[number]
     moves = {"nest", "copy"} if attention.batch[0] == 1 or not attention.is_transposed else set()
-    kernels = kernels_of(monkeypatch, attention.model())
+    kernels = kernels_of(attention.model())
     assert "attention" in kernels
     assert moves.isdisjoint(kernels)
     for threads in (1, 2):
@@ -146,7 +136,7 @@ def test_layouts_that_are_fused(number: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_keys_that_are_half_a_page_apart_are_moved_first(monkeypatch: pytest.MonkeyPatch) -> None:
     for heads, moves in ((8, 2), (7, 0)):
         attention = Attention((1, heads), (9, 20, 64, 64), is_transposed=True)
-        kernels = kernels_of(monkeypatch, attention.model())
+        kernels = kernels_of(attention.model())
         assert kernels == ["nest"] * moves + ["attention"]
         assert_same(monkeypatch, attention)
 
@@ -160,14 +150,14 @@ SEPARATE = [
 
 @pytest.mark.parametrize("number", range(len(SEPARATE)))
 def test_nodes_that_are_not_fused(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "softmax" in kernels_of(monkeypatch, SEPARATE[number].model())
+    assert "softmax" in kernels_of(SEPARATE[number].model())
     assert_same(monkeypatch, SEPARATE[number])
 
 
 def test_attention_inside_a_composite(monkeypatch: pytest.MonkeyPatch) -> None:
     attention = Attention((1, 3), scale="MUL", mask=(9, 20), is_transposed=True)
     model = attention.composite_model()
-    assert "attention" in kernels_of(monkeypatch, model)
+    assert "attention" in kernels_of(model)
     found = run(delegated(model), *attention.inputs())
     np.testing.assert_array_equal(found, run(delegated(attention.model()), *attention.inputs()))
 

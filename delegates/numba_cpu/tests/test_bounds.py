@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 from attention_model import Attention
-from delegated import delegated
+from delegated import delegated, rows_of
 from delegraph.errors import DelegateError, DelegraphError
 from delegraph.testing import cases, one_op_model, tensor
-from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
 from delegraph_numba_cpu.instructions import Instruction, elementwise
@@ -27,7 +26,6 @@ from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row,
 from delegraph_numba_cpu.instructions.moves import COPY, NEST
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering import OPERATORS, Call
-from delegraph_numba_cpu.program import builder
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 RECORDS = {"matrix", "windows", "taps", "gate"}
@@ -54,25 +52,16 @@ def test_every_kind_of_row_has_a_rule() -> None:
     assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
 
 
-def rows_of(
-    case: OperatorCase | Attention, level: str, monkeypatch: pytest.MonkeyPatch
-) -> list[Row]:
-    """Return the rows of a model's programs, each checked when it was made."""
-    rows: list[Row] = []
-
-    def check(row: Row, workers: int, vector_bytes: int) -> None:
-        check_row(row, workers, vector_bytes)
-        rows.append(row)
-
-    monkeypatch.setattr(builder, "check_row", check)
-    delegated(case.model(), level, num_threads=2).allocate_tensors()
-    return rows
+def attention_row(level: str, mask: tuple[int, ...]) -> Row:
+    """Return the kernel call of an attention."""
+    rows = rows_of(Attention((2, 3), mask=mask).model(), level, threads=2)
+    return next(row for row in rows if row.instruction.kernel == "attention")
 
 
-def cut(row: Row, name: str, count: int = 1) -> Row:
-    """Return a row whose memory of one word has a byte less, or *count*."""
+def cut(row: Row, name: str) -> Row:
+    """Return a row whose memory of one word has a byte less."""
     address = row.words[name]
-    shorter = Memory(address.memory.size - count, tensor=address.memory.tensor)
+    shorter = Memory(address.memory.size - 1, tensor=address.memory.tensor)
     words = row.words | {name: Address(shorter, address.offset)}
     return Row(row.instruction, row.tiles, words, row.nodes, row.replaceable)
 
@@ -82,12 +71,10 @@ def cut(row: Row, name: str, count: int = 1) -> Row:
     [(op, BEST) for op in sorted(OPERATORS)]
     + [(op, level) for op in OF_EVERY_LEVEL for level in OTHERS],
 )
-def test_a_byte_less_than_a_row_writes_is_refused(
-    op: str, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_byte_less_than_a_row_writes_is_refused(op: str, level: str) -> None:
     for case in cases(op, seed=1, count=1):
         try:
-            rows = rows_of(case, level, monkeypatch)
+            rows = rows_of(case.model(), level, threads=2)
         except DelegraphError as error:
             if isinstance(error.__cause__, DelegateError):
                 raise  # a sound row was refused
@@ -112,18 +99,13 @@ def test_a_byte_less_than_a_row_writes_is_refused(
 
 
 @pytest.mark.parametrize("level", [BEST, *OTHERS])
-def test_attention_touches_all_bytes_of_its_operands(
-    level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_touches_all_bytes_of_its_operands(level: str) -> None:
     sizes = {each.name: each.vector_bytes for each in supported_levels()}
     for mask in ((2, 1, 9, 20), (3, 1, 1)):
-        rows = rows_of(Attention((2, 3), mask=mask), level, monkeypatch)
-        row = next(row for row in rows if row.instruction.kernel == "attention")
-        for name, count in [
-            ("x", 1), ("y", 1), ("mask", 1), ("keys", 1), ("values", 1),
-        ]:  # fmt: skip
+        row = attention_row(level, mask)
+        for name in ("x", "y", "mask", "keys", "values"):
             with pytest.raises(Overrun, match=rf"bytes 0 to \d+ of .* by '{name}'"):
-                check_row(cut(row, name, count), 2, sizes[level])
+                check_row(cut(row, name), 2, sizes[level])
         words = dict(row.words)  # other rows may need more of the scratch memory
         words["scratch_bytes"] = words["scores_at"] + 4 * words["together"] * words["key_count"]
         check_row(Row(row.instruction, row.tiles, words), 2, sizes[level])
@@ -140,11 +122,8 @@ WRONG_ATTENTION = {
 
 
 @pytest.mark.parametrize("name", WRONG_ATTENTION)
-def test_wrong_words_of_an_attention_are_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = rows_of(Attention((2, 3), mask=(9, 20)), BEST, monkeypatch)
-    row = next(row for row in rows if row.instruction.kernel == "attention")
+def test_wrong_words_of_an_attention_are_refused(name: str) -> None:
+    row = attention_row(BEST, (9, 20))
     words = row.words | {name: WRONG_ATTENTION[name]}
     with pytest.raises(Overrun, match="'attention'"):
         check_row(Row(row.instruction, row.tiles, words), 2, supported_levels()[0].vector_bytes)
@@ -240,14 +219,12 @@ def damaged(row: Row, changes: dict[str, int]) -> Row:
     return Row(row.instruction, row.tiles, words)
 
 
-def refused(
-    op: str, kernel: str, changes: dict[str, int], what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def refused(op: str, kernel: str, changes: dict[str, int], what: str) -> None:
     """Check that a row of an operator is refused after changes of its words."""
     found: list[Row] = []
     for case in cases(op, seed=3, count=1):
         with suppress(DelegraphError):
-            found += rows_of(case, BEST, monkeypatch)
+            found += rows_of(case.model(), BEST, threads=2)
     row = next(
         row for row in found if kernel == f"{row.instruction.family} {row.instruction.kernel}"
     )
@@ -256,8 +233,8 @@ def refused(
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_loops_have_no_more_steps_than_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused(*DAMAGES[name], "steps of its loops touch", monkeypatch)
+def test_loops_have_no_more_steps_than_bytes(name: str) -> None:
+    refused(*DAMAGES[name], "steps of its loops touch")
 
 
 @pytest.mark.parametrize(
@@ -281,9 +258,9 @@ def test_loops_have_no_more_steps_than_bytes(name: str, monkeypatch: pytest.Monk
     ],
 )
 def test_words_by_which_kernels_would_leave_their_memory_are_refused(
-    op: str, kernel: str, changes: dict[str, int], what: str, monkeypatch: pytest.MonkeyPatch
+    op: str, kernel: str, changes: dict[str, int], what: str
 ) -> None:
-    refused(op, kernel, changes, what, monkeypatch)
+    refused(op, kernel, changes, what)
 
 
 def test_a_rule_that_forgets_the_loops_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import run
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.options import AddOptions, GatherOptions, MulOptions, ReshapeOptions
@@ -77,18 +78,11 @@ def test_what_the_core_refuses_is_refused_in_its_words(
 
 def _outcome(interpreter: Interpreter, arrays: Any) -> Any:
     """Return the result, or what the error says."""
-    details = interpreter.get_input_details()
-    for each, array in zip(details, arrays, strict=True):
-        interpreter.resize_tensor_input(each["index"], array.shape)
     try:
-        interpreter.allocate_tensors()
-        for each, array in zip(details, arrays, strict=True):
-            interpreter.set_tensor(each["index"], array)
-        interpreter.invoke()
+        return run(interpreter, *arrays)
     except DelegraphError as error:
         cause = error.__cause__
         return [type(error).__name__, str(error), type(cause).__name__]
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 def test_only_what_looks_at_positions_may_fail_halfway() -> None:

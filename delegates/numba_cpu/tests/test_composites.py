@@ -14,10 +14,9 @@ from delegraph.native import LiteRtInterpreter
 from delegraph.schema.array_options import ReducerOptions
 from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.schema.stablehlo_options import StableHLOCompositeOptions
-from delegraph.testing import constant, tensor
+from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph.testing.several_ops import NodeText, SubgraphText, subgraphs_model
-from delegraph_numba_cpu.kept import keys, store
 from support.official import official_outputs
 
 RNG = np.random.default_rng(0)
@@ -82,8 +81,7 @@ def test_decompositions_are_part_of_the_program(threads: int, level: str) -> Non
     interpreter.allocate_tensors()
     assert is_taken(interpreter)
     assert "in 1 partition" in str(interpreter.placement)
-    with Interpreter(model_content=model, delegates=[]) as plain:
-        (expected,) = outputs_of(plain, [X])
+    (expected,) = delegraph_outputs(model, [X])
     np.testing.assert_allclose(run(interpreter, X), expected, rtol=0, atol=1e-5)
     (official,) = official_outputs(model, [X])
     np.testing.assert_allclose(run(interpreter, X), official, rtol=0, atol=1e-5)
@@ -107,8 +105,7 @@ def test_each_call_has_the_shapes_of_its_operands() -> None:
     interpreter = delegated(model)
     for rows in (3, 7, 3, 1):
         x = RNG.normal(size=(rows, WIDTH)).astype(np.float32)
-        with Interpreter(model_content=model, delegates=[]) as plain:
-            (expected,) = outputs_of(plain, [x])
+        (expected,) = delegraph_outputs(model, [x])
         np.testing.assert_allclose(run(interpreter, x), expected, rtol=0, atol=1e-5)
     assert is_taken(interpreter)
 
@@ -118,8 +115,7 @@ def test_composites_inside_composites_are_taken() -> None:
     outer = ([composite("v gain", "w", 2), ("ADD", "v w", "z")], "v gain", "z", whole)
     model = layer_model(outer, norm())
     interpreter = delegated(model)
-    with Interpreter(model_content=model, delegates=[]) as plain:
-        (expected,) = outputs_of(plain, [X])
+    (expected,) = delegraph_outputs(model, [X])
     np.testing.assert_allclose(run(interpreter, X), expected, rtol=0, atol=1e-5)
     assert "in 1 partition" in str(interpreter.placement)
 
@@ -155,19 +151,14 @@ def test_a_value_that_no_earlier_node_computes_keeps_the_composite_with_the_host
 def test_litert_which_runs_subgraphs_itself_keeps_composites() -> None:
     model = layer_model()
     interpreter = LiteRtInterpreter(model_content=model, delegates=["numba_cpu"])
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], X)
-    interpreter.invoke()
-    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    (found,) = outputs_of(interpreter, [X])
     (expected,) = official_outputs(model, [X])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 def test_a_program_with_composites_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lowered: list[object]
+    tmp_path: Path, keeping: None, lowered: list[object]
 ) -> None:
-    monkeypatch.setenv(keys.VARIABLE, "1")
-    monkeypatch.setattr(store, "LEAST_NODES", 1)
     path, found = tmp_path / "model.tflite", []
     path.write_bytes(layer_model())
     for _ in range(2):

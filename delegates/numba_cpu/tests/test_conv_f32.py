@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import Array, assert_near, delegated, is_taken, kernels_of, levels, run
+from delegated import assert_agrees, assert_near, delegated, is_taken, kernels_of, levels, run
 from delegraph import Interpreter
 from delegraph.arithmetic import Window
 from delegraph.errors import DelegateError
@@ -32,12 +32,6 @@ SAME, VALID = Padding.SAME, Padding.VALID
 def values(shape: Sequence[int], seed: int = 0) -> NDArray[np.float32]:
     generator = np.random.default_rng([seed, *shape])
     return generator.standard_normal(shape).astype(np.float32)
-
-
-def assert_agrees(model: bytes, *inputs: Array, level: str = "auto", threads: int = 1) -> None:
-    ours = delegated(model, level, num_threads=threads)
-    assert is_taken(ours)
-    assert_near(run(ours, *inputs), run(Interpreter(model_content=model), *inputs), 1e-3)
 
 
 def conv_model(

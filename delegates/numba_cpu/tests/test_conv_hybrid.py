@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import assert_near, delegated, is_taken, levels, run
+from delegated import assert_agrees, assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
 from delegraph.schema import options as o
 from delegraph.schema import read_model, write_model
@@ -86,17 +86,6 @@ def dense_model(
     )
 
 
-def assert_agrees(
-    model: bytes, x: NDArray[np.float32], level: str = "auto", threads: int = 1
-) -> None:
-    """Check that results differ by no more than 1e-5 of the largest, and who computed them."""
-    expected = run(Interpreter(model_content=model), x)
-    interpreter = delegated(model, level, num_threads=threads)
-    assert is_taken(interpreter)
-    for _ in range(2):
-        assert_near(run(interpreter, x), expected, 1e-3)
-
-
 @levels
 @pytest.mark.parametrize("is_per_channel", [False, True])
 @pytest.mark.parametrize("outputs", [1, 15, 16, 17, 33, 48, 64, 83])
@@ -105,7 +94,7 @@ def test_convolutions_have_any_number_of_outputs(
 ) -> None:
     shape = (2, 6, 5, 7)
     model = conv_model(shape, outputs, is_per_channel=is_per_channel)
-    assert_agrees(model, floats(shape), level)
+    assert_agrees(model, floats(shape), level=level)
 
 
 @levels
@@ -114,7 +103,7 @@ def test_convolutions_have_any_number_of_outputs(
 def test_pointwise_convolutions(level: str, channels: int, is_per_channel: bool) -> None:
     shape = (3, 5, 5, channels)
     model = conv_model(shape, 64, (1, 1), is_per_channel=is_per_channel)
-    assert_agrees(model, floats(shape), level)
+    assert_agrees(model, floats(shape), level=level)
 
 
 @pytest.mark.parametrize("padding", [SAME, VALID])
@@ -147,7 +136,7 @@ def test_each_row_of_a_matrix_has_a_scale(
     shape = (rows, 37)
     model = dense_model(shape, outputs, asymmetric_quantize_inputs=is_asymmetric)
     x = floats(shape) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
-    assert_agrees(model, x, level)
+    assert_agrees(model, x, level=level)
 
 
 @levels
@@ -156,7 +145,7 @@ def test_each_row_of_a_matrix_has_a_scale(
 def test_depthwise_convolutions(level: str, channels: int, multiplier: int) -> None:
     shape = (3, 7, 6, channels)
     images = floats(shape) * np.array([1, -3, 0], np.float32).reshape(3, 1, 1, 1)
-    assert_agrees(depthwise_model(shape, multiplier), images, level)
+    assert_agrees(depthwise_model(shape, multiplier), images, level=level)
 
 
 @pytest.mark.parametrize("padding", [SAME, VALID])
@@ -193,7 +182,7 @@ def test_two_weights_of_a_matrix_share_a_byte(
         asymmetric_quantize_inputs=is_asymmetric, fused_activation_function=Act.RELU,
     )  # fmt: skip
     x = floats((rows, depth)) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
-    assert_agrees(model, x, level)
+    assert_agrees(model, x, level=level)
 
 
 def blocks_model(rows: int, depth: int, outputs: int, size: int, kind: str = "INT4") -> bytes:
@@ -214,7 +203,7 @@ def test_blocks_of_weights_have_scales(
     level: str, rows: int, outputs: int, depth: int, size: int
 ) -> None:
     x = floats((rows, depth)) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
-    assert_agrees(blocks_model(rows, depth, outputs, size), x, level)
+    assert_agrees(blocks_model(rows, depth, outputs, size), x, level=level)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

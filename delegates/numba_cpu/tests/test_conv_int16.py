@@ -17,6 +17,7 @@ from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from support.convolutions import window
 
 BIASES = ["INT64", "INT32"]
 X_SCALE, WEIGHT_SCALE = 3e-4, 0.005
@@ -99,12 +100,10 @@ def conv(
     dilation: int = 1,
     padding: Padding = Padding.SAME,
     groups: int = 1,
+    activation: Act = Act.NONE,
     **given: Any,
 ) -> Node:
-    options = Conv2DOptions(
-        padding=padding, stride_h=stride, stride_w=stride, dilation_h_factor=dilation,
-        dilation_w_factor=dilation, fused_activation_function=given.pop("activation", Act.NONE),
-    )  # fmt: skip
+    options = Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, padding, activation))
     weight_shape = (outputs, *kernel, shape[3] // groups)
     return Node("CONV_2D", shape, weight_shape, options, **given)
 
@@ -118,10 +117,8 @@ def depthwise(
     padding: Padding = Padding.SAME,
     **given: Any,
 ) -> Node:
-    options = DepthwiseConv2DOptions(
-        padding=padding, stride_h=stride, stride_w=stride, dilation_h_factor=dilation,
-        dilation_w_factor=dilation, depth_multiplier=outputs // shape[3],
-    )  # fmt: skip
+    around = window((stride,) * 2, (dilation,) * 2, padding)
+    options = DepthwiseConv2DOptions(depth_multiplier=outputs // shape[3], **around)
     return Node("DEPTHWISE_CONV_2D", shape, (1, *kernel, outputs), options, **given)
 
 
@@ -222,14 +219,3 @@ def test_channels_that_make_no_groups_are_rejected() -> None:
     with pytest.raises(ModelError) as mine:
         node.results(delegate())
     assert str(mine.value) == str(right.value)
-
-
-def output(interpreter: Interpreter, x: Array) -> Array:
-    """Output of an interpreter whose input is resized to an array's shape."""
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.resize_tensor_input(index, x.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(index, x)
-    interpreter.invoke()
-    found: Array = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return found

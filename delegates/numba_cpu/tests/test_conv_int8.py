@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import LEVELS, delegated, is_taken, run
+from delegated import LEVELS, assert_agrees, delegated, is_taken, rows_of, run
 from delegraph import Interpreter
 from delegraph.arithmetic import fixed_point_scaling
 from delegraph.schema import options as o
@@ -24,7 +24,6 @@ from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering.convolution import conv_int8_constants
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program import builder
 from support.convolutions import window
 
 RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
@@ -239,18 +238,13 @@ def test_depthwise_lines_in_planes(
     ],
     ids=str,
 )
-def test_planes_of_another_size_are_refused(
-    record: str, words: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planes_of_another_size_are_refused(record: str, words: dict[str, int]) -> None:
     if supported_levels()[0].vector_bytes != 64:
         pytest.skip("the level packs no lines in planes")
-    rows: list[Row] = []
-    monkeypatch.setattr(builder, "check_row", lambda row, *sizes: rows.append(row))
-    delegated(Layers((1, 9, 8, 16), "INT8").depthwise(16).model()).allocate_tensors()
-    (row,) = rows
+    (row,) = rows_of(Layers((1, 9, 8, 16), "INT8").depthwise(16).model())
     check_row(row, 1, 64)
     memory = row.words[record].memory
-    monkeypatch.setattr(memory, "records", tuple(each | words for each in memory.records))
+    memory.records = tuple(each | words for each in memory.records)
     with pytest.raises(Overrun):
         check_row(row, 1, 64)
 
@@ -362,14 +356,9 @@ def test_claims_leave_the_weights_unread(
 
 
 @pytest.mark.parametrize("words", [{"together": 0}, {"first_step": 0}, {"rows": 1 << 31}], ids=str)
-def test_strips_whose_loops_would_not_end_are_refused(
-    words: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows: list[Row] = []
-    monkeypatch.setattr(builder, "check_row", lambda row, *sizes: rows.append(row))
+def test_strips_whose_loops_would_not_end_are_refused(words: dict[str, int]) -> None:
     layers = Layers((1, 35, 33, 8), "INT8").conv(8, 84, (1, 1)).depthwise(84).conv(84, 22, (1, 1))
-    delegated(layers.model()).allocate_tensors()
-    (row,) = (row for row in rows if row.instruction.kernel == "strip")
+    (row,) = (row for row in rows_of(layers.model()) if row.instruction.kernel == "strip")
     with pytest.raises(Overrun, match="'strip'"):
         check_row(Row(row.instruction, row.tiles, row.words | words), 1, 64)
 
@@ -414,14 +403,7 @@ def test_multipliers_too_small_for_one_exact_product(
             ),
         },
     )  # fmt: skip
-    assert_equal(model, images, level)
-
-
-def assert_equal(model: bytes, x: NDArray[Any], level: str) -> None:
-    """Check that the delegate takes all nodes and changes nothing."""
-    interpreter = delegated(model, level)
-    assert is_taken(interpreter)
-    np.testing.assert_array_equal(run(interpreter, x), run(Interpreter(model_content=model), x))
+    assert_agrees(model, images, level=level)
 
 
 def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:

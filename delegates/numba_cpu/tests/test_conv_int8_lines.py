@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from delegated import delegated, run
+from delegated import delegated, rows_of, run
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -16,7 +14,6 @@ from delegraph_numba_cpu.instructions.conv_int8 import LINES
 from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.lowering.convolution.conv_int8_lines import lines_together
-from delegraph_numba_cpu.program import builder
 
 IN_LINES = [
     level.name for level in supported_levels() if level.vector_bytes >= 32 and not level.has_tiles
@@ -45,12 +42,9 @@ def model(
     return graph_model([node], inputs="x", outputs="y", tensors=tensors), y
 
 
-def row_of(content: bytes, level: str, monkeypatch: pytest.MonkeyPatch) -> Row:
+def row_of(content: bytes, level: str) -> Row:
     """Return the kernel call of a model with one convolution."""
-    rows: list[Row] = []
-    monkeypatch.setattr(builder, "check_row", lambda row, *_: rows.append(row))
-    delegated(content, level, num_threads=2).allocate_tensors()
-    (row,) = (row for row in rows if row.instruction.kernel == "convolve")
+    (row,) = (row for row in rows_of(content, level) if row.instruction.kernel == "convolve")
     return row
 
 
@@ -74,24 +68,16 @@ def test_results_equal_those_of_copied_windows(
     outputs: int,
     kernel: tuple[int, int],
     stride: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     content, _ = model(shape, outputs, kernel, stride, "INT8")
-    assert row_of(content, level, monkeypatch).words["layout"] == LINES
+    assert row_of(content, level).words["layout"] == LINES
     x = np.random.default_rng(6).integers(-128, 128, shape).astype(np.int8)
     found, expected = (
-        results(delegated(content, name, num_threads=count), x)
+        run(delegated(content, name, num_threads=count), x)
         for name, count in ((level, threads), ("generic", 1))
     )
     assert np.array_equal(found, expected)
     assert len(np.unique(found)) > 100
-
-
-def results(interpreter: Any, x: Any) -> Any:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 @pytest.mark.parametrize("level", IN_LINES)
@@ -106,14 +92,10 @@ def results(interpreter: Any, x: Any) -> Any:
     ids=str,
 )
 def test_other_windows_are_copied(
-    level: str,
-    shape: tuple[int, ...],
-    kernel: tuple[int, int],
-    weight_type: str,
-    monkeypatch: pytest.MonkeyPatch,
+    level: str, shape: tuple[int, ...], kernel: tuple[int, int], weight_type: str
 ) -> None:
     content, _ = model(shape, 20, kernel, 1, weight_type)
-    assert row_of(content, level, monkeypatch).words["layout"] != LINES
+    assert row_of(content, level).words["layout"] != LINES
 
 
 @pytest.mark.parametrize("level", IN_LINES)
@@ -127,16 +109,14 @@ def test_a_resize_from_copied_windows_to_lines_and_back(level: str) -> None:
 
 @pytest.mark.parametrize("level", IN_LINES)
 @pytest.mark.parametrize("name", ["line_bytes", "left", "dilation_w", "stride_w", "is_transposed"])
-def test_lines_beyond_the_scratch_memory_are_refused(
-    level: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_beyond_the_scratch_memory_are_refused(level: str, name: str) -> None:
     content, _ = model((1, 12, 12, 16), 20, (3, 3), 1, "INT8")
-    row = row_of(content, level, monkeypatch)
+    row = row_of(content, level)
     vector_bytes = level_named(level).vector_bytes
-    check_row(row, 2, vector_bytes)
+    check_row(row, 1, vector_bytes)
     row.words["windows"].memory.records[0][name] += 4096
     with pytest.raises(Overrun):
-        check_row(row, 2, vector_bytes)
+        check_row(row, 1, vector_bytes)
 
 
 @pytest.mark.parametrize("width", [1, 3, 4, 7])

@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 from delegraph.schema.options import FullyConnectedOptions, TransposeConvOptions
 from delegraph.testing import TensorDef, constant, delegraph_outputs, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
-from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
+from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 
 SHAPE = (8, 12)
 
@@ -63,7 +63,7 @@ def test_a_tensor_widened_from_no_tensor_or_from_itself_is_no_constant(source: i
     stored = Tensor(0, TensorType.FLOAT16, (8,)), Tensor(1, TensorType.FLOAT32, (8,))
     context = SimpleNamespace(get_node_and_registration=lambda index: widening, tensors=stored)
     call: Any = SimpleNamespace(node=SimpleNamespace(index=1), context=context)
-    assert not is_widened(call, 1)
+    assert widened_constant(call, 1) is None
 
 
 @pytest.mark.parametrize("taps", [1.5, np.inf])

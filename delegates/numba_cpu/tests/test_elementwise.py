@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import LEVELS, is_taken, levels
+import delegated
+from delegated import LEVELS, levels, results, run
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.testing import TensorDef, cases, constant, fed, one_op_model, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase, graph_case
-from delegraph.testing.outputs import outputs_of
 from delegraph.testing.subgraphs import Graph, Op
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.elementwise import (
     OPERATIONS,
     STEP_WORDS,
@@ -33,7 +32,6 @@ from delegraph_numba_cpu.instructions.elementwise import (
 )
 from delegraph_numba_cpu.instructions.memory import Address
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import geometry
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 Array = NDArray[Any]
 
@@ -68,17 +66,8 @@ SPECIAL = np.array(
 )  # fmt: skip
 
 
-class Watched(NumbaCpuDelegate):
-    """The delegate, and the kernels that it made."""
-
-    def __init__(self, level: str, *, threads: int = 2, exact: bool = True) -> None:
-        super().__init__(NumbaCpuOptions(cpu=level, num_threads=threads, exact=exact))  # type: ignore[arg-type]
-        self.kernels: list[NumbaCpuKernel] = []
-
-    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
-        kernel = NumbaCpuKernel(self)
-        self.kernels.append(kernel)
-        return kernel
+class Watched(delegated.Watched):
+    """The delegate, with the element-wise operations of its programs."""
 
     def operation_names(self) -> list[str]:
         """Names of what the steps of all chains do, in order."""
@@ -87,12 +76,9 @@ class Watched(NumbaCpuDelegate):
 
     def operations(self) -> list[int]:
         """Return what the steps of all chains do, in order."""
-        assert all(kernel.program is not None for kernel in self.kernels)
         return [
             operation
-            for kernel in self.kernels
-            if kernel.program is not None
-            for row in kernel.program.rows
+            for row in self.rows
             if row.instruction.kernel == "chain"
             for operation in _operations(row.words["steps"], row.words["step_count"])
         ]
@@ -101,14 +87,6 @@ class Watched(NumbaCpuDelegate):
 def _operations(steps: Address, count: int) -> Iterator[int]:
     words = steps.memory.array[: 8 * STEP_WORDS * count].view(np.int64).reshape(count, -1)
     return iter(words[:, Step.OPERATION].tolist())
-
-
-def results(case: OperatorCase, *delegates: NumbaCpuDelegate) -> tuple[list[Array], bool]:
-    """Return all outputs of all invokes, and whether delegates took every node."""
-    interpreter = Interpreter(model_content=case.model(), experimental_delegates=list(delegates))
-    with np.errstate(all="ignore"):
-        found = [y for step in case.steps for y in outputs_of(interpreter, step)]
-    return found, is_taken(interpreter)
 
 
 def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
@@ -163,15 +141,12 @@ def test_one_element_selected_has_the_shape_that_it_has_in_the_core() -> None:
     inputs = [constant(np.array([True])), tensor((1,), "INT32"), tensor((1,), "INT32")]
     model = one_op_model("SELECT_V2", inputs, [tensor((), "INT32")], o.SelectV2Options())
     shapes = []
-    for delegates in ([], [NumbaCpuDelegate(NumbaCpuOptions())]):
+    for delegates in ([], ["numba_cpu"]):
         interpreter = Interpreter(model_content=model, delegates=delegates)
         for length in (1, 8, 1):
-            for x in interpreter.get_input_details():
-                interpreter.resize_tensor_input(x["index"], [length])
-            interpreter.allocate_tensors()
-            interpreter.invoke()
-            shapes.append(interpreter.get_output_details()[0]["shape"].tolist())
-    assert shapes[:3] == shapes[3:] == [[], [8], [1]]
+            x = np.zeros(length, np.int32)
+            shapes.append(run(interpreter, x, x).shape)
+    assert shapes[:3] == shapes[3:] == [(), (8,), (1,)]
 
 
 @levels
@@ -361,12 +336,8 @@ def test_chains_are_one_pass_over_memory(level: str) -> None:
         Op("SUB", [constant(floats(11)), d], [y], o.SubOptions()),
     ]
     delegate = check(graph_case("ADD", [Graph([x], [y], ops)], [floats(*shape)]), level)
-    assert [
-        kernel.program is not None and len(kernel.program.rows) for kernel in delegate.kernels
-    ] == [1]
-    assert delegate.operation_names() == [
-        "ADD", "CLAMP", "MUL", "LOGISTIC", "SUB",
-    ]  # fmt: skip
+    assert len(delegate.kernels) == len(delegate.rows) == 1
+    assert delegate.operation_names() == ["ADD", "CLAMP", "MUL", "LOGISTIC", "SUB"]
 
 
 @levels

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import delegate, delegated, levels
+from delegated import delegate, delegated, levels, results
 from delegraph import Interpreter
 from delegraph.errors import ModelError
 from delegraph.schema import options as o
@@ -16,7 +16,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
-from test_elementwise import Watched, check, float_case, results
+from test_elementwise import Watched, check, float_case
 
 OPTIONS: dict[str, Any] = {"ADD": o.AddOptions, "SUB": o.SubOptions, "MUL": o.MulOptions}
 

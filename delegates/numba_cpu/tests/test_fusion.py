@@ -13,7 +13,7 @@ from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DO
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.lowering import schedule
-from delegraph_numba_cpu.lowering.fusers import FUSERS
+from delegraph_numba_cpu.lowering.schedule import FUSERS
 
 
 def zeros(*shape: int) -> np.ndarray:

@@ -11,8 +11,8 @@ from delegated import delegate
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.patterns import pattern_case
 from delegraph.testing.sweep.sweep_case import SweepCase
-from delegraph_numba_cpu.lowering import fusers, schedule
-from delegraph_numba_cpu.lowering.fusers import FUSERS
+from delegraph_numba_cpu.lowering import schedule
+from delegraph_numba_cpu.lowering.schedule import FUSERS
 from delegraph_numba_cpu.program import builder
 
 CASES = 200
@@ -43,7 +43,7 @@ def test_all_fusions_are_reached_and_compute_as_the_core(workers, monkeypatch):
 
         return fuse
 
-    monkeypatch.setattr(schedule, "FUSERS", tuple(map(counted, fusers.FUSERS)))
+    monkeypatch.setattr(schedule, "FUSERS", tuple(map(counted, FUSERS)))
     options = {"num_threads": workers, "kept_programs": False}
     comparison = Comparison("numba_cpu", make=lambda: delegate(**options))
     for number in range(CASES):

@@ -15,35 +15,34 @@ import pytest
 from numpy.typing import NDArray
 
 from attention_model import Attention
+from delegated import DIGITS, Watched
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.memory import aligned_buffer
 from delegraph.testing import cases
 from delegraph_numba_cpu.bounds import Overrun
 from delegraph_numba_cpu.bounds.rules import check_row
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY
-from delegraph_numba_cpu.kept import keys, store, writing
 from delegraph_numba_cpu.kept import program_file as file
+from delegraph_numba_cpu.kept import writing
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.kept.keys import version
-from delegraph_numba_cpu.kept.reading import Host, read
+from delegraph_numba_cpu.kept.reading import read
 from delegraph_numba_cpu.kept.writing import pieces_of
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering import schedule
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 from kept_program_damage import starts
 
-pytestmark = needs_library = pytest.mark.skipif(
+needs_library = pytest.mark.skipif(
     version() is None, reason="no library has the present kernels, so nothing is kept"
 )
 
-MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+pytestmark = [needs_library, pytest.mark.usefixtures("keeping")]
 
 OPERATORS = (
     "ADD", "ARG_MAX", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CAST", "CONCATENATION", "CONV_2D",
@@ -54,31 +53,27 @@ OPERATORS = (
 
 KEY = bytes(range(32))
 
-UNKEPT = NumbaCpuOptions(num_threads=2, kept_programs=False)
-
-DIGITS = (MODELS / "digits_int8.tflite").read_bytes()
+CONTENT = DIGITS.read_bytes()
 
 
-@pytest.fixture(autouse=True)
-def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(keys.VARIABLE, "1")
-    monkeypatch.setattr(store, "LEAST_NODES", 1)
+def run_source(model: Path) -> str:
+    """Return a program that runs a model, and prints a digest of its answer."""
+    return f"""
+import hashlib, sys
+from delegraph import Interpreter
+import numpy as np
+i = Interpreter({str(model)!r}, delegates=["numba_cpu"], num_threads=2)
+i.allocate_tensors()
+d = i.get_input_details()[0]
+i.set_tensor(d["index"], np.arange(np.prod(d["shape"])).reshape(d["shape"]).astype(d["dtype"]))
+i.invoke()
+print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes()).hexdigest())
+"""
 
 
-class Watched(NumbaCpuDelegate):
-    """The delegate, with its kernels."""
-
-    def __init__(self, options: NumbaCpuOptions | None = None) -> None:
-        super().__init__(options or NumbaCpuOptions(num_threads=2))
-        self.kernels: list[NumbaCpuKernel] = []
-
-    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
-        self.kernels.append(NumbaCpuKernel(self))
-        return self.kernels[-1]
-
-    @property
-    def programs(self) -> list[Program]:
-        return [kernel.program for kernel in self.kernels if kernel.program is not None]
+def unkept() -> Watched:
+    """Return a delegate that keeps no programs."""
+    return Watched(kept_programs=False)
 
 
 def made(
@@ -116,7 +111,7 @@ def sound_models(op: str, folder: Path, count: int) -> Iterator[bytes]:
     left = count
     for case in cases(op, seed=2, count=1):
         try:
-            interpreter, delegate = made(case.model(), folder, Watched(UNKEPT))
+            interpreter, delegate = made(case.model(), folder, unkept())
             answers(interpreter)
         except DelegraphError:
             continue
@@ -151,7 +146,7 @@ def test_a_kept_program_is_the_one_that_was_built(
 def test_a_kept_program_of_many_layers_is_the_one_that_was_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_round_trip(DIGITS, tmp_path, monkeypatch)
+    check_round_trip(CONTENT, tmp_path, monkeypatch)
 
 
 def test_a_kept_attention_is_the_one_that_was_built(
@@ -190,7 +185,7 @@ def test_nothing_lies_in_the_scratch_memory_of_a_row() -> None:
 
 def programs_of(content: bytes, folder: Path) -> list[Program]:
     """Return the programs of a model; none where it cannot be allocated."""
-    delegate = Watched(UNKEPT)
+    delegate = unkept()
     with suppress(DelegraphError):
         made(content, folder, delegate)
     return delegate.programs
@@ -224,21 +219,10 @@ def test_what_was_checked_stays_when_the_file_is_written_meanwhile() -> None:
         def require(self, size: int) -> None:
             data[:] = 0x5A
 
-    params = start.kernel.params
     programs = []
     for memory in (WorkingMemory(), Scribbling()):
         data[:] = np.frombuffer(start.content, np.uint8)
-        host = Host(
-            start.tensors,
-            params.nodes_to_replace,
-            (*params.input_tensors, *params.output_tensors),
-            params.output_tensors,
-            2,
-            start.kernel.kernel_library,
-            memory,
-            start.shared.get,
-        )
-        programs.append(read(data.data, KEY, host))
+        programs.append(read(data.data, KEY, start.host(memory)))
     one, other = programs
     for number in range(len(one.rows)):
         np.testing.assert_array_equal(other.record(number), one.record(number))

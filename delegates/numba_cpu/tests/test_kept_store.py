@@ -14,35 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import DIGITS, Watched, run
 from delegraph import Interpreter
 from delegraph.delegation import Rejection
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.kept import claims, keys, program_file, start, store
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE
-from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made, needs_library
+from test_kept_programs import CONTENT, answers, made, needs_library, run_source, unkept
 
-pytestmark = needs_library
+pytestmark = [needs_library, pytest.mark.usefixtures("keeping")]
 
-MODEL = MODELS / "digits_int8.tflite"
-
-RUN = f"""
-import hashlib, sys
-from delegraph import Interpreter
-import numpy as np
-i = Interpreter({str(MODEL)!r}, delegates=["numba_cpu"])
-i.allocate_tensors()
-d = i.get_input_details()[0]
-i.set_tensor(d["index"], np.arange(np.prod(d["shape"])).reshape(d["shape"]).astype(d["dtype"]))
-i.invoke()
-print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes()).hexdigest())
-"""
-
-
-@pytest.fixture(autouse=True)
-def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(keys.VARIABLE, "1")
-    monkeypatch.setattr(store, "LEAST_NODES", 1)
+RUN = run_source(DIGITS)
 
 
 def files(folder: Path) -> list[Path]:
@@ -74,7 +57,7 @@ def test_a_damaged_file_is_made_again(
     tmp_path: Path, lowered: list[object], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "delegraph_numba_cpu")
-    expected = answers(made(DIGITS, tmp_path)[0])
+    expected = answers(made(CONTENT, tmp_path)[0])
     (path,) = files(tmp_path)
     sound = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -87,7 +70,7 @@ def test_a_damaged_file_is_made_again(
     for copy in copies:
         path.write_bytes(copy)
         lowered.clear()
-        np.testing.assert_array_equal(answers(made(DIGITS, tmp_path)[0]), expected)
+        np.testing.assert_array_equal(answers(made(CONTENT, tmp_path)[0]), expected)
         assert len(lowered) == 1
         assert path.read_bytes() == sound
     assert caplog.text.count("is made again") == len(copies)
@@ -96,7 +79,7 @@ def test_a_damaged_file_is_made_again(
 def test_a_file_of_another_version_or_program_is_made_again(
     tmp_path: Path, lowered: list[object]
 ) -> None:
-    expected = answers(made(DIGITS, tmp_path)[0])
+    expected = answers(made(CONTENT, tmp_path)[0])
     (path,) = files(tmp_path)
     for field in ("version", "workers", "key"):
         content = np.frombuffer(path.read_bytes(), np.uint8).copy()
@@ -106,7 +89,7 @@ def test_a_file_of_another_version_or_program_is_made_again(
         content[start:end] = np.frombuffer(digest, np.uint8)
         path.write_bytes(content.tobytes())
         lowered.clear()
-        np.testing.assert_array_equal(answers(made(DIGITS, tmp_path)[0]), expected)
+        np.testing.assert_array_equal(answers(made(CONTENT, tmp_path)[0]), expected)
         assert len(lowered) == 1, field
 
 
@@ -119,9 +102,9 @@ def test_a_cache_that_cannot_be_written_costs_only_the_time(
 ) -> None:
     folder = tmp_path / "cache"
     folder.write_bytes(b"no folder")
-    expected = answers(made(DIGITS, tmp_path / "other")[0])
+    expected = answers(made(CONTENT, tmp_path / "other")[0])
     for _ in range(2):
-        np.testing.assert_array_equal(answers(made(DIGITS, folder)[0]), expected)
+        np.testing.assert_array_equal(answers(made(CONTENT, folder)[0]), expected)
     assert caplog.text.count("cannot be used") == 1
 
 
@@ -170,15 +153,9 @@ ADD = graph_model(
 
 def resized(interpreter: Interpreter, rows: int) -> None:
     """Check the model's answer for so many rows."""
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.resize_tensor_input(index, (rows, 4))
-    interpreter.allocate_tensors()
     x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
-    interpreter.set_tensor(index, x)
-    interpreter.invoke()
-    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     c = np.arange(4, dtype=np.float32)
-    np.testing.assert_array_equal(found, (x + c) * c)
+    np.testing.assert_array_equal(run(interpreter, x), (x + c) * c)
 
 
 def test_a_resize_back_and_forth_decides_nothing_again(
@@ -224,20 +201,19 @@ def test_shapes_without_end_do_not_fill_the_disk(tmp_path: Path) -> None:
 def test_nothing_is_kept_where_it_is_not_wanted(
     switch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = NumbaCpuOptions(num_threads=2, kept_programs=switch != "option")
     if switch == "environment":
         monkeypatch.setenv(keys.VARIABLE, "0")
     if switch == "guard":
         monkeypatch.setenv(GUARD_VARIABLE, "1")
     if switch == "size":
         monkeypatch.setattr(store, "LEAST_NODES", 3)
-    answers(made(ADD, tmp_path, Watched(options))[0])
+    answers(made(ADD, tmp_path, Watched(kept_programs=switch != "option"))[0])
     assert not list(tmp_path.rglob("*.blob"))
 
 
 def test_other_options_and_threads_have_programs_of_their_own(tmp_path: Path) -> None:
     for threads, exact in ((2, True), (1, True), (2, False), (2, True)):
-        made(DIGITS, tmp_path, Watched(NumbaCpuOptions(num_threads=threads, exact=exact)))
+        made(CONTENT, tmp_path, Watched(threads=threads, exact=exact))
     assert len(files(tmp_path)) == 3
 
 
@@ -316,7 +292,7 @@ def test_damaged_claims_are_none() -> None:
 
 
 def test_a_key_follows_from_the_shapes(tmp_path: Path) -> None:
-    interpreter, delegate = made(ADD, tmp_path, Watched(UNKEPT))
+    interpreter, delegate = made(ADD, tmp_path, unkept())
     params = delegate.kernels[0].params
     x = interpreter.subgraph().tensors[0]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from delegated import DIGITS
 from delegraph import Interpreter
 from delegraph.delegation import BlobCache, blob_cache, cache_files
 from delegraph.errors import DelegateError
@@ -23,8 +24,6 @@ from delegraph_numba_cpu.library import building, cache, compile_processes, fami
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.jit_linking import LinkedObjects
 from delegraph_numba_cpu.library.kernel_library import library
-
-DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 LEVEL = supported_levels()[0]
 EXECUTOR = cache.key_of("executor")

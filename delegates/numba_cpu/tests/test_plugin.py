@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import delegraph_numba_cpu
+from delegated import DIGITS
 from delegraph import Interpreter
 from delegraph.delegation.configuration import CACHE_VARIABLE
 from delegraph.delegation.num_threads import usable_processors
@@ -264,12 +265,11 @@ def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_exact_integers_are_refused_where_the_kernels_round_like_the_reference_ones() -> None:
-    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
     exact = NumbaCpuDelegate(NumbaCpuOptions())
-    refused = Interpreter(model, delegates=[exact], numerics="reference").placement
+    refused = Interpreter(DIGITS, delegates=[exact], numerics="reference").placement
     assert {node.rejections["numba_cpu"].constraint for node in refused.nodes} == {"numerics"}
     inexact = NumbaCpuDelegate(NumbaCpuOptions(exact=False))
-    near = Interpreter(model, delegates=[inexact], numerics="reference")
+    near = Interpreter(DIGITS, delegates=[inexact], numerics="reference")
     assert near.placement.partitions
 
 

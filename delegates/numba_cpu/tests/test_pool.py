@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,35 +31,19 @@ from delegraph_numba_cpu.program.run_time_estimate import (
     RunTimeEstimate,
 )
 
-PREPARE = """
-import threading
-import numpy as np
-from delegraph_numba_cpu.instructions.moves import COPY
+PREPARE = f"""
+import sys, threading
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from copying_chain import Chain
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.program.pool import POOL
-from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
-from delegraph_numba_cpu.program.program import Program
 
 POOL.most_threads = 3
-lib = library(supported_levels()[0])
-lib.load(["moves"])
 
-def chain(rows=20, size=1 << 16):
-    buffers = [np.zeros(size, np.uint8) for _ in range(rows + 1)]
-    memories = [Memory(size, b.ctypes.data, array=b) for b in buffers]
-    table = [
-        Row(COPY, 8, dict(source=Address(a), target=Address(b), bytes=size, tiles=8))
-        for a, b in zip(memories, memories[1:])
-    ]
-    program = Program(table, lib, 3)
-    program.run_time.observe(1.0)
-
-    def run(value):
-        buffers[0].fill(value)
-        POOL.run(program, lib)
-        assert (buffers[-1] == value % 256).all()
-    return run
+def chain(size=1 << 16):
+    made = Chain(library(supported_levels()[0]), 20, size, workers=3)
+    return lambda value: made.run_in(POOL, value)
 """
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from delegated import DIGITS
 from delegraph import Interpreter
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
@@ -24,7 +25,6 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.plugin import is_ready
 
 GENERIC = LEVELS["generic"]
-DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 FAMILIES = ("executor", "l2_normalization")  # compiled in two seconds; the second copies bytes
 
 linked = pytest.mark.skipif(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import DIGITS
 from delegraph import Interpreter
 from delegraph.delegation import ModelEntries
 from delegraph.errors import PluginOptionError
@@ -27,38 +28,18 @@ from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.library.cpu import physical_cores
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from kept_program_damage import damaged
-from test_kept_programs import DIGITS, MODELS, answers, needs_library
+from test_kept_programs import CONTENT, answers, needs_library, run_source
 
-pytestmark = needs_library
-
-MODEL = MODELS / "digits_int8.tflite"
+pytestmark = [needs_library, pytest.mark.usefixtures("keeping")]
 
 USED = "its program is in the file"
-
-RUN = """
-import hashlib, sys
-from delegraph import Interpreter
-import numpy as np
-i = Interpreter(sys.argv[1], delegates=["numba_cpu"], num_threads=2)
-i.allocate_tensors()
-d = i.get_input_details()[0]
-i.set_tensor(d["index"], np.arange(np.prod(d["shape"])).reshape(d["shape"]).astype(d["dtype"]))
-i.invoke()
-print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes()).hexdigest())
-print(*sys.modules)
-"""
-
-
-@pytest.fixture(autouse=True)
-def keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(keys.VARIABLE, "1")
 
 
 @pytest.fixture(scope="module")
 def compiled() -> bytes:
     """The model with programs of two levels, for one and for two threads."""
     levels = ["generic", _level()]
-    return compile_model(MODEL, ["numba_cpu"], cpu=levels, threads=[1, 2]).content
+    return compile_model(DIGITS, ["numba_cpu"], cpu=levels, threads=[1, 2]).content
 
 
 def _level() -> str:
@@ -83,7 +64,7 @@ class Opened:
 @pytest.fixture
 def expected(tmp_path: Path) -> list[Any]:
     """The core's answers."""
-    interpreter = Interpreter(model_content=DIGITS, delegates=[])
+    interpreter = Interpreter(model_content=CONTENT, delegates=[])
     interpreter.allocate_tensors()
     return answers(interpreter)
 
@@ -105,18 +86,18 @@ def test_a_fresh_process_with_an_empty_cache_decides_and_compiles_nothing(
 ) -> None:
     file = tmp_path / "digits.tflite"
     environment = {**os.environ, "DELEGRAPH_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "delegraph", "compile", "-d", "numba_cpu", str(MODEL)]
+    command = [sys.executable, "-m", "delegraph", "compile", "-d", "numba_cpu", str(DIGITS)]
     subprocess.run(
         [*command, "-o", str(file), "--threads", "1,2"], env=environment, check=True, timeout=120
     )
     found = {}
-    for path in (MODEL, file):
-        source = f"import sys; sys.argv[1:] = [{str(path)!r}]\n{RUN}"
+    for path in (DIGITS, file):
+        source = f"{run_source(path)}\nprint(*sys.modules)"
         environment["DELEGRAPH_CACHE"] = str(tmp_path / path.name)
         found[path] = fresh_python(source, env=environment).splitlines()
-    assert found[file][0] == found[MODEL][0]
+    assert found[file][0] == found[DIGITS][0]
     rooms = ("delegraph_numba_cpu.lowering", "delegraph_numba_cpu.kernels", "numba", "llvmlite")
-    assert any(name.startswith(rooms) for name in found[MODEL][1].split())
+    assert any(name.startswith(rooms) for name in found[DIGITS][1].split())
     assert not [n for n in found[file][1].split() if n.startswith((*rooms, "numba.", "zipfile"))]
     assert not list(tmp_path.glob(f"{file.name}/{keys.NAMESPACE}/**/*.blob"))
 
@@ -158,10 +139,10 @@ def test_programs_are_used_where_the_file_is_mapped(compiled: bytes, tmp_path: P
 def test_other_runtimes_run_the_file_as_before(compiled: bytes) -> None:
     from ai_edge_litert.interpreter import Interpreter as LiteRt
 
-    assert compiled.startswith(DIGITS)
+    assert compiled.startswith(CONTENT)
     for kind in (LiteRt, Interpreter):
         found = []
-        for content in (DIGITS, compiled):
+        for content in (CONTENT, compiled):
             interpreter = kind(model_content=content)
             interpreter.allocate_tensors()
             found.append(answers(interpreter))
@@ -221,7 +202,7 @@ def test_a_damaged_or_missing_constant_leaves_the_program_unused(
 def test_damaged_claims_are_made_again(
     compiled: bytes, tmp_path: Path, lowered: list[object], expected: list[Any]
 ) -> None:
-    nodes = len(parse_model(DIGITS).subgraphs[0].operators)
+    nodes = len(parse_model(CONTENT).subgraphs[0].operators)
     start = bytes([claims.CLAIMED]) * nodes
     file = replaced(compiled, lambda _: bytes(nodes), start)
     assert file != compiled
@@ -232,7 +213,7 @@ def test_damaged_claims_are_made_again(
 
 
 def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error() -> None:
-    source = Interpreter(model_content=DIGITS, numerics="reference")
+    source = Interpreter(model_content=CONTENT, numerics="reference")
     context = source.session.subgraphs[0].context
     plan = context.get_execution_plan()
     content = claims.written(dict.fromkeys(plan), plan)
@@ -240,10 +221,10 @@ def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error() -> None:
     assert context.model_digest is not None
     key = f"claims {keys.claims_key(context, context.model_digest, [True]).hex()}"
     forged: dict[str, bytes] = {}
-    entries = ModelEntries(parse_model(DIGITS), keys.NAMESPACE, forged)
+    entries = ModelEntries(parse_model(CONTENT), keys.NAMESPACE, forged)
     entries.keep(code_digest.version_everywhere(), key, content)
     interpreter = Interpreter(
-        model_content=with_entries(DIGITS, forged),
+        model_content=with_entries(CONTENT, forged),
         delegates=["numba_cpu"],
         numerics="reference",
     )
@@ -268,14 +249,14 @@ def test_programs_of_another_version_are_not_used(
 def test_a_changed_weight_leaves_the_programs_unused(
     compiled: bytes, tmp_path: Path, lowered: list[object]
 ) -> None:
-    model = parse_model(DIGITS)
+    model = parse_model(CONTENT)
     weights = next(
         t.data for t in model.subgraphs[0].tensors if t.data is not None and t.data.nbytes > 1000
     )
     place = weights.__array_interface__["data"][0] - model.content.__array_interface__["data"][0]
     changed = bytearray(compiled)
     changed[place] ^= 0x40
-    interpreter = Interpreter(model_content=bytes(changed[: len(DIGITS)]), delegates=[])
+    interpreter = Interpreter(model_content=bytes(changed[: len(CONTENT)]), delegates=[])
     interpreter.allocate_tensors()
     np.testing.assert_array_equal(Opened(bytes(changed), tmp_path).answers, answers(interpreter))
     assert len(lowered) == 1
@@ -283,7 +264,7 @@ def test_a_changed_weight_leaves_the_programs_unused(
 
 def test_compiling_again_keeps_other_levels_and_makes_the_same_bytes(compiled: bytes) -> None:
     neon = compile_model(compiled, ["numba_cpu"], cpu=["neon"], threads=[1])
-    assert neon.content.startswith(DIGITS)
+    assert neon.content.startswith(CONTENT)
     before, after = parse_model(compiled).entries, parse_model(neon.content).entries
     assert before is not None
     assert after is not None
@@ -296,11 +277,11 @@ def test_compiling_again_keeps_other_levels_and_makes_the_same_bytes(compiled: b
 def test_the_cache_finds_programs_of_the_same_model_without_entries(
     compiled: bytes, tmp_path: Path, lowered: list[object]
 ) -> None:
-    Opened(DIGITS, tmp_path)
+    Opened(CONTENT, tmp_path)
     assert len(lowered) == 1
-    start = parse_model(DIGITS)
+    start = parse_model(CONTENT)
     other = replaced(compiled, lambda p: b"\0" * len(p), program_file.MAGIC)
-    assert len(start.content) == len(DIGITS)
+    assert len(start.content) == len(CONTENT)
     Opened(other, tmp_path)
     assert len(lowered) == 1
 
@@ -308,7 +289,7 @@ def test_the_cache_finds_programs_of_the_same_model_without_entries(
 @pytest.mark.repetition(2)
 @pytest.mark.parametrize("level", sorted(LEVELS))
 def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> None:
-    file = compile_model(MODEL, [f"numba_cpu:cpu={level}"], threads=[2]).content
+    file = compile_model(DIGITS, [f"numba_cpu:cpu={level}"], threads=[2]).content
     delegate = ProgramCompiler(
         NumbaCpuOptions(num_threads=2, cpu=level)
     )  # whose kernels do not run
@@ -322,7 +303,7 @@ def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> 
 
 def test_an_unknown_level_lists_those_there_are() -> None:
     with pytest.raises(PluginOptionError, match="avx512_vbmi"):
-        compile_model(MODEL, ["numba_cpu"], cpu=["avx1024"])
+        compile_model(DIGITS, ["numba_cpu"], cpu=["avx1024"])
 
 
 def test_sources_and_an_installation_of_them_have_the_same_version(tmp_path: Path) -> None:
@@ -346,7 +327,7 @@ def test_json_tells_which_programs_are_used_here(
     level, threads = _level(), physical_cores()
     out = tmp_path / "out.tflite"
     words = ("--cpu", f"generic,{level}", "--threads", str(threads), "--no-check", "--json")
-    kept = run_command("compile", MODEL, "-d", "numba_cpu", "-o", out, *words).json["kept"]
+    kept = run_command("compile", DIGITS, "-d", "numba_cpu", "-o", out, *words).json["kept"]
     used = f"numba_cpu:cpu={level}"
     assert [(k["delegate"], k["is_used_here"]) for k in kept] == [
         ("numba_cpu:cpu=generic", False),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from delegated import DIGITS
 from delegraph import Interpreter
 from delegraph.delegation import BlobCache, blob_cache, dry_run
 from delegraph.errors import DelegraphError
@@ -21,7 +22,6 @@ from delegraph_numba_cpu.library import building, cache, compile_processes, kern
 from delegraph_numba_cpu.library.cpu import supported_levels
 
 LEVEL = supported_levels()[0]
-DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 WHAT = f"numba_cpu: compiling kernels for processors of level {LEVEL.name}, once"
 
 terminals = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import LEVELS, levels
+from delegated import LEVELS, levels, results
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.testing import TensorDef, fed, one_op_model, operator_case, tensor
 from delegraph.testing.operator_case import Fed
-from test_elementwise import Watched, check, floats, results
+from test_elementwise import Watched, check, floats
 
 SHAPE = (5, 7, 33)
 

@@ -18,7 +18,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, run_command, tensor
-from delegraph.tools import Setup, record
+from delegraph.tools import InputRequest, Recording, Setup, record
 from delegraph_numba_cpu.instructions import roof as layout
 from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
@@ -346,9 +346,34 @@ def test_lines_break_between_words_on_a_narrow_terminal(width: int) -> None:
 
 
 @pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("brief")
+def test_inputs_are_as_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def recorded(setup: Setup, inputs: InputRequest, **named: Any) -> Recording:
+        seen.append(inputs)
+        return record(setup, inputs, **named)
+
+    monkeypatch.setattr(report, "record", recorded)
+    words = ("--input-shape", "1,8,8,4", "--input-range", "x=3,4")
+    answer = json.loads(run_command("numba", "roof", model, *words, "--json").out)
+    assert answer["operators"][-1]["output_shape"] == [64, 3]
+    assert seen == [InputRequest((), {"": (1, 8, 8, 4)}, ranges={"x": (3, 4)})]
+    assert run_command("numba", "roof", model, "--input", "x=zeros").code == 0
+    assert seen[-1] == InputRequest(("x=zeros",))
+
+
+@pytest.mark.parametrize("wrong", ["x=3", "x=3,b"])
+def test_a_wrong_range_is_a_mistake_in_the_usage(model: Path, wrong: str) -> None:
+    result = run_command("numba", "roof", model, "--input-range", wrong)
+    assert (result.code, "expected [NAME=]LOW,HIGH" in result.err) == (2, True)
+
+
 def test_json_has_the_roof_and_the_operators(model: Path) -> None:
     answer = json.loads(run_command("numba", "roof", model, "--threads", "2", "--json").out)
     assert (answer["roof"]["threads"], answer["exact"]) == (2, True)
+    assert answer["roof"]["float32_operations_per_second"] > 0
+    assert "int8_operations_per_second" in answer["roof"]
     assert answer["model"] == str(model)
     (row,) = (row for row in answer["operators"] if row["nodes"] == [2])
     assert (row["operators"], row["macs_float32"], row["macs_int8"]) == ("FULLY_CONNECTED", 864, 0)

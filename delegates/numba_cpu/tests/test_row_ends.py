@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import Array, delegated, levels, run
+from delegated import Array, Watched, levels, run
+from delegraph import Interpreter
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -15,7 +16,6 @@ from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.lowering.convolution import inverted_residual_f32
-from delegraph_numba_cpu.program import builder
 
 Shape = tuple[int, int, int, int]
 
@@ -68,18 +68,13 @@ WHOLE: list[tuple[Shape, int, int, Padding]] = [
 ]
 
 
-def program_of(
-    model: bytes, level: str, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Any, Row]:
+def program_of(model: bytes, level: str, threads: int = 1) -> tuple[Interpreter, Row]:
     """Return an interpreter and the row of the fused convolutions."""
-    rows: list[Row] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            builder, "check_row", lambda row, *sizes: rows.append(row) or check_row(row, *sizes)
-        )
-        interpreter = delegated(model, level, num_threads=threads)
-        interpreter.allocate_tensors()
-    return interpreter, next(row for row in rows if row.instruction.kernel == "inverted_residual")
+    watched = Watched(level, threads=threads)
+    interpreter = Interpreter(model_content=model, experimental_delegates=[watched])
+    interpreter.allocate_tensors()
+    rows = (row for row in watched.rows if row.instruction.kernel == "inverted_residual")
+    return interpreter, next(rows)
 
 
 @levels
@@ -92,10 +87,10 @@ def test_ends_of_rows_suffice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, x = chain_model(*chain), values(*chain[0])
-    ours, row = program_of(model, level, threads, monkeypatch)
+    ours, row = program_of(model, level, threads)
     assert int(row.words["has_ends"]) == 1
     monkeypatch.setattr(inverted_residual_f32, "end_pixels", lambda *given: 0)
-    whole, row = program_of(model, level, threads, monkeypatch)
+    whole, row = program_of(model, level, threads)
     assert int(row.words["has_ends"]) == 0
     np.testing.assert_array_equal(run(ours, x), run(whole, x))
 
@@ -108,19 +103,17 @@ def test_two_pixels_of_few_channels_are_computed_as_one(
 ) -> None:
     shape = (2, 9, width, int(share * level_named(level).vector_bytes) // 4)
     model, x = chain_model(shape, kernel, 1, Padding.SAME), values(*shape)
-    pairs, row = program_of(model, level, 1, monkeypatch)
+    pairs, row = program_of(model, level)
     assert int(row.words["out_w"]) == width // 2
     monkeypatch.setattr(inverted_residual_f32, "takes_pairs", lambda *given: False)
-    single, row = program_of(model, level, 1, monkeypatch)
+    single, row = program_of(model, level)
     assert int(row.words["out_w"]) == width
     np.testing.assert_array_equal(run(pairs, x), run(single, x))
 
 
 @pytest.mark.parametrize("chain", WHOLE, ids=str)
-def test_other_rows_are_copied_whole(
-    chain: tuple[Shape, int, int, Padding], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, row = program_of(chain_model(*chain), "auto", 1, monkeypatch)
+def test_other_rows_are_copied_whole(chain: tuple[Shape, int, int, Padding]) -> None:
+    _, row = program_of(chain_model(*chain), "auto")
     assert int(row.words["has_ends"]) == 0
 
 
@@ -142,10 +135,8 @@ WRONG: list[dict[str, int]] = [
 
 
 @pytest.mark.parametrize("words", WRONG, ids=str)
-def test_windows_outside_of_rows_are_refused(
-    words: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_outside_of_rows_are_refused(words: dict[str, int]) -> None:
     level = supported_levels()[0]
-    _, row = program_of(chain_model(*WIDE[0]), level.name, 1, monkeypatch)
+    _, row = program_of(chain_model(*WIDE[0]), level.name)
     with pytest.raises(Overrun, match="'inverted_residual'"):
         check_row(Row(row.instruction, row.tiles, row.words | words), 1, level.vector_bytes)

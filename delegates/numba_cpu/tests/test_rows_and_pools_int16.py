@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegated import levels
+from delegated import levels, results
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.testing import cases, fed, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase
-from test_elementwise import Watched, check, results
+from test_elementwise import Watched, check
 
 POOLS = ["AVERAGE_POOL_2D", "MAX_POOL_2D"]
 

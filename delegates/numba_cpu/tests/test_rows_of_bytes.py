@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import levels
+from delegated import levels, results
 from delegraph.schema import options as o
 from delegraph.testing import fed, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase
-from test_elementwise import Watched, check, results
+from test_elementwise import Watched, check
 
 OUTPUTS: dict[tuple[str, str], tuple[float, int]] = {
     ("LOG_SOFTMAX", "INT8"): (16 / 256, 127),

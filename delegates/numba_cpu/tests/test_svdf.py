@@ -73,8 +73,6 @@ class Layers:
         theirs = Interpreter(model_content=self.model)
         svdf = [node for node in ours.placement.nodes if node.op == "SVDF"]
         assert all(node.delegate == "numba_cpu" for node in svdf)
-        for interpreter in (ours, theirs):
-            interpreter.allocate_tensors()
         for step in range(10):
             if step == 5:
                 ours.reset_all_variables()

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import assert_near, delegate, delegated, levels, run
+from delegated import assert_near, delegated, levels, rows_of, run
 from delegraph import Interpreter
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuKernel
-from delegraph_numba_cpu.instructions.memory import Row
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import column_tiles_for
 from delegraph_numba_cpu.program.builder import (
     SPARE_TILE_NANOSECONDS,
@@ -76,22 +74,10 @@ def model_of(case: str) -> bytes:
     return graph_model([node], inputs="x", outputs="y", tensors=tensors)
 
 
-def rows_of(case: str, threads: int) -> tuple[Row, ...]:
-    """Return the rows of a program of one operator."""
-    kernels: list[NumbaCpuKernel] = []
-    asked = delegate(num_threads=threads)
-    make = asked.create_delegate_kernel_interface
-    asked.create_delegate_kernel_interface = lambda: kernels.append(make()) or kernels[-1]  # type: ignore[method-assign,func-returns-value]  # observed
-    interpreter = Interpreter(model_content=model_of(case), experimental_delegates=[asked])
-    interpreter.allocate_tensors()
-    assert kernels[0].program is not None
-    return kernels[0].program.rows
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_no_row_is_left_to_one_thread(case: str, threads: int) -> None:
-    tiles = [row.tiles for row in rows_of(case, threads)]
+    tiles = [row.tiles for row in rows_of(model_of(case), threads=threads)]
     assert tiles
     assert all(count == 1 if threads == 1 else count % 2 == 0 for count in tiles)
 

@@ -68,6 +68,11 @@ def test_options_in_vain_are_refused(
     assert message in ran.err
 
 
+def test_the_help_tells_the_least_and_the_usual_number_of_blocks(delegraph: Command) -> None:
+    text = " ".join(delegraph("benchmark", "--help").out.split())
+    assert "at least 5; all take turns in each. [default: 12]" in text
+
+
 def test_what_the_set_up_itself_fails_with_is_the_exit_code(
     delegraph: Command, sines: Path
 ) -> None:
@@ -120,3 +125,16 @@ def test_ratios_and_their_heading_are_whole_beside_a_long_name(
     shown = capsys.readouterr().out
     for whole in (str(verdict.ratio), "ratio [95 %]  MODEL is", name.split(",")[0]):
         assert whole in shown
+
+
+def test_a_name_without_room_stands_above_its_row(
+    sines: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    verdict = judge(np.full(5, np.log(1.1)), np.zeros(5))
+    other = Timed("sines.tflite, litert2, numba_cpu", {}, threads=4, verdict=verdict)
+    print_comparison(console(), replace(comparison(sines), others=(other,)))
+    lines = capsys.readouterr().out.splitlines()
+    name = lines.index("  litert2, numba_cpu")
+    assert "MODEL is" in lines[name - 1]
+    assert str(verdict.ratio) in lines[name + 1]

@@ -52,10 +52,10 @@ def test_list_has_a_row_for_each_cache_and_json_one_for_each_version(
     lines = delegraph("cache", "list").lines
     assert lines[0] == str(folder)
     assert lines[1] == "cache versions files size stale last used"
-    assert any(line.startswith("mine 2 3 6.0 kB 20") for line in lines)
-    assert any(line.startswith("other 1 1 10 B 20") for line in lines)
-    assert any(line.startswith("all 3 4 6.0 kB 20") for line in lines)
-    assert any(line.startswith("at most 4.3 GB are kept") for line in lines)
+    assert any(line.startswith("mine 2 3 6.0 kB unknown 20") for line in lines)
+    assert any(line.startswith("other 1 1 10 B unknown 20") for line in lines)
+    assert any(line.startswith("all 3 4 6.0 kB unknown 20") for line in lines)
+    assert any(line.startswith("at most 4.0 GB are kept") for line in lines)
     answer = delegraph("cache", "list", "--json").json
     found = {(e["cache"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
     assert found == {
@@ -77,7 +77,7 @@ def test_names_and_dates_of_the_list_are_whole_in_a_narrow_terminal(
 
 def test_the_list_says_how_to_keep_more(delegraph: Command) -> None:
     fill()
-    assert "cache.size = '8G' in delegraph.toml changes that" in " ".join(
+    assert "cache.size = '8GB' in delegraph.toml changes that" in " ".join(
         delegraph("cache", "list").lines
     )
 
@@ -145,9 +145,13 @@ def test_versions_that_no_delegate_uses_are_stale(
     environment = {"DELEGRAPH_PLUGINS": "mine", "DELEGRAPH_CACHE": str(folder)}
     listed = fresh_delegraph("cache", "list", **environment)
     assert any(line.startswith("mine 2 3 6.0 kB 5.0 kB ") for line in listed.lines)
+    assert any(line.startswith("other 1 1 10 B unknown ") for line in listed.lines)
+    assert any(line.startswith("all 3 4 6.0 kB 5.0 kB+ ") for line in listed.lines)
+    told = "unknown, +: nothing installed here tells which versions of a cache are in use"
+    assert told in listed.lines
     assert listed.lines[-1].startswith("stale: 2 files, 5.0 kB, of versions not in use")
     answer = fresh_delegraph("cache", "list", "--json", **environment).json
-    assert answer["limit"] == 4 << 30
+    assert answer["limit"] == 4_000_000_000
     found = {(e["cache"], e["version"]): e["is_current"] for e in answer["entries"]}
     assert found == {("mine", "1.0"): False, ("mine", "2.0"): True, ("other", "2.0-cpu"): None}
     assert answer["stale_bytes"] == 5000
@@ -203,10 +207,21 @@ def test_warm_lets_delegates_keep_what_they_compile(
     first = delegraph("cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json").json
     (model,) = first["models"]
     assert (model["model"], model["new_files"], model["new_bytes"]) == (str(MODEL), 1, 8)
+    assert model["state"] == "filled"
     again = delegraph(
         "cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--threads", "1"
     ).lines
-    assert any(" 0 0 B 1 " in line for line in again)
+    assert any(" warm already 0 0 B " in line for line in again)
+
+
+def test_warm_says_why_a_model_keeps_nothing(delegraph: Command) -> None:
+    ran = delegraph("cache", "warm", str(MODEL), "-d", "none")
+    assert any(" keeps nothing 0 0 B " in line for line in ran.lines)
+    assert "no delegate keeps anything: 15 nodes: 15 stay with Delegraph's kernels" in " ".join(
+        ran.out.split()
+    )
+    batches = delegraph("cache", "warm", str(MODEL), "-d", "none", "--max-batch-size", "2")
+    assert "no delegate keeps anything: 15 nodes: 15 stay" in " ".join(batches.out.split())
 
 
 def test_warm_prepares_the_batches_of_a_server(delegraph: Command, tmp_path: Path) -> None:

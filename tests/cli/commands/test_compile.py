@@ -144,7 +144,8 @@ def test_a_delegate_that_cannot_says_what_else_there_is(
     change_compiler(model.parent, monkeypatch, "@hookimpl\ndef _unused", "def _unused")
     ran = delegraph("compile", model, "-d", "engine")  # a missing -o matters less
     assert ran.code == 3
-    assert "it is applied when the model is loaded, 'delegraph run MODEL -d engine'" in ran.err
+    assert "delegate 'engine' cannot be compiled ahead of time: plugin " in ran.err
+    assert "offers no compiler for it. Instead it is applied when the model is loaded" in ran.err
     assert "Those that compile into the file: " in ran.err
 
 
@@ -201,7 +202,7 @@ def test_inspect_tells_of_compiled_partitions(
     lines = delegraph("inspect", compiled).lines
     assert "delegraph-compiled runs with fake-engine" in lines
     assert "compiled for delegate engine:level=2, by fake-engine 1.0" in lines
-    assert "operators ADD, MUL" in lines
+    assert "nodes 2: ADD, MUL" in lines
     assert "runs yes" in lines
     install_compiler(compiled.parent, monkeypatch, release="1.1")
     lines = delegraph("inspect", compiled).lines
@@ -215,7 +216,7 @@ def test_explain_and_run_name_the_package_that_is_missing(
 ) -> None:
     pytest.importorskip("ai_edge_litert")
     lines = delegraph("explain", compiled, "--runtime", runtime).lines
-    assert "(compiled by fake-engine 1.0)" in lines[1]
+    assert "(3 nodes compiled by fake-engine 1.0)" in " ".join(lines[1:3])
     assert delegraph("run", compiled, "--runtime", runtime).code == 0
     uninstall_compiler(compiled.parent, monkeypatch)
     explained = delegraph("explain", compiled, "--runtime", runtime)
@@ -346,6 +347,23 @@ def test_levels_that_cannot_run_here_are_not_said_to_be_checked(
     both = delegraph(*words, "far,here")
     assert "run once on random inputs: all outputs equal those of model.tflite" in both.lines
     assert "not checked: keeping:cpu=far cannot run on this processor" in both.lines
+
+
+def test_the_written_file_runs_on_the_entries_that_are_used_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    """Kernels of other levels may have to be compiled first, for a minute."""
+    lines = "    def eval(self, context, node):\n"
+    wrong = f"{lines}        assert self.options.cpu == 'here'\n"
+    monkeypatch.setattr(keeping_plugin, "SOURCE", keeping_plugin.SOURCE.replace(lines, wrong))
+    install_keeping(tmp_path, monkeypatch)
+    monkeypatch.setenv("DELEGRAPH_DEFAULT_DELEGATES", "keeping")
+    model = tmp_path / "model.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "keeping", "-o", tmp_path / "out.tflite", "--threads", "1,2")
+    ran = delegraph(*words, "--cpu", "other,here")
+    assert (ran.code, ran.err) == (0, "")
+    assert "run once on random inputs: all outputs equal those of model.tflite" in ran.lines
 
 
 def test_entries_that_a_new_plan_loses_are_told(

@@ -36,6 +36,7 @@ def test_a_sound_machine_is_shown(
     assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
     assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
     assert "good fake-good 1.0 ok" in ran.lines
+    assert "not installed" not in ran.out
     assert "By default: Delegraph's own kernels (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
     place = ran.lines.index(f"folder {tmp_path}")

@@ -209,10 +209,26 @@ def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
     ran = delegraph(*classification(*words, "--preset", "slim"))
     assert ran.code == 2
     assert "result.json.journal' is of another evaluation: not the same samples, set-up" in ran.err
+    (tmp_path / "result.json.journal").unlink()
+    delegraph(*classification(*words, "--labels", tmp_path / "truth.txt"))  # the journal stays
+    ran = delegraph(*classification(*words, "--preset", "slim"))
+    assert "preprocessing: crop: 'square', now 'rectangle'; name: 'tflite', now 'slim';" in ran.err
     ran = delegraph(*classification(*words, "--preset", "slim", "--restart"))
     assert (ran.code, ran.lines[0]) == (0, "10 samples")
     shown = json.loads(output.read_text())
     assert (shown["preprocessing"]["name"], shown["resumed"]) == ("slim", 0)
+
+
+def test_an_interrupted_evaluation_says_how_to_go_on(
+    delegraph: Command, classification: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("delegraph.tools.evaluation.classification.run_task", interrupted)
+    done = delegraph(*classification("-o", tmp_path / "result.json"))
+    assert (done.code, "kept: the same command goes on\n" in done.err) == (130, True)
+    assert "kept" not in delegraph(*classification()).err
 
 
 def test_bad_pictures_are_listed_and_not_fatal(

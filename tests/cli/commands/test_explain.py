@@ -132,6 +132,7 @@ def test_hints_are_in_the_json(delegraph: Command, sines: Path) -> None:
         "macs": 0,
         "share": None,
         "fewer_partitions": 1,
+        "macs_are_least": False,
     }
     assert shown["refusals"][0]["nodes"] == [1, 2, 4]
 

@@ -322,6 +322,7 @@ def test_a_budget_is_of_the_arenas_of_all_subgraphs(delegraph: Command, tmp_path
     assert "over budget: 21 bytes needed, 20 allowed" in ran.err
     assert "needs 3 arenas, together of 21 bytes (core alone, planner naive)" in ran.lines
     assert "1 - node 0, WHILE 5" in ran.lines
+    assert ran.out.count(", subgraph 0, which has the largest arena") == 2
     shown = delegraph(*words, "--json").json
     assert (shown["needed"], shown["bytes_by_planner"]) == (21, {"naive": 21})
     assert [each["subgraph"] for each in shown["subgraphs"]] == [1, 2]

@@ -215,6 +215,9 @@ def test_an_interrupted_job_says_how_to_go_on(
     monkeypatch.setattr("delegraph.scale.job.predict", interrupted)
     words = ["predict", lookup, data(tmp_path, 1, 3), "-o", tmp_path / "out.csv"]
     done = delegraph(*words, "--input-column", "x=place")
+    assert (done.code, "--resume" in done.err) == (130, False)
+    (tmp_path / "out.csv.job").mkdir()
+    done = delegraph(*words, "--input-column", "x=place")
     assert done.code == 130
     assert "finished rows are kept: --resume continues the job" in done.err
 

@@ -24,9 +24,9 @@ def table_model(keys, values, default, count, key_type="STRING", value_type="INT
     found = [handle, x, constant(default)]
     steps = [
         Op("HASHTABLE", [], [handle], options),
-        Op("HASHTABLE_IMPORT", filled, [], o.HashtableImportOptions()),
-        Op("HASHTABLE_FIND", found, [y], o.HashtableFindOptions()),
-        Op("HASHTABLE_SIZE", [handle], [size], o.HashtableSizeOptions()),
+        Op("HASHTABLE_IMPORT", filled, []),
+        Op("HASHTABLE_FIND", found, [y]),
+        Op("HASHTABLE_SIZE", [handle], [size]),
     ]
     return model_of(Graph([x], [y, size], steps))
 

@@ -55,7 +55,7 @@ def test_inputs_are_sorted_together_and_equal_ones_stay_in_order(name, axis, is_
 
 def test_litert_s_less_is_a_comparator():
     given, y = arguments(["FLOAT32"]), tensor((), "BOOL")
-    comparator = Graph(given, [y], [Op("LESS", given, [y], o.LessOptions())])
+    comparator = Graph(given, [y], [Op("LESS", given, [y])])
     (found,) = sorted_by(comparator, [np.float32([3, 1, 2])], 0)
     assert found.tolist() == [1, 2, 3]
 

@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "compiled"))
 
 from compiled import compile_library, needs_compiler
 
+from support.running import result_of
+
 pytest.importorskip("ai_edge_litert.compiled_model")
 pytestmark = needs_compiler
 
@@ -85,9 +87,8 @@ def in_interpreter(made: Any, content: bytes, x: Any, op: Registration) -> Any:
         interpreter.resize_tensor_input(0, x.shape)
         interpreter.allocate_tensors()
         for values in (x + 1, x):
-            interpreter.set_tensor(0, values)
-            interpreter.invoke()
-        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+            found = result_of(interpreter, values)
+        return found
 
 
 def in_litert(content: bytes, x: Any, op: Registration) -> Any:

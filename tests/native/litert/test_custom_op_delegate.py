@@ -16,6 +16,7 @@ from delegraph.operators import CustomOp, custom_op, unregister_custom_op
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.testing import graph_model, one_op_model, tensor
+from support.running import result_of
 
 TensorBuffer = pytest.importorskip("ai_edge_litert.compiled_model").TensorBuffer
 
@@ -55,9 +56,7 @@ def in_interpreter(content: bytes, x: Any, **arguments: Any) -> Any:
     with LiteRtInterpreter(model_content=content, delegates=[], **arguments) as interpreter:
         interpreter.resize_tensor_input(0, x.shape)
         interpreter.allocate_tensors()
-        interpreter.set_tensor(0, x)
-        interpreter.invoke()
-        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        return result_of(interpreter, x)
 
 
 both_apis = pytest.mark.parametrize("run", [in_compiled_model, in_interpreter])

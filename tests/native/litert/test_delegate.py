@@ -27,6 +27,7 @@ from delegraph.testing import constant, graph_model, tensor
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.looking import Looking
 from support.policy_models import doubling, positive_positions, remembering
+from support.running import result_of
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 
@@ -48,10 +49,7 @@ def run(interpreter: Any, x: NDArray[Any]) -> NDArray[Any]:
     if tuple(first["shape"]) != x.shape:
         interpreter.resize_tensor_input(first["index"], x.shape)
     interpreter.allocate_tensors()
-    interpreter.set_tensor(first["index"], x)
-    interpreter.invoke()
-    result: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return result
+    return result_of(interpreter, x)
 
 
 def seen(content: bytes, look: Any, *before: Any) -> None:

@@ -11,14 +11,11 @@ import pytest
 
 from delegraph import (
     DelegateContext,
-    DelegateFlags,
     DelegateParams,
     FailurePolicy,
     Interpreter,
     Node,
     OpResolverType,
-    Registration,
-    SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError, OperatorError
@@ -27,6 +24,7 @@ from delegraph.native.litert import thunks
 from delegraph.operators.tensor import Tensor
 from delegraph.testing import constant, graph_model, tensor
 from support.by_name import sines
+from support.faulty_delegate import Faulty
 from support.policy_models import MODELS, assert_same, counting, floats, stepped
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
@@ -36,22 +34,12 @@ ALONE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 OPEN = "eval of open shapes"
 
 
-class Failing(SimpleDelegateInterface):
+class Failing(Faulty):
     """Takes every operator, or those named; fails in one phase, after it has spoilt what it can."""
 
     def __init__(self, phase: str, *ops: str) -> None:
-        self.phase, self.ops = phase, ops
-
-    def name(self) -> str:
-        return "failing"
-
-    def flags(self) -> DelegateFlags:
-        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
-
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool:
-        return not self.ops or registration.name in self.ops
+        super().__init__(*ops, dynamic=True, name="failing")
+        self.phase = phase
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return FailingKernel(self)

@@ -30,7 +30,7 @@ from delegraph.errors import (
 )
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from support.asynchronous_delegate import Late
-from support.by_name import ByName, ByNameKernel, X, sines
+from support.by_name import ByName, ByNameKernel, X, run, sines
 from support.half_weights import half_weights
 from support.policy_models import doubling
 
@@ -44,13 +44,6 @@ def interpreter(*delegates: Any, content: bytes | None = None, **arguments: Any)
     return LiteRtInterpreter(
         model_content=content or sines(), delegates=list(delegates), **arguments
     )
-
-
-def run(interpreter: Any, x: Any = X) -> Any:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 class Fails(ByName):
@@ -184,7 +177,9 @@ def test_the_official_class_gets_a_text_and_the_delegate_keeps_the_exception() -
 
 
 def test_an_unknown_op_resolver_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="op resolver type: 'FAST'; it is one of 'AUTO'"):
+    with pytest.raises(
+        ArgumentError, match="experimental_op_resolver_type is 'FAST', expected one of: 'AUTO'"
+    ):
         interpreter(experimental_op_resolver_type="FAST")
 
 

@@ -144,7 +144,7 @@ def test_require_full_does_not_count_what_xnnpack_takes_by_default() -> None:
 
 
 def test_an_unknown_requirement_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="require: 'most'; it is one of None, 'full'"):
+    with pytest.raises(ArgumentError, match="require is 'most', expected one of: None, 'full'"):
         allocated(LiteRtInterpreter, placement=PlacementPolicy(require="most"))
 
 

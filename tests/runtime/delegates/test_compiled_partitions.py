@@ -70,7 +70,7 @@ def test_a_compiled_file_applies_its_delegate_by_itself(compiled: bytes) -> None
         placement = interpreter.placement
     assert [node.op for node in placement.nodes] == ["SIN", CUSTOM_OP, "SIN", CUSTOM_OP]
     assert [node.delegate for node in placement.nodes] == [None, "engine", None, "engine"]
-    assert placement.notes == {"engine": "compiled by fake-engine 1.0"}
+    assert placement.notes == {"engine": "3 nodes compiled by fake-engine 1.0"}
 
 
 @pytest.mark.parametrize("resolver", list(OpResolverType))

@@ -34,6 +34,7 @@ from support.failing_default import Failing
 from support.fake_distributions import write_plugin
 from support.faulty_delegate import Faulty, FaultyKernel, spoil
 from support.policy_models import MODELS, assert_same, stepped, undelegated
+from support.running import result
 
 Install = Callable[..., Failing]
 
@@ -70,10 +71,6 @@ def install(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> In
 def sines_of(interpreter: Interpreter, x: Any = X) -> Any:
     interpreter.resize_tensor_input(0, x.shape)
     return run(interpreter, x)
-
-
-def y_of(interpreter: Interpreter) -> Any:
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 # -- each phase ----------------------------------------------------------------------------------
@@ -169,7 +166,7 @@ def test_failing_in_an_invoke(install: Install, invoke: int) -> None:
         else:
             interpreter.invoke()
         np.testing.assert_allclose(
-            y_of(interpreter), np.sin(X * i) + X * i + np.sin(2 * X * i), rtol=1e-5
+            result(interpreter), np.sin(X * i) + X * i + np.sin(2 * X * i), rtol=1e-5
         )
     assert delegate.visits["eval"] == 2 * invoke
     assert "failing takes 4 in 2 partitions (quarantined" in str(interpreter.placement)

@@ -10,20 +10,17 @@ from numpy.typing import NDArray
 
 from delegraph import FailurePolicy, Interpreter
 from support.quantizing_chain import MODEL, Change, Changing, X, last_bit
+from support.running import result_of
 
 
 def shadowed(change: Change) -> tuple[Interpreter, Changing, list[Any]]:
     """Return an interpreter after three invokes, its delegate, and the outputs."""
-    delegate, results = Changing(change), []
+    delegate = Changing(change)
     interpreter = Interpreter(
         model_content=MODEL, delegates=[delegate], failures=FailurePolicy("shadow", shadow_share=1)
     )
     interpreter.allocate_tensors()
-    for _ in range(3):
-        interpreter.set_tensor(0, X)
-        interpreter.invoke()
-        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    return interpreter, delegate, results
+    return interpreter, delegate, [result_of(interpreter, X) for _ in range(3)]
 
 
 def wrong_product(op: str, y: NDArray[Any], nodes: int) -> NDArray[Any]:

@@ -55,6 +55,10 @@ class Everything(Delegate):
         )
 
 
+def placed(*delegates: Any, model: bytes | None = None) -> Placement:
+    return Interpreter(model_content=model or sines(), delegates=delegates).placement
+
+
 def crossings(placement: Placement) -> list[tuple[str, int | None, int | None]]:
     return [(c.name, c.source, c.target) for c in placement.crossings]
 
@@ -76,7 +80,7 @@ class Noted(ByName):
 
 
 def test_delegates_without_a_note_add_nothing_to_the_line() -> None:
-    placement = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement
+    placement = placed(ByName("SIN"))
     assert placement.notes == {}
     assert "(" not in str(placement)
 
@@ -89,7 +93,7 @@ def test_a_note_is_one_line_and_those_of_one_name_stand_together() -> None:
 
 
 def test_a_note_that_fails_is_told_and_harms_nothing() -> None:
-    placement = Interpreter(model_content=sines(), delegates=[Noted("")]).placement
+    placement = placed(Noted(""))
     assert placement.notes == {"noted": "note() failed: OSError: no words"}
 
 
@@ -135,7 +139,7 @@ def test_rows_are_flat_and_one_a_node() -> None:
 
 
 def test_a_node_that_nobody_took_was_refused_by_all_delegates() -> None:
-    placement = Interpreter(model_content=sines(), delegates=[Answering(False)]).placement
+    placement = placed(Answering(False))
     assert {row["reasons"] for row in placement.rows()} == {"answering: no reason given"}
 
 
@@ -147,7 +151,7 @@ def test_a_delegate_that_says_nothing_gave_no_reason() -> None:
         def prepare(self, context: DelegateContext) -> None:
             """Claim nothing."""
 
-    placement = Interpreter(model_content=sines(), delegates=[Mute()]).placement
+    placement = placed(Mute())
     assert {row["reasons"] for row in placement.rows()} == {"mute: no reason given"}
     for node in placement.to_json()["nodes"]:
         assert node["rejections"]["mute"]["constraint"] == "no-reason"
@@ -156,7 +160,7 @@ def test_a_delegate_that_says_nothing_gave_no_reason() -> None:
 def test_nodes_that_only_validate_say_that_no_delegate_gets_them() -> None:
     plain: Any = ([("SIN", "p", "q")], "p", "q", {})
     content = subgraphs_model([plain, plain], names=["main", "VALIDATION:main"])
-    placement = Interpreter(model_content=content, delegates=[ByName("SIN")]).placement
+    placement = placed(ByName("SIN"), model=content)
     assert [row["reasons"] for row in placement.rows()] == [
         "",
         "by_name: no delegate gets a VALIDATION: subgraph",
@@ -164,7 +168,7 @@ def test_nodes_that_only_validate_say_that_no_delegate_gets_them() -> None:
 
 
 def test_a_delegate_without_nodes_takes_none() -> None:
-    placement = Interpreter(model_content=sines(), delegates=[ByName(name="idle")]).placement
+    placement = placed(ByName(name="idle"))
     assert str(placement) == "5 nodes: idle takes none, 5 stay with Delegraph's kernels"
 
 
@@ -172,10 +176,7 @@ def test_a_delegate_without_nodes_takes_none() -> None:
 
 
 def test_crossings_name_source_and_target() -> None:
-    interpreter = Interpreter(
-        model_content=sines(), delegates=[ByName("SIN"), ByName("ADD", name="second")]
-    )
-    placement = interpreter.placement
+    placement = placed(ByName("SIN"), ByName("ADD", name="second"))
     # plan: SIN(0), MUL, SIN(1), ADD ADD (2); the constant `two` goes nowhere
     assert crossings(placement) == [
         ("x", None, 0),
@@ -204,9 +205,7 @@ def test_constants_count_as_the_file_stores_them() -> None:
         outputs="y",
         tensors={"x": tensor((2,)), "y": tensor((2,)), "w": constant([7, -1], "INT4")},
     )
-    (partition,) = Interpreter(
-        model_content=model, delegates=[ByName("Twice")]
-    ).placement.partitions
+    (partition,) = placed(ByName("Twice"), model=model).partitions
     assert partition.constant_bytes == 1
 
 
@@ -216,7 +215,7 @@ def test_a_tensor_with_two_readers_crosses_once_for_each_party() -> None:
         inputs="x",
         outputs="a y",
     )
-    placement = Interpreter(model_content=model, delegates=[ByName("SIN")]).placement
+    placement = placed(ByName("SIN"), model=model)
     assert crossings(placement) == [("x", None, 0), ("a", 0, None)]  # kernels and the output
 
 
@@ -230,11 +229,9 @@ def test_sizes_follow_a_resize() -> None:
 
 
 def test_sizes_of_shapes_that_are_open_are_not_known() -> None:
-    interpreter = Interpreter(
-        model_content=sines_of_any_length(),
-        delegates=[ByName("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS)],
+    placement = placed(
+        ByName("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS), model=sines_of_any_length()
     )
-    placement = interpreter.placement
     assert placement.unknown_crossings == len(placement.crossings) == 2
     assert placement.crossing_bytes is None
     assert placement.partitions[0].input_bytes is None
@@ -277,7 +274,7 @@ def test_strings_have_no_known_size() -> None:
     model = graph_model(
         [("Twice", "x", "y")], inputs="x", outputs="y", tensors={"x": text, "y": text}
     )
-    placement = Interpreter(model_content=model, delegates=[ByName("Twice")]).placement
+    placement = placed(ByName("Twice"), model=model)
     assert [crossing.bytes for crossing in placement.crossings] == [None, None]
 
 
@@ -357,7 +354,7 @@ def test_nodes_of_an_absorbed_subgraph_are_with_the_delegate_of_the_caller() -> 
         [([("SIN", "w", "x"), ("WHILE", "x", "y", call)], "w", "y", {}), plain, plain, plain]
     )
     loops = Loops(name="loops", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS)
-    placement = Interpreter(model_content=content, delegates=[loops]).placement
+    placement = placed(loops, model=content)
     assert [(node.subgraph, node.delegate) for node in placement.nodes] == [
         (0, None),
         (0, "loops"),
@@ -404,7 +401,7 @@ def test_nothing_runs_an_operator_without_kernel_and_delegate() -> None:
 
 
 def test_json_names_everything() -> None:
-    found = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement.to_json()
+    found = placed(ByName("SIN")).to_json()
     assert found["totals"] == {
         "nodes": 5,
         "constants": 0,
@@ -490,9 +487,7 @@ def test_constant_strings_count_with_their_offsets() -> None:
     words = [b"one", b"", b"three"]
     inputs = [constant(np.array(words, object), "STRING"), tensor((1,), "INT32")]
     model = one_op_model("GATHER", inputs, [tensor((1,), "STRING")], GatherOptions())
-    (partition,) = Interpreter(
-        model_content=model, delegates=[Takes("GATHER")]
-    ).placement.partitions
+    (partition,) = placed(Takes("GATHER"), model=model).partitions
     assert partition.constant_bytes == 4 * (1 + len(words) + 1) + len(b"".join(words))
     assert (partition.input_bytes, partition.output_bytes) == (4, None)
 
@@ -504,7 +499,7 @@ def test_resources_that_cross_over_are_handles_of_no_bytes() -> None:
     ]
     tensors = {"h": tensor((), "RESOURCE")}
     model = graph_model(nodes, inputs="", outputs="y", tensors=tensors)
-    placement = Interpreter(model_content=model, delegates=[Takes("READ_VARIABLE")]).placement
+    placement = placed(Takes("READ_VARIABLE"), model=model)
     assert ("h", 0) in [(crossing.name, crossing.bytes) for crossing in placement.crossings]
 
 
@@ -512,8 +507,7 @@ def test_resources_that_cross_over_are_handles_of_no_bytes() -> None:
 
 
 def test_constants_that_are_computed_once_are_counted_apart() -> None:
-    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("MUL", "SIN")])
-    placement = interpreter.placement
+    placement = placed(ByName("MUL", "SIN"), model=half_weights())
     assert str(placement) == ("3 nodes: by_name takes 3 in 1 partition; 2 constants, computed once")
     require_full(placement)
     assert [row["node"] for row in placement.rows() if row["is_constant"]] == [0, 2]
@@ -525,15 +519,13 @@ def test_constants_that_are_computed_once_are_counted_apart() -> None:
 
 
 def test_constants_that_are_computed_once_cross_no_boundary() -> None:
-    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("MUL")])
-    placement = interpreter.placement
+    placement = placed(ByName("MUL"), model=half_weights())
     assert crossings(placement) == [("x", None, 0), ("b", 0, None)]
     (partition,) = placement.partitions
     assert (partition.input_bytes, partition.constant_bytes) == (FLOATS, 2 * STORED)
 
 
 def test_constants_that_a_delegate_computes_are_nodes() -> None:
-    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("DEQUANTIZE")])
-    placement = interpreter.placement
+    placement = placed(ByName("DEQUANTIZE"), model=half_weights())
     assert str(placement).startswith("5 nodes: by_name takes 2 in ")
     assert ("w", 0, None) in crossings(placement)

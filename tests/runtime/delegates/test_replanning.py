@@ -22,13 +22,9 @@ from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.schema.options import AddOptions
 from delegraph.testing import graph_model, tensor
 from support.by_name import ByName, ByNameKernel, X, Y, doubling_while, partitions, run, sines
+from support.running import result_of
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
-
-
-def output(interpreter: Interpreter) -> Any:
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 @pytest.mark.parametrize("flags", [DelegateFlags.NONE, DYNAMIC])
@@ -39,10 +35,10 @@ def test_delegates_can_be_added_and_removed_between_invokes_with_data_in_place(
     np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
     for ops in (["SIN"], ["ADD"], ["MUL"]):
         interpreter.modify_graph_with_delegate(ByName(*ops, flags=flags, name=ops[0]))
-        np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+        np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
     assert len(partitions(interpreter)) == 4
     interpreter.remove_all_delegates()
-    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
     assert partitions(interpreter) == []
     assert interpreter.placement.delegates == ()
 
@@ -68,7 +64,7 @@ def test_a_delegate_that_fails_leaves_an_allocated_interpreter_allocated() -> No
     run(interpreter)
     with pytest.raises(DelegateError, match=r"'by_name' could not be applied.*no device"):
         interpreter.modify_graph_with_delegate(Failing("ADD"))
-    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
     assert len(partitions(interpreter)) == 2
 
 
@@ -86,12 +82,12 @@ def test_variables_keep_their_state_when_delegates_come_and_go() -> None:
     names = {t["name"]: t["index"] for t in interpreter.get_tensor_details()}
     interpreter.set_tensor(names["v"], np.full(4, 5, np.float32))
     interpreter.modify_graph_with_delegate(ByName("ADD"))
-    np.testing.assert_allclose(output(interpreter), X + 5)
+    np.testing.assert_allclose(result_of(interpreter), X + 5)
     interpreter.modify_graph_with_delegate(ByName("SIN", name="other"))
     interpreter.remove_delegate("other")
-    np.testing.assert_allclose(output(interpreter), X + 5)
+    np.testing.assert_allclose(result_of(interpreter), X + 5)
     interpreter.remove_all_delegates()
-    np.testing.assert_allclose(output(interpreter), X + 5)
+    np.testing.assert_allclose(result_of(interpreter), X + 5)
 
 
 @pytest.mark.parametrize("flags", [DelegateFlags.NONE, DYNAMIC])
@@ -103,7 +99,7 @@ def test_one_delegate_comes_off_and_the_others_stay(name: str, flags: DelegateFl
     )
     run(interpreter)
     interpreter.remove_delegate(name)
-    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
     names.remove(name)
     assert interpreter.placement.delegates == tuple(names)
     assert {p.delegate for p in interpreter.placement.partitions} == set(names)
@@ -158,7 +154,7 @@ def test_a_delegate_that_cannot_be_applied_anew_is_off_and_the_model_runs() -> N
     with pytest.raises(DelegateError, match=r"'once' could not be applied.*the device is gone"):
         interpreter.remove_delegate("sin")
     assert interpreter.placement.delegates == ("mul",)
-    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    np.testing.assert_allclose(result_of(interpreter), Y, rtol=1e-6)
 
 
 def test_delegates_that_a_resize_took_off_are_gone_for_good_when_removed() -> None:

@@ -16,10 +16,12 @@ from support.by_name import sines
 from support.faulty_delegate import Faulty, off_by
 from support.policy_models import STATEFUL, assert_same, delegated, floats, stepped, undelegated
 
+SHADOW = FailurePolicy(on_failure="shadow")
+
 
 def test_a_wrong_delegate_is_quarantined_at_the_first_invoke() -> None:
     delegate = Faulty(fault=off_by(0.1))
-    interpreter, results = delegated("chain", delegate, failures=FailurePolicy(on_failure="shadow"))
+    interpreter, results = delegated("chain", delegate, failures=SHADOW)
     assert_same(results, undelegated("chain"))
     assert delegate.runs == 1
     (incident,) = interpreter.incidents
@@ -51,9 +53,7 @@ def test_several_nodes_may_be_as_far_off_as_their_errors_add_up(nodes: int, is_r
         tensors={name: tensor((1001,)) for name in names},
     )
     delegate = Faulty(fault=off_by(3e-4))
-    interpreter = Interpreter(
-        model_content=model, delegates=[delegate], failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter = Interpreter(model_content=model, delegates=[delegate], failures=SHADOW)
     interpreter.allocate_tensors()
     x = np.append(np.linspace(1, 2, 1000), 1e-3).astype(np.float32)
     interpreter.set_tensor(0, x)
@@ -65,9 +65,7 @@ def test_several_nodes_may_be_as_far_off_as_their_errors_add_up(nodes: int, is_r
 
 def test_quarantine_holds_for_all_partitions_and_every_allocation() -> None:
     delegate = Faulty("SIN", fault=off_by(0.1))
-    interpreter, results = delegated(
-        "resized", delegate, failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter, results = delegated("resized", delegate, failures=SHADOW)
     assert_same(results, undelegated("resized"))
     assert delegate.runs == 1
     assert delegate.preparations == 2  # of two partitions, and no more after the resize
@@ -83,18 +81,14 @@ def test_nothing_is_asked_of_a_quarantined_delegate() -> None:
         context.set_buffer_handle(context.tensors[node.outputs[0]], 1, node.delegate)
         off_by(1)(context, node, run)
 
-    interpreter, results = delegated(
-        "chain", Keeping(fault=keep), failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter, results = delegated("chain", Keeping(fault=keep), failures=SHADOW)
     assert_same(results, undelegated("chain"))
     assert len(interpreter.incidents) == 1
 
 
 def test_quarantine_does_not_touch_other_delegates() -> None:
     wrong, right = Faulty("SIN", fault=off_by(1), name="wrong"), Faulty("ADD", name="right")
-    interpreter = Interpreter(
-        model_content=sines(), delegates=[wrong, right], failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter = Interpreter(model_content=sines(), delegates=[wrong, right], failures=SHADOW)
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert (wrong.runs, right.runs) == (1, 7)
 
@@ -127,9 +121,7 @@ def test_a_wrong_variable_counts_as_a_wrong_result() -> None:
     def forget(context: Any, node: Node, run: int) -> None:
         context.tensors[context.variables[0]].data[...] += 1
 
-    interpreter, results = delegated(
-        "variable", Faulty(fault=forget), failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter, results = delegated("variable", Faulty(fault=forget), failures=SHADOW)
     assert_same(results, undelegated("variable"))
     assert "'h'" in interpreter.incidents[0].error
     assert interpreter.incidents[0].is_quarantined
@@ -140,9 +132,7 @@ def test_a_delegate_that_cannot_say_its_tolerance_leaves_its_nodes_to_the_kernel
         def capabilities(self) -> Any:
             raise LookupError("not configured")
 
-    interpreter, results = delegated(
-        "chain", Speechless(dynamic=True), failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter, results = delegated("chain", Speechless(dynamic=True), failures=SHADOW)
     assert_same(results, undelegated("chain"))
     assert interpreter.incidents[0].error == "LookupError: not configured"
 
@@ -164,7 +154,7 @@ def test_a_wrong_number_of_dynamic_elements_is_a_wrong_shape() -> None:
         context.resize_tensor(context.tensors[node.outputs[0]], (1, 1))
 
     interpreter, results = delegated(
-        "dynamic", Faulty(fault=shorten, dynamic=True), failures=FailurePolicy(on_failure="shadow")
+        "dynamic", Faulty(fault=shorten, dynamic=True), failures=SHADOW
     )
     assert_same(results, undelegated("dynamic"))
     assert "has a wrong shape" in interpreter.incidents[0].error
@@ -178,8 +168,6 @@ def test_random_operators_are_not_compared() -> None:
         outputs="y",
         tensors={"shape": shape},
     )
-    interpreter = Interpreter(
-        model_content=model, delegates=[Faulty()], failures=FailurePolicy(on_failure="shadow")
-    )
+    interpreter = Interpreter(model_content=model, delegates=[Faulty()], failures=SHADOW)
     stepped(interpreter, floats(3))
     assert interpreter.incidents == ()

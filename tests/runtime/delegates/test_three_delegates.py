@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from delegraph import (
-    DelegateContext,
-    DelegateParams,
     Interpreter,
-    Node,
     PlacementPolicy,
-    SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.rules import PlacementRule
 from support.by_name import ByName
 from support.corpus import corpus_file, needs_corpus
+from support.own_model import OwnModelKernel
+from support.running import result_of
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_float.tflite"
 
@@ -32,42 +30,16 @@ MODELS = [
 ]
 
 
-class Inner(ByName):
-    """Computes partitions by an interpreter of its own, so results are the same bit for bit."""
-
-    def __init__(self, name: str, *ops: str) -> None:
-        super().__init__(*ops, name=name)
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return InnerKernel()
+def inner(name: str, *ops: str) -> ByName:
+    """Return a delegate that computes its partitions by interpreters of its own."""
+    return ByName(*ops, name=name, kernel=lambda _: OwnModelKernel())
 
 
-class InnerKernel(SimpleDelegateKernelInterface):
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self.inner = Interpreter(model_content=params.as_model())
-        self.inputs = [i for i in params.input_tensors if not context.tensors[i].is_constant]
-        self.outputs = params.output_tensors
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        for index, entry in zip(self.inputs, self.inner.get_input_details(), strict=True):
-            self.inner.resize_tensor_input(entry["index"], context.tensors[index].shape)
-        self.inner.allocate_tensors()
-        for index, entry in zip(self.outputs, self.inner.get_output_details(), strict=True):
-            context.resize_tensor(context.tensors[index], entry["shape"])
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        for index, entry in zip(self.inputs, self.inner.get_input_details(), strict=True):
-            self.inner.set_tensor(entry["index"], context.tensors[index].data)
-        self.inner.invoke()
-        for index, entry in zip(self.outputs, self.inner.get_output_details(), strict=True):
-            np.copyto(context.tensors[index].data, self.inner.get_tensor(entry["index"]))
-
-
-def delegates() -> list[Inner]:
+def delegates() -> list[ByName]:
     return [
-        Inner("conv", "CONV_2D", "FULLY_CONNECTED"),
-        Inner("depthwise", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"),
-        Inner("rest", "CONV_2D", "AVERAGE_POOL_2D", "SQUEEZE", "RESHAPE", "SOFTMAX", "MEAN"),
+        inner("conv", "CONV_2D", "FULLY_CONNECTED"),
+        inner("depthwise", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"),
+        inner("rest", "CONV_2D", "AVERAGE_POOL_2D", "SQUEEZE", "RESHAPE", "SOFTMAX", "MEAN"),
     ]
 
 
@@ -77,9 +49,7 @@ def answer(interpreter: Interpreter, batch: int) -> Any:
     interpreter.resize_tensor_input(details["index"], shape)
     interpreter.allocate_tensors()
     x = np.random.default_rng(7).uniform(-1, 1, shape).astype(np.float32)
-    interpreter.set_tensor(details["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return result_of(interpreter, x)
 
 
 @pytest.mark.repetition(1)

@@ -16,6 +16,8 @@ from support.by_name import sines
 from support.faulty_delegate import Fault, Faulty, first_output
 from support.policy_models import MODELS, assert_same, delegated, floats, stepped, undelegated
 
+VALIDATE = FailurePolicy(validate=True)
+
 
 def _set(**values: Any) -> Fault:
     return first_output(lambda y: [setattr(y, key, value) for key, value in values.items()])
@@ -78,7 +80,7 @@ def test_another_array_in_a_later_run_is_an_error(array: Any, finding: str) -> N
 
     delegate = Faulty(fault=fault)
     with pytest.raises(DelegateNodeError, match=finding):
-        delegated("chain", delegate, failures=FailurePolicy(validate=True))
+        delegated("chain", delegate, failures=VALIDATE)
     assert delegate.runs == 2
 
 
@@ -92,9 +94,7 @@ def _inputs(model: bytes) -> list[Any]:
 def test_a_violation_is_an_error_that_says_what_is_wrong(name: str) -> None:
     model, fault, finding = VIOLATIONS[name]
     delegate = Faulty()
-    interpreter = Interpreter(
-        model_content=model, delegates=[delegate], failures=FailurePolicy(validate=True)
-    )
+    interpreter = Interpreter(model_content=model, delegates=[delegate], failures=VALIDATE)
     steps = _inputs(model)
     expected = stepped(Interpreter(model_content=model), steps)
     delegate.fault = fault
@@ -135,7 +135,7 @@ def _wrong_shape(context: Any, node: Node, run: int) -> None:
 
 
 def test_a_wrong_static_shape_fails_the_application() -> None:
-    interpreter = Interpreter(model_content=sines(), failures=FailurePolicy(validate=True))
+    interpreter = Interpreter(model_content=sines(), failures=VALIDATE)
     with pytest.raises(DelegateError, match=r"has a wrong shape, expected \[4\]"):
         interpreter.modify_graph_with_delegate(Faulty(at_prepare=_wrong_shape))
 
@@ -154,9 +154,7 @@ def test_a_wrong_shape_after_a_resize_is_an_incident(policy: FailurePolicy) -> N
 
 def test_special_values_are_not_looked_for_when_inputs_have_them() -> None:
     delegate = Faulty(fault=_write(np.inf))
-    interpreter = Interpreter(
-        model_content=sines(), delegates=[delegate], failures=FailurePolicy(validate=True)
-    )
+    interpreter = Interpreter(model_content=sines(), delegates=[delegate], failures=VALIDATE)
     (y,) = stepped(interpreter, [np.array([1, np.nan, 1, 2], np.float32)])
     assert np.isinf(y[0])
 
@@ -179,9 +177,7 @@ def test_a_shape_left_open_for_nothing_is_checked_while_invoking() -> None:
 def test_special_values_that_the_kernels_have_too_are_no_violation() -> None:
     model = graph_model([("LOG", "x", "y")], inputs="x", outputs="y")
     delegate = Faulty()
-    interpreter = Interpreter(
-        model_content=model, delegates=[delegate], failures=FailurePolicy(validate=True)
-    )
+    interpreter = Interpreter(model_content=model, delegates=[delegate], failures=VALIDATE)
     (y,) = stepped(interpreter, [np.array([-1, 0, 1, 2], np.float32)])
     assert np.isnan(y[0])
     delegate.fault = _write(np.inf)

@@ -40,6 +40,7 @@ from delegraph.schema.options import (
 from delegraph.testing import graph_model, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.by_name import ByName, Y, run, sines
+from support.running import result_of
 
 F = np.float32
 LIMIT = 0.5  # seconds; calls that end by themselves take milliseconds, even on a busy machine
@@ -84,11 +85,6 @@ def give(interpreter: Interpreter, *values: float) -> None:
         interpreter.set_tensor(detail["index"], np.array(value, detail["dtype"]))
 
 
-def answer(interpreter: Interpreter) -> float:
-    interpreter.invoke()
-    return float(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-
-
 ENDLESS = 0.0, 3.0, 0.0
 ENDING = 0.0, 3.0, 1.0
 
@@ -120,7 +116,7 @@ def test_a_loop_without_end_is_cancelled_from_another_thread(op: str, delegate: 
         interpreter.invoke()
     assert str(caught.value) == "Client requested cancel during Invoke()"
     give(interpreter, *ENDING)
-    assert answer(interpreter) == 3
+    assert result_of(interpreter) == 3
 
 
 @pytest.mark.parametrize("op", LOOPS)
@@ -157,7 +153,7 @@ def test_a_loop_in_a_branch_is_stopped() -> None:
     with pytest.raises(TimeLimitError):
         interpreter.invoke()
     give(interpreter, True, False)
-    assert answer(interpreter) == 0
+    assert result_of(interpreter) == 0
 
 
 def test_a_signal_handler_may_cancel() -> None:
@@ -179,10 +175,10 @@ def test_cancelling_when_nothing_runs_stops_no_later_call() -> None:
     interpreter.cancel()
     give(interpreter, *ENDING)
     interpreter.cancel()
-    assert answer(interpreter) == 3
+    assert result_of(interpreter) == 3
     interpreter.cancel()
     interpreter.allocate_tensors()
-    assert answer(interpreter) == 3
+    assert result_of(interpreter) == 3
     interpreter.cancel()
     interpreter.subgraph().invoke()
     interpreter.close()

@@ -24,6 +24,7 @@ from delegraph.errors import (
 from delegraph.testing import interrupted
 from support.asynchronous_delegate import Hook, InThread, nothing
 from support.by_name import ByName, X, Y, sines
+from support.running import result
 
 SECONDS = 20
 """That a test waits at most for what comes at once."""
@@ -56,10 +57,6 @@ def opened(*delegates: Any, **options: Any) -> Interpreter:
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, X)
     return interpreter
-
-
-def result(interpreter: Any) -> Any:
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
 @pytest.fixture

@@ -40,6 +40,9 @@ from support.policy_models import (
     stepped,
     undelegated,
 )
+from support.running import result
+
+FALLBACK = FailurePolicy(on_failure="fallback")
 
 F = np.float32
 X = np.array([0.1, 0.2, 0.3, 0.4], F)
@@ -77,11 +80,6 @@ def opened(*delegates: Any, model: bytes | None = None, **options: Any) -> Inter
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], X)
     return interpreter
-
-
-def result(interpreter: Interpreter) -> NDArray[Any]:
-    y: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return y
 
 
 def invoked(interpreter: Interpreter) -> NDArray[Any]:
@@ -310,9 +308,7 @@ def test_an_event_must_be_one(found: object) -> None:
 @pytest.mark.parametrize("kind", [Late, InThread])
 def test_a_failing_partition_falls_back_to_the_kernels(kind: Any) -> None:
     interpreter = opened(
-        kind("SIN", name="late", before=fails),
-        Late("MUL", name="two"),
-        failures=FailurePolicy(on_failure="fallback"),
+        kind("SIN", name="late", before=fails), Late("MUL", name="two"), failures=FALLBACK
     )
     for _ in range(2):
         np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
@@ -328,7 +324,7 @@ def test_a_partition_that_cannot_even_start_falls_back() -> None:
             kernel.eval_async = fails  # type: ignore[method-assign, assignment]  # fails at once
             return kernel
 
-    interpreter = opened(Unstartable("SIN"), failures=FailurePolicy(on_failure="fallback"))
+    interpreter = opened(Unstartable("SIN"), failures=FALLBACK)
     np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
     assert [incident.error for incident in interpreter.incidents] == ["OSError: device lost"]
 
@@ -375,7 +371,7 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
         Late("Twice", before=fails),
         two,
         model=branches("Twice"),
-        failures=FailurePolicy(on_failure="fallback"),
+        failures=FALLBACK,
         custom_ops={"Twice": twice},
     )
     np.testing.assert_allclose(invoked(interpreter), 2 * X + X * X, 1e-6)

@@ -13,6 +13,7 @@ from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.schema.options import AddOptions, EqualOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, tensor
+from support.running import result_of
 
 X = np.arange(6, dtype=np.float32)
 
@@ -28,10 +29,7 @@ def reshaped(*nodes: Any, outputs: str = "y") -> bytes:
 
 
 def run(interpreter: Interpreter, shape: tuple[int, int], x: Any = X) -> Any:
-    interpreter.set_tensor(0, x)
-    interpreter.set_tensor(1, np.array(shape, np.int32))
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return result_of(interpreter, x, np.array(shape, np.int32))
 
 
 def copying(check: Callable[[tuple[int, ...]], None]) -> Registration:
@@ -133,9 +131,7 @@ def arena_after(sizes: list[int]) -> int:
     for size in sizes:
         x = np.zeros(1000, np.float32)
         x[:size] = 1
-        interpreter.set_tensor(0, x)
-        interpreter.invoke()
-        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        y = result_of(interpreter, x)
         expected = np.sin(np.sin(np.arange(size, dtype=np.float32).reshape(-1, 1)))
         np.testing.assert_allclose(y, expected, rtol=1e-5)
     return interpreter.session.subgraphs[0].memory.arena_bytes[0]

@@ -9,7 +9,7 @@ from delegraph import Interpreter
 from delegraph.schema.options import AddOptions
 from delegraph.testing import OperatorCase, constant, fed, operator_case, tensor, trial_of
 from delegraph.testing.conformance.composition import Composition, behind_a_reshape
-from delegraph.testing.conformance.trials import answers
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools.shrinking import shrunk
 
 ONES = np.ones((2, 3), np.float32)
@@ -36,7 +36,7 @@ def chain() -> OperatorCase:
 def test_wired_cases_compute_one_after_another() -> None:
     case = chain()
     with Interpreter(model_content=case.model()) as interpreter:
-        minus_two, three = answers(interpreter, case.steps[0])
+        minus_two, three = outputs_of(interpreter, case.steps[0])
         operators = interpreter.session.subgraphs[0].operators
     np.testing.assert_array_equal(minus_two, -2 * ONES)
     np.testing.assert_array_equal(three, 3 * ONES)

@@ -19,10 +19,11 @@ from delegraph.testing.conformance.composition import Composition, behind_a_resh
 from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.sampling import FULL
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+from delegraph.testing.conformance.trials import Trial, open_interpreter, trial_of
 from delegraph.testing.delegate_conformance import CONTRACT
 from delegraph.testing.one_op import tensor
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
+from delegraph.testing.outputs import outputs_of
 from support import seeded_faults as faulty
 
 RANDOM = np.random.default_rng(6)
@@ -88,7 +89,7 @@ def test_shapes_that_the_reference_leaves_open_are_open() -> None:
     assert (y.shape, y.has_rank) == ((), False)
     with open_interpreter(dynamic.case, faulty.PlusDelegate()) as interpreter:
         assert [node.op for node in interpreter.placement.nodes] == ["RESHAPE", "Plus"]
-        np.testing.assert_array_equal(answers(interpreter, dynamic.case.steps[0])[0], 2 * ones)
+        np.testing.assert_array_equal(outputs_of(interpreter, dynamic.case.steps[0])[0], 2 * ones)
 
 
 def test_reference_grows_with_a_composition() -> None:
@@ -102,7 +103,7 @@ def test_reference_grows_with_a_composition() -> None:
     case = model.case("Plus", [two, last])
     with open_interpreter(case) as right, open_interpreter(case, faulty.PlusDelegate()) as mine:
         for interpreter in (right, mine):
-            found = answers(interpreter, case.steps[0])
+            found = outputs_of(interpreter, case.steps[0])
             np.testing.assert_array_equal(found, [2 * ones, ones])
 
 
@@ -141,8 +142,8 @@ def test_wrong_result_is_saved_with_its_reference(tmp_path: Path) -> None:
     (right,) = re.findall(r"right: delegraph run (\S*\.tflite)", str(caught.value))
     zeros = [np.zeros((2, 3), np.int32)] * 2
     with Interpreter(path, delegates=[kind()]) as wrong, Interpreter(right) as reference:
-        np.testing.assert_array_equal(answers(wrong, zeros)[0], zeros[0] + 1)
-        np.testing.assert_array_equal(answers(reference, zeros)[0], zeros[0])
+        np.testing.assert_array_equal(outputs_of(wrong, zeros)[0], zeros[0] + 1)
+        np.testing.assert_array_equal(outputs_of(reference, zeros)[0], zeros[0])
 
 
 FAULTS = [

@@ -87,6 +87,14 @@ def test_nothing_goes_on_when_all_others_have_failed() -> None:
     assert "absent.tflite" in found.others[0].error
 
 
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_set_up_whose_delegate_takes_no_node_is_a_caution(processes: bool) -> None:
+    digits = SINES.replace("sines", "digits_int8")
+    other = Setup(digits, delegates=("sin",))
+    found = compare(Setup(digits), [other], blocks=5, seconds=0, processes=processes)
+    assert f"{other}: 15 nodes: sin takes none, " in "".join(found.cautions)
+
+
 def test_delegates_that_are_objects_need_this_process() -> None:
     setup = Setup(SINES, delegates=(load_delegate("sin"),))
     with pytest.raises(ArgumentError, match=r"is an object, .* or set processes=False"):

@@ -48,6 +48,16 @@ def test_what_has_changed_besides_the_code_is_told(tmp_path: Path) -> None:
     assert changes[1].endswith(", 4 now")
 
 
+def test_another_placement_and_options_are_told_in_words(tmp_path: Path) -> None:
+    now = result(times(1.0, 2))
+    now = replace(now, placement="4 nodes: 4 stay", setup={**now.setup, "memory_limit": 9})
+    then = read_result(saved(tmp_path, 1.0))
+    assert since_then(now, then).changes == (
+        "memory limit: default then, 9 now",
+        f"placement: {result([1.0]).placement} then, 4 nodes: 4 stay now",
+    )
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"samples": {"runs": "x"}}', "[" * 100_000, "\x00"]
 )

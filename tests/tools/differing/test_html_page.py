@@ -144,12 +144,14 @@ def test_a_long_file_name_does_not_widen_the_page_of_a_phone(browser: Any, tmp_p
 
 def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) -> None:
     wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
-    found, layers = diff(wrong, runs=1), diff_layers(wrong)
+    found, layers = diff(wrong, runs=3), diff_layers(wrong)
     page = browser.new_page(viewport={"width": 360, "height": 800})
     page.set_content(difference_page(found, verdict_of(found, layers), layers))
     right = "e => Math.max(...e.map(x => x.getBoundingClientRect().right))"
     for shown in ("figure svg", "tr td:nth-child(4)"):
         assert page.locator(shown).evaluate_all(right) <= 360
+    latency = page.locator("h2:has-text('Latency') + .wide")
+    assert latency.evaluate("e => e.scrollWidth - e.clientWidth") == 0
     page.close()
 
 

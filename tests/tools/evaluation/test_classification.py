@@ -204,7 +204,7 @@ def test_another_count_of_labels_is_refused(setup: Setup, pictures: list[Picture
     ("inputs", "outputs", "message"),
     [
         ([(1, 4, 6, 3)] * 2, [(1, 4, 6, 3)], "the model has 2 inputs and 1 outputs"),
-        ([(1, 4, 6, 1)], [(1, 4, 6, 1)], r"input 't0' \(float32 \[1, 4, 6, 1\]\) takes no picture"),
+        ([(1, 4, 6, 2)], [(1, 4, 6, 2)], r"input 't0' \(float32 \[1, 4, 6, 2\]\) takes no picture"),
         ([(1, 4, 6, 3)], [(1, 4, 6, 3)], "output .* has shape .*; a classifier's is .1, classes."),
     ],
 )

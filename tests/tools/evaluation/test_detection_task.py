@@ -70,7 +70,7 @@ def test_a_model_with_another_input_is_refused() -> None:
     with pytest.raises(ArgumentError, match="the model has 2 inputs; a detector has one"):
         task.require_model([PICTURE, PICTURE], OUTPUTS)
     with pytest.raises(ArgumentError, match=r"takes no picture: expected \[1, H, W, 3\]"):
-        task.require_model([details(np.float32, 1, 8, 8, 1)], OUTPUTS)
+        task.require_model([details(np.float32, 1, 8, 8, 2)], OUTPUTS)
 
 
 def test_outputs_that_are_not_clear_are_refused_before_anything_runs() -> None:

@@ -31,6 +31,13 @@ def test_line_i_belongs_to_file_i(folder: Path) -> None:
     ]
 
 
+def test_a_table_has_names_in_any_order(folder: Path) -> None:
+    rows = [f'{number:02}.png,"{word}, a colour"' for number, word in enumerate(WORDS)]
+    truth = lines(folder, "truth.csv", "picture,class", *reversed(rows))
+    pictures = labelled_pictures(str(folder), truth)
+    assert [p.truth for p in pictures] == [f"{word}, a colour" for word in WORDS]
+
+
 def test_denied_pictures_keep_their_lines_and_go_before_the_limit(folder: Path) -> None:
     truth, denylist = lines(folder, "truth.txt", *WORDS), lines(folder, "deny.txt", "1", "", "3")
     pictures = labelled_pictures(str(folder), truth, denylist, num_images=2)

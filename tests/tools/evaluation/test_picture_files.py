@@ -41,6 +41,9 @@ def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "README").touch()
     with pytest.raises(ArgumentError, match="holds no picture: its 1 file 'README'; a picture"):
         picture_names(str(tmp_path))
+    (tmp_path / "cats").mkdir()
+    with pytest.raises(ArgumentError, match="'README'; pictures in folders below do not count; a"):
+        picture_names(str(tmp_path))
     with pytest.raises(ArgumentError, match=r"folder '.*missing': No such file or directory"):
         picture_names(str(tmp_path / "missing"))
 

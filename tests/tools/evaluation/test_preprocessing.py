@@ -197,7 +197,7 @@ def test_wrong_steps_are_refused(changes: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "dtype", "message"),
     [
-        ([1, 4, 6, 1], "float32", r"float32 \[1, 4, 6, 1\]\) takes no picture: expected \[1, H"),
+        ([1, 4, 6, 2], "float32", r"float32 \[1, 4, 6, 2\]\) takes no picture: expected \[1, H"),
         ([2, 4, 6, 3], "float32", "takes no picture"),
         ([1, 10], "float32", "takes no picture"),
         ([1, 4, 6, 3], "int32", "expected float, uint8 or int8"),
@@ -210,6 +210,18 @@ def test_inputs_that_take_no_picture_are_refused(
     entry = details(dtype) | {"shape": np.int32(shape), "shape_signature": np.int32(shape)}
     with pytest.raises(ArgumentError, match=message):
         preset("tflite").input(sample, entry)
+
+
+@pytest.mark.parametrize("shape", [[1, 4, 6, 1], [1, 4, 6]])
+def test_an_input_of_one_channel_gets_shades_of_grey(tmp_path: Path, shape: list[int]) -> None:
+    sample, pixels = picture(tmp_path, (9, 7))
+    entry = details("int8") | {"shape": np.int32(shape), "shape_signature": np.int32(shape)}
+    grey = Image.fromarray(pixels).convert("L").resize((6, 4), Image.Resampling.NEAREST)
+    made = preset("keras").input(sample, entry)
+    assert made.shape == tuple(shape)
+    np.testing.assert_array_equal(made.reshape(4, 6), np.asarray(grey, np.int16) - 128)
+    with pytest.raises(ArgumentError, match="has one channel: mean and std are one number"):
+        preset("timm").input(sample, entry)
 
 
 def test_every_preset_says_why_it_differs_and_a_wrong_name_is_corrected() -> None:

@@ -207,7 +207,7 @@ def test_a_sample_that_changed_is_refused(negative: Setup, tmp_path: Path) -> No
     journal = str(tmp_path / "journal")
     setup = interrupted(negative, journal, SAMPLES)
     changed = [Number("a", 5), *SAMPLES[1:]]
-    with pytest.raises(ArgumentError, match="has results for 'a', which has changed since"):
+    with pytest.raises(ArgumentError, match="results for 'a', whose content or truth has changed"):
         run_task([negative, setup], changed, Echo(), journal=journal)
 
 

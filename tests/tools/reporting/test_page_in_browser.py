@@ -82,14 +82,16 @@ def test_only_partitions_that_were_asked_for_have_numbers_beside_the_default_del
     assert "add_sub 2 nodes" in page.locator(".legend").inner_text()
 
 
-def test_reasons_are_whole_on_a_phone(sines_page: Any) -> None:
+def test_reasons_and_partitions_are_whole_on_a_phone(sines_page: Any) -> None:
     page = sines_page
     page.set_viewport_size({"width": 360, "height": 700})
     cell = page.locator('#left td[data-title="reason"] span').first
     box, titles = cell.bounding_box(), page.locator("#left thead").first.bounding_box()
     assert 0 < box["x"] < box["x"] + box["width"] <= 360
     assert titles["width"] <= 1
-    assert page.evaluate("document.querySelector('#left .scroll').scrollWidth") <= 360
+    for section in ("left", "partitions"):
+        shown = page.locator(f"#{section} .scroll")
+        assert shown.evaluate("e => e.scrollWidth - e.clientWidth") == 0
 
 
 def test_cards_lack_only_empty_cells(opened: Open, sines: Path) -> None:

@@ -174,7 +174,7 @@ def against_options(command: Command) -> Command:
             type=click.IntRange(5),
             default=12,
             show_default=True,
-            help="Processes; all take turns in each.",
+            help="Processes, at least 5; all take turns in each.",
         ),
         click.option(
             "--seconds",

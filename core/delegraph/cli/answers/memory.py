@@ -109,6 +109,12 @@ class MemoryAnswer:
         return max(self.subject.arenas, key=lambda a: a.result_of(self.planner_name).bytes)
 
     @property
+    def of_shown(self) -> str:
+        """Words that name the shown subgraph; empty if only one runs."""
+        named = f", subgraph {self.shown.subgraph}, which has the largest arena"
+        return named if self.subject.others else ""
+
+    @property
     def chosen(self) -> PlannerResult:
         """Result of the requested planner for the subgraph that is shown."""
         return self.shown.result_of(self.planner_name)
@@ -330,14 +336,9 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
             f"each of the first {len(in_use)} of {plural(len(report.operators), report.unit)}{plan}"
         )
     by = f"by planner {answer.chosen.planner}"
-    heading(out, f"Bytes in use {by} at {units}{_of_subgraph(answer)}")
+    heading(out, f"Bytes in use {by} at {units}{answer.of_shown}")
     for line in arena_chart(in_use, top, (f"{top:,}", f"{top // 2:,}"), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
-
-
-def _of_subgraph(answer: MemoryAnswer) -> str:
-    """Words that name the shown subgraph, if several run."""
-    return f", subgraph {answer.shown.subgraph}" if answer.subject.others else ""
 
 
 def _print_peak(out: Console, answer: MemoryAnswer) -> None:
@@ -349,7 +350,7 @@ def _print_peak(out: Console, answer: MemoryAnswer) -> None:
     tensors = sum(tensor.bytes for tensor in alive)
     padded = f", aligned to {report.alignment}" if peak.bytes > tensors else ""
     most = "Most is in use" if report.open_shape is None else "Of these, most is in use"
-    where = f"{step}{peak.where}{_of_subgraph(answer)}"
+    where = f"{step}{peak.where}{answer.of_shown}"
     heading(out, f"{most} at {where}: {peak.bytes:,} bytes{padded} (planner {result.planner})")
     lasts = report.last_positions(result)
     rows = [

@@ -51,12 +51,11 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     for section in profile.sections:
         _print_section(out, profile, section)
     out.print()
-    mean, median = profile.runs.mean, profile.runs.median
-    outside = f", {duration(profile.median_outside)} of it outside of nodes"
+    median = profile.runs.median
+    outside = f", {duration(profile.outside)} of it outside of nodes"
     saved = f"; {duration(profile.saved)} saved by nodes that ran at the same time"
     out.print(
-        f"{plural(profile.runs.count, 'profiled run')}, median {duration(median)} "
-        f"(mean {duration(mean)})"
+        f"{plural(profile.runs.count, 'profiled run')}, median {duration(median)}"
         + (outside if profile.sections else "; no node tells its time")
         + saved * (profile.saved > 0)
     )
@@ -71,7 +70,7 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
 
 
 def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
-    heading(out, f"Profile: {section.title}, {duration(section.median_seconds)} a run")
+    heading(out, f"Profile: {section.title}, {duration(section.seconds)} a run")
     if section.delegate is not None:
         between = profile.between_rows(section)
         more = f"; they take {duration(between)} more, for calls and for timing each row"
@@ -84,7 +83,7 @@ def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
             (
                 kind.node_type,
                 kind.count,
-                duration(kind.median_seconds),
+                duration(kind.seconds),
                 *map(percent, shares),
                 f"{kind.times_called:g}",
                 _size(kind.output_bytes),

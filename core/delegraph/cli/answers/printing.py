@@ -101,7 +101,7 @@ def print_table(
         optional: groups of headings whose columns are omitted, the first group first, if other
             columns would be too narrow.
         below: heading of an optional column; where it is omitted, its cells are printed as lines
-            below the rows.
+            below the rows, or above them if it is the first column.
         parts: titles, and the rows below each. All parts have the same columns, widths and names.
         indent: number of blanks before each row.
     """
@@ -134,7 +134,7 @@ def print_table(
 def _tables(
     layout: Layout, columns: Sequence[Column], rows: slice, below: str, width: int
 ) -> Iterator[RenderableType]:
-    """Yield the table of *rows*; or its headings, then each row with the text *below* it."""
+    """Yield the table of *rows*; or its headings, then each row with the text of *below*."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -143,14 +143,14 @@ def _tables(
         yield _table(_part(layout, rows))
         return
     yield _table(_part(layout, slice(0)))
-    left = layout.widths[0] + layout.gap
+    is_first = columns[0].heading == below
+    left = 0 if is_first else layout.widths[0] + layout.gap
     for place, line in zip(range(len(layout.columns[0].cells))[rows], under[0], strict=True):
         row = _table(_part(layout, slice(place, place + 1)))
         row.show_header = False
-        yield row
-        if line:
-            text = Text("\n".join(wrapped(line, width - left)), style="dim")
-            yield Padding(text, (0, 0, 0, left))
+        text = Text("\n".join(wrapped(line, width - left)), style="dim")
+        parts: list[RenderableType] = [row, Padding(text, (0, 0, 0, left))] if line else [row]
+        yield from reversed(parts) if is_first else parts
 
 
 def _part(layout: Layout, rows: slice) -> Layout:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.tools.cache_warming import WarmedModel
     from delegraph.tools.setup import Setup
+
+_UNKNOWN = "unknown, +: nothing installed here tells which versions of a cache are in use"
 
 _SHORTEST_PATH = 20
 _FOLDER_ROOM = 8
@@ -106,18 +108,21 @@ def list_(as_json: bool) -> None:
     rows = []
     for name, versions in caches.items():
         own = [entry for entries in versions for entry in entries]
-        old = _bytes([entry for entry in stale if entry.namespace == name])
-        rows.append((name, len(versions), *_figures(own, old)))
+        rows.append((name, len(versions), *_figures(own, current)))
     columns = ("cache", "versions", "files", "size", "stale", "last used")
     if len(rows) > 1:
-        rows.append(("all", len(groups), *_figures(everything, _bytes(stale))))
-    print_table(out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",)))
+        rows.append(("all", len(groups), *_figures(everything, current)))
+    hidden = print_table(
+        out, columns, rows, right=columns[1:], optional=(("versions",), ("stale",))
+    )
     out.print()
     file = configuration_path(os.environ.get(CONFIG_VARIABLE)) or FILE_NAME
-    how = f"cache.size = '8G' in {file} changes that"
+    how = f"cache.size = '8GB' in {file} changes that"
     print_paragraph(
         out, f"at most {size(limit)} are kept, what is unused for longest goes first; {how}"
     )
+    if "stale" not in hidden and None in [is_current(entry, current) for entry in everything]:
+        print_paragraph(out, _UNKNOWN)
     if stale:
         what = f"{plural(len(stale), 'file')}, {size(_bytes(stale))}, of versions not in use"
         print_paragraph(out, f"stale: {what}; 'delegraph cache clear --stale' removes them")
@@ -237,7 +242,9 @@ def warm(
 
 
 def _print_warmed(found: Sequence[WarmedModel]) -> None:
-    """Print a row for each model that was prepared."""
+    """Print a row for each model that was prepared, and why a model keeps nothing."""
+    from delegraph.tools.cache_warming import KEEPS_NOTHING
+
     prepared = [each for each in found if each.seconds]
     if not prepared:
         return
@@ -247,23 +254,24 @@ def _print_warmed(found: Sequence[WarmedModel]) -> None:
     _print_folder(out)
     print_table(
         out,
-        ("model", "new files", "size", "files in use", "time"),
+        ("model", "state", "new files", "size", "time"),
         [
             (
                 path,
+                m.state,
                 m.new_files,
                 size(m.new_bytes),
-                m.used_files,
                 duration(m.seconds),
             )
             for path, m in zip(shown, prepared, strict=True)
         ],
-        right=("new files", "size", "files in use", "time"),
+        right=("new files", "size", "time"),
         names=(),
-        optional=(("files in use",), ("time",)),
+        optional=(("time",), ("new files",)),
     )
-    if not any(m.used_files or m.new_files or m.error for m in prepared):
-        print_paragraph(out, "the delegates of these models keep nothing in the cache")
+    for path, m in zip(shown, prepared, strict=True):
+        if m.state == KEEPS_NOTHING:
+            print_paragraph(out, f"{path}: no delegate keeps anything: {m.placement}")
 
 
 def _shown_paths(paths: Sequence[str], room: int) -> list[str]:
@@ -280,14 +288,18 @@ def _print_folder(out: Console) -> None:
     out.print(str(cache_folder()), style="bold", soft_wrap=True)
 
 
-def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
-    """Run the model once for each batch size that a server uses, in each of its signatures."""
+def _prepare_batches(max_batch_size: int, setup: Setup) -> str:
+    """Run the model once for each batch size that a server uses, in each of its signatures.
+
+    The result is the placement in a line.
+    """
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serving.batches import ServedBatches
     from delegraph.scale.serving.tensors import served_signature
 
     with setup.interpreter() as interpreter:
         signatures = list(interpreter.get_signature_list()) or [None]
+        placement = str(interpreter.placement)
     for signature in signatures:
         with Predictor(
             setup, signature=signature, max_batch=max_batch_size, on_error="column"
@@ -295,6 +307,7 @@ def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
             inputs, outputs = predictor.input_columns(), predictor.output_columns()
             has_rows = served_signature(inputs, outputs, max_batch_size).has_rows
             ServedBatches(predictor, has_rows).warm_up()
+    return placement
 
 
 def _groups(names: tuple[str, ...] | None) -> Groups:
@@ -339,9 +352,21 @@ def _bytes(entries: list[CacheEntry]) -> int:
     return sum(entry.size for entry in entries)
 
 
-def _figures(entries: list[CacheEntry], stale: int) -> tuple[int, str, str, str]:
-    """Return the cells of a cache: number and size of files, stale bytes, and the last use."""
+def _figures(
+    entries: list[CacheEntry], current: Mapping[str, frozenset[str]]
+) -> tuple[int, str, str, str]:
+    """Return the cells of a cache: number and size of files, stale bytes, and the last use.
+
+    Args:
+        entries: the cache's entries.
+        current: versions in use by the name of their cache.
+    """
+    from delegraph.tools.cache_versions import is_current
+
+    known = [is_current(entry, current) for entry in entries]
+    old = _bytes([entry for entry, fresh in zip(entries, known, strict=True) if fresh is False])
+    is_unknown = None in known
+    stale = f"{size(old)}{'+' * is_unknown}" if old or not is_unknown else "unknown"
     used = max(entry.used for entry in entries)
     moment = datetime.fromtimestamp(used, timezone.utc).astimezone()
-    is_stale = size(stale) if stale else ""
-    return len(entries), size(_bytes(entries)), is_stale, f"{moment:%Y-%m-%d %H:%M}"
+    return len(entries), size(_bytes(entries)), stale, f"{moment:%Y-%m-%d %H:%M}"

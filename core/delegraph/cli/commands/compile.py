@@ -236,7 +236,7 @@ def _checked(
     arguments: Mapping[str, Any],
 ) -> CompiledRun:
     """Run the written file once, with the delegates and levels in it that this machine has."""
-    from delegraph.tools.compiled_run import CompiledRun, run_compiled, why_not_here
+    from delegraph.tools.compiled_run import CompiledRun, loaded_file, run_compiled, why_not_here
 
     able = {each.delegate: not why_not_here(each.delegate) for each in compiled.kept}
     unchecked = tuple(address for address, is_able in able.items() if not is_able)
@@ -244,7 +244,12 @@ def _checked(
     if compiled.kept and not kept and not compiled.partitions:
         return CompiledRun(reason="no program in it is for this processor", unchecked=unchecked)
     with progress("running the written file once (--no-check leaves it out)"):
-        found = run_compiled(*_setups(model, output, kept, compiled, arguments))
+        before, after = _setups(model, output, kept, compiled, arguments)
+        uses = loaded_file(kept, replace(after, delegates=None)).uses
+        ready = [each for each, use in zip(kept, uses, strict=True) if use.is_used_here]
+        if ready:  # kernels for others may have to be compiled first
+            before, after = _setups(model, output, ready, compiled, arguments)
+        found = run_compiled(before, after)
     return replace(found, unchecked=unchecked)
 
 
@@ -309,7 +314,7 @@ def _empty(compiled: CompiledModel, delegates: Sequence[str]) -> Iterator[str]:
         if taken.delegate in entries:
             nodes[taken.delegate] += len(taken.nodes)
     for found in compiled.partitions:
-        nodes[found.delegate] += sum(found.operators.values())
+        nodes[found.delegate] += found.nodes
     earlier: list[str] = []
     for name in dict.fromkeys(DelegateAddress.parse(word).name for word in delegates):
         own = nodes[name]
@@ -349,9 +354,9 @@ def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str])
                     found.address,
                     found.provider,
                     found.version,
-                    sum(found.operators.values()),
+                    found.nodes,
                     size(found.blob_bytes),
-                    found.facts()["operators"],
+                    found.listed_operators,
                 )
                 for found in compiled.partitions
             ],

@@ -189,7 +189,7 @@ def _print(
     heading(out, "Machine")
     print_facts(out, rows)
     heading(out, "Versions")
-    versions = [(name, found or "not installed") for name, found in report.versions.items()]
+    versions = [(name, found) for name, found in report.versions.items() if found]
     print_table(out, ("distribution", "version"), versions)
     heading(out, "Imported from")
     print_facts(out, report.imported_from.items())

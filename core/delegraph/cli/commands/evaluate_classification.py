@@ -39,7 +39,12 @@ _FILE = click.Path(exists=True, dir_okay=False)
     metavar="FOLDER",
     help="Folder of the pictures, in the order of their names.",
 )
-@click.option("--truth", required=True, type=_FILE, help="Right class of each picture, one a line.")
+@click.option(
+    "--truth",
+    required=True,
+    type=_FILE,
+    help="Right class of each picture, one a line; or lines PICTURE,CLASS.",
+)
 @click.option(
     "--labels",
     type=_FILE,

@@ -124,8 +124,13 @@ class Evaluation:
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self.journal)
-        with shown_progress() as progress:
-            result = evaluate(progress)
+        try:
+            with shown_progress() as progress:
+                result = evaluate(progress)
+        except KeyboardInterrupt:
+            if self.journal is not None:
+                click.echo("finished samples are kept: the same command goes on", err=True)
+            raise
         if self.output is not None and self.journal is not None:
             write_result(self.output, result.to_json(), "--output")
             os.remove(self.journal)

@@ -187,8 +187,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 
 def _title(request: MemoryRequest, answer: MemoryAnswer) -> str:
     """Title of the picture: the file, and the subgraph if several run."""
-    name = Path(request.model).name
-    return f"{name}, subgraph {answer.shown.subgraph}" if answer.subject.others else name
+    return f"{Path(request.model).name}{answer.of_shown}"
 
 
 def _reports(

@@ -228,7 +228,7 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
 @click.option(
     "--memory-limit",
     type=ByteCount(),
-    help="Memory of each --isolated process: 512M.  [default: half the machine's]",
+    help="Memory of each --isolated process: 512MB.  [default: half the machine's]",
 )
 @json_option
 @diagnosis_options

@@ -208,7 +208,8 @@ def command(as_json: bool, **options: Any) -> None:
     try:
         result, source = _predicted(request)
     except KeyboardInterrupt:
-        click.echo("finished rows are kept: --resume continues the job", err=True)
+        if os.path.isdir(f"{request.output}.job"):
+            click.echo("finished rows are kept: --resume continues the job", err=True)
         raise
     if as_json:
         print_json(result.to_json() | _about(request.setup, source))
@@ -263,10 +264,7 @@ def _note_replaced(output: str) -> None:
 
 
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
-    """Return the labels of classes, and how many best classes replace a classifier's scores.
-
-    The number is None if scores are written unchanged.
-    """
+    """Return the labels of classes, and how many best classes replace scores; None keeps them."""
     from delegraph.scale.classes import has_labels
     from delegraph.tools.evaluation.labelled_pictures import read_words
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from delegraph.testing.conformance.scorecard import Scorecard
 
 _LETTERS = (
-    "s: a check of what the delegate does not claim or have; "
+    "s: a check of what the delegate does not claim or have, or that was not tried; "
     "deselected: random models, which 'delegraph test-operators' runs"
 )
 """Meanings of pytest's words that users of the command may not know."""

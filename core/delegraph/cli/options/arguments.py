@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
-    """Option type: a number of bytes, ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
+    """Option type: a number of bytes, ``4096``, ``1.5GB`` or ``256K``; K is 1024, kB 1000."""
 
     name = "SIZE"
 
@@ -32,7 +32,7 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
         try:
             return byte_count(str(value))
         except ValueError:
-            self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
+            self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5MB", param, ctx)
 
 
 class ModelPath(click.Path):
@@ -165,7 +165,7 @@ def limit_options(command: Command) -> Command:
     command = click.option(
         "--memory-limit",
         type=ByteCount(),
-        help="Memory for tensors: 512M, 2G.  [default: what suits the file]",
+        help="Memory for tensors: 512MB, 2GB.  [default: what suits the file]",
     )(command)
     command = click.option(
         "--depth-limit",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/audio_spectrogram.cc and internal/spectrogram.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     for tensor in (x, y):
         require_type(tensor, {TensorType.FLOAT32})
     require_rank(x, 2)

@@ -12,10 +12,10 @@ from delegraph.arithmetic.cpp_heap import largest
 from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import adopt_type, require_counts
+from delegraph.operators.checks import adopt_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -98,10 +98,9 @@ def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/detection_postprocess.cc, with one thread.
     """
-    require_counts(node, 3, 4)
+    tensors = tensors_of(context, node, 3, 4)
+    inputs, outputs = tensors[:3], tensors[3:]
     options = Options.parse(node.custom_options)
-    inputs = [input_tensor(context, node, i) for i in range(3)]
-    outputs = [output_tensor(context, node, i) for i in range(4)]
     _check(inputs, outputs, options)
     count = options.max_detections * options.max_classes_per_detection
     find = _regular if options.use_regular_nms else _fast

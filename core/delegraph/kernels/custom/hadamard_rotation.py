@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hadamard_rotation.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, {TensorType.FLOAT32, TensorType.INT32})
     require_type(y, {TensorType.FLOAT32})
     if len(x.shape) < 2:

@@ -10,17 +10,10 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    OpContext,
-    input_tensor,
-    nothing,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.schema.enums import TensorType
 
 Doubles = NDArray[np.float64]
@@ -75,9 +68,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/mfcc.cc; internal/mfcc.cc, mfcc_mel_filterbank.cc and mfcc_dct.cc.
     """
-    require_counts(node, 2)
-    x, rate = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, rate, y = tensors_of(context, node, 2)
     for tensor in (x, y):
         require_type(tensor, {TensorType.FLOAT32})
     require_type(rate, {TensorType.INT32})

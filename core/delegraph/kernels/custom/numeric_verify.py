@@ -10,14 +10,14 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.dequantize import dequantization
 from delegraph.operators.checks import (
     adopt_type,
-    require_counts,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -37,9 +37,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/numeric_verify.cc.
     """
-    require_counts(node, 2)
-    x, reference = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, reference, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     require_type(reference, {TensorType.FLOAT32})
     require_shape(reference, x.shape)

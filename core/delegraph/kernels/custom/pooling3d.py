@@ -6,19 +6,16 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.padding import Window, window
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_same_type, require_type
+from delegraph.operators.checks import require_rank, require_same_type, require_type, tensors_of
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import Padding, TensorType
 
@@ -33,12 +30,13 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
     Integer means are rounded half away from zero.
     """
     x, y, windows = _prepare(context, node)
-    counts = _counts(windows)
+    d, h, w = np.ix_(*(each.inputs_of_outputs().astype(np.int32) for each in windows))
+    counts = (d * h * w)[..., np.newaxis]
     sum_dtype = np.dtype(np.float32) if x.type is TensorType.FLOAT32 else np.dtype(np.int32)
 
     def run() -> None:
         sums = np.zeros(y.data.shape, sum_dtype)
-        for targets, sources in _taps(windows):
+        for _, targets, sources in Window.overlaps(windows):
             sums[targets] += x.data[sources]
         if sum_dtype.kind == "f":
             np.divide(sums, counts, out=y.data, casting="same_kind")
@@ -61,15 +59,14 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
     def run() -> None:
         y.data.fill(least)
-        for targets, sources in _taps(windows):
+        for _, targets, sources in Window.overlaps(windows):
             np.fmax(y.data[targets], x.data[sources], out=y.data[targets])
 
     return run
 
 
 def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Window]]:
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     require_same_type(x, y)
     require_rank(x, 5)
@@ -98,32 +95,3 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
     if len(values) != 5 or values[0] != 1 or values[4] != 1:
         raise OperatorError(f"{name} is {values}, expected [1, D, H, W, 1]")
     return values[1:4]
-
-
-def _taps(windows: list[Window]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield, for each tap, the index of the outputs that use it and the index of its inputs.
-
-    A tap is a position in the box. *windows* are the windows along depth, height and width.
-    """
-    for taps in product(*(w.taps for w in windows)):
-        targets, sources = [slice(None)], [slice(None)]
-        for w, tap in zip(windows, taps, strict=True):
-            first, end = w.valid_outputs(tap)
-            start = first * w.stride - w.before + tap
-            count = max(end - first, 0)
-            targets.append(slice(first, end))
-            sources.append(slice(start, start + count * w.stride, w.stride) if count else slice(0))
-        yield tuple(targets), tuple(sources)
-
-
-def _counts(windows: list[Window]) -> NDArray[np.int32]:
-    """Return the number of inputs in each box of *windows*: ``[D, H, W, 1], int32``."""
-    lengths = []
-    for w in windows:
-        length = np.zeros(w.output, np.int32)
-        for tap in w.taps:
-            length[slice(*w.valid_outputs(tap))] += 1
-        lengths.append(length)
-    d, h, w_ = np.ix_(*lengths)
-    counts: NDArray[np.int32] = (d * h * w_)[..., np.newaxis]
-    return counts

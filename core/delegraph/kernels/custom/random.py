@@ -16,12 +16,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    require_counts,
-    require_one_element,
-    require_rank,
-    require_type,
-)
+from delegraph.operators.checks import require_one_element, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -47,10 +42,10 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 @kernel("RandomStandardNormal")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
     """Prepare RandomStandardNormal: floats, of the shape in input 0."""
-    require_counts(node, 1)
-    require_type(input_tensor(context, node, 0), {TensorType.INT32})
-    require_type(output_tensor(context, node), _FLOATS)
-    y, generator = output_tensor(context, node), _generator(node)
+    shape, y = tensors_of(context, node, 1)
+    require_type(shape, {TensorType.INT32})
+    require_type(y, _FLOATS)
+    generator = _generator(node)
 
     def draw() -> None:
         y.data[...] = generator.standard_normal(y.data.shape, y.data.dtype)
@@ -101,9 +96,8 @@ def prepare_multinomial(context: OpContext, node: Node) -> Eval:
 
     Input 1, a constant, is the number of draws per row.
     """
-    require_counts(node, 2)
-    logits, samples = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y, generator = output_tensor(context, node), _generator(node)
+    logits, samples, y = tensors_of(context, node, 2)
+    generator = _generator(node)
     require_type(logits, _FLOATS)
     require_type(samples, {TensorType.INT32})
     require_type(y, _SHAPES)

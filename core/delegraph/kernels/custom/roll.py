@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, integers, normalized_axis
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type, tensor_types
+from delegraph.operators.checks import require_same_type, require_type, tensor_types, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
@@ -24,9 +24,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/roll.cc.
     """
-    require_counts(node, 3)
-    x, shift, axis = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, shift, axis, y = tensors_of(context, node, 3)
     require_type(x, _TYPES)
     require_same_type(x, y)
     for tensor in (shift, axis):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.operators.checks import (
-    require_counts,
     require_same_type,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 
@@ -26,9 +26,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/table.cc; LUTLookup, tflite/kernels/internal/common.h.
     """
-    require_counts(node, 2)
-    x, table = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, table, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.INT8, TensorType.INT16})
     for tensor in (table, y):
         require_same_type(tensor, x)

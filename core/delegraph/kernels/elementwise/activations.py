@@ -106,13 +106,9 @@ def _relu(
 
 
 def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunction:
-    """Return a function that requantises stored integers and clamps them.
+    """Return a function that requantises stored integers and clamps them to *low* and *high*.
 
-    Args:
-        x: the input.
-        y: the output.
-        low: lower bound of the output as a real number.
-        high: upper bound as a real number; may be infinite.
+    The bounds are real numbers; *high* may be infinite.
 
     Source:
         QuantizedReluX, tflite/kernels/activations.cc.

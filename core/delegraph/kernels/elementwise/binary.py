@@ -19,11 +19,11 @@ from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
-    require_counts,
     require_same_type,
     require_scales,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -32,7 +32,6 @@ from delegraph.operators.registration import (
     Node,
     OpContext,
     TensorEval,
-    input_tensor,
     output_tensor,
 )
 from delegraph.operators.tensor import Tensor, element_count
@@ -76,15 +75,24 @@ def matching_operands(
         OperatorError: the node does not have two inputs and one output, shapes or types differ, or
             a type is not in *allowed*.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, allowed)
     require_same_type(a, b)
     require_same_type(a, y)
     require_shape(b, a.shape)
     context.resize_tensor(y, a.shape)
     return a, b, y
+
+
+def run_binary(
+    function: Callable[..., Any], a: Tensor | _Constant, b: Tensor | _Constant, y: Tensor
+) -> Eval:
+    """Return the evaluation that applies a NumPy function to *a* and *b* and stores it in *y*."""
+
+    def run() -> None:
+        function(a.data, b.data, y.data)
+
+    return run
 
 
 @kernel("ADD", inplace=_EITHER_INPUT)
@@ -191,12 +199,7 @@ def _maker(
     """Return a function (a, b, y) that returns *operation*'s evaluation, clamped to *limits*."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
-        left, right = _operand(a, y), _operand(b, y)
-
-        def run() -> None:
-            operation(left.data, right.data, y.data)
-
-        return run
+        return run_binary(operation, _operand(a, y), _operand(b, y), y)
 
     if limits is None:
         return make
@@ -296,9 +299,6 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
     """
     a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32})
 
-    def run() -> None:
-        np.power(a.data, b.data, y.data)
-
     # TFLite multiplies integers where one exponent is broadcast, and calls std::pow elsewhere.
     is_product = element_count(b.shape) == 1 and a.shape != b.shape
 
@@ -312,7 +312,7 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
         fits = np.abs(powers) < 2**31  # others give the least integer on x86, the nearest on ARM
         np.copyto(y.data, np.where(fits, powers, -(2**31)), casting="unsafe")
 
-    return run if a.type is TensorType.FLOAT32 else run_integers
+    return run_binary(np.power, a, b, y) if a.type is TensorType.FLOAT32 else run_integers
 
 
 @kernel("ATAN2")
@@ -342,12 +342,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/atan2_custom.cc.
     """
-    a, b, y = matching_operands(context, node, _CUSTOM_ATAN2)
-
-    def run() -> None:
-        np.arctan2(a.data, b.data, out=y.data)
-
-    return run
+    return run_binary(np.arctan2, *matching_operands(context, node, _CUSTOM_ATAN2))
 
 
 @kernel("SQUARED_DIFFERENCE")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, option, require_counts, require_type
+from delegraph.operators.checks import adopt_type, option, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64}
@@ -20,8 +20,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/bucketize.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, _TYPES)
     given = option(node, "boundaries", None)
     boundaries = np.zeros(0, np.float32) if given is None else np.asarray(given, np.float32)

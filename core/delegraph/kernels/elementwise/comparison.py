@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
 
 import numpy as np
 
@@ -15,98 +14,63 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
+from delegraph.kernels.elementwise.binary import run_binary
 from delegraph.operators.checks import require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
-Comparison = Callable[..., Any]
-
 _ORDERED = tensor_types("FLOAT32 FLOAT16 INT16 INT32 INT64 UINT8 INT8")
 _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
-
-@kernel("EQUAL")
-def prepare_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare EQUAL: ``y = a == b``, broadcast.
-
-    Source: tflite/kernels/comparisons.cc.
-
-    Types are bool, strings, floats and integers. 8-bit integers, and int16 with scales, are
-    compared by their real numbers.
-    """
-    return _prepare(context, node, np.equal, _EQUATABLE, int16_by_value=True)
+_COMPARISONS = {
+    "EQUAL": (np.equal, _EQUATABLE),
+    "NOT_EQUAL": (np.not_equal, _EQUATABLE),
+    "LESS": (np.less, _ORDERED | {TensorType.BFLOAT16}),
+    "LESS_EQUAL": (np.less_equal, _ORDERED),
+    "GREATER": (np.greater, _ORDERED | {TensorType.BFLOAT16}),
+    "GREATER_EQUAL": (np.greater_equal, _ORDERED),
+}
+"""Function and types of each operator. Source: tflite/kernels/comparisons.cc."""
 
 
-@kernel("NOT_EQUAL")
-def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare NOT_EQUAL: ``y = a != b``, broadcast, for bool, strings, floats and integers."""
-    return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
+def _register(name: str, comparison: np.ufunc, allowed: Collection[TensorType]) -> None:
+    @kernel(name)
+    def prepare(context: OpContext, node: Node) -> Eval:
+        """Prepare an operator that compares two operands, broadcast.
+
+        8-bit integers are compared by their real numbers. EQUAL and NOT_EQUAL do so for int16 with
+        scales, too; the others compare int16 as stored.
+        """
+        a, b, y = broadcast_operands(context, node, result=TensorType.BOOL)
+        require_type(a, allowed)
+        return _evaluation(context, a, b, y, comparison)
 
 
-@kernel("LESS")
-def prepare_less(context: OpContext, node: Node) -> Eval:
-    """Prepare LESS: ``y = a < b``, broadcast.
-
-    Source: tflite/kernels/comparisons.cc.
-
-    Types are floats and integers. 8-bit integers are compared by their real numbers, int16 as
-    stored.
-    """
-    return _prepare(context, node, np.less, _ORDERED | {TensorType.BFLOAT16})
+for _name, _row in _COMPARISONS.items():
+    _register(_name, *_row)
 
 
-@kernel("LESS_EQUAL")
-def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare LESS_EQUAL: ``y = a <= b``, broadcast, for floats and integers."""
-    return _prepare(context, node, np.less_equal, _ORDERED)
-
-
-@kernel("GREATER")
-def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER: ``y = a > b``, broadcast, for floats and integers."""
-    return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
-
-
-@kernel("GREATER_EQUAL")
-def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Prepare GREATER_EQUAL: ``y = a >= b``, broadcast, for floats and integers."""
-    return _prepare(context, node, np.greater_equal, _ORDERED)
-
-
-def _prepare(
-    context: OpContext,
-    node: Node,
-    comparison: Comparison,
-    allowed: Collection[TensorType],
-    *,
-    int16_by_value: bool = False,
-) -> Eval:
-    a, b, y = broadcast_operands(context, node, result=TensorType.BOOL)
-    require_type(a, allowed)
+def _evaluation(context: OpContext, a: Tensor, b: Tensor, y: Tensor, comparison: np.ufunc) -> Eval:
     by_value = a.dtype.itemsize == 1 and a.type is not TensorType.BOOL
-    if a.type is TensorType.INT16 and int16_by_value:
+    if a.type is TensorType.INT16 and comparison in (np.equal, np.not_equal):
         by_value = a.quantization is not None
     if by_value:
         return run_integers(context, a, b, y, _scaled(a, b, comparison))
     if a.type is TensorType.STRING:
         return _strings(a, b, y, comparison)
-
-    def run() -> None:
-        comparison(a.data, b.data, y.data)
-
-    return run
+    return run_binary(comparison, a, b, y)
 
 
-def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
+def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: np.ufunc) -> Eval:
     def run() -> None:
         y.data[...] = comparison(a.data, b.data).astype(np.bool_)
 
     return run
 
 
-def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
+def _scaled(a: Tensor, b: Tensor, comparison: np.ufunc) -> BinaryFunction:
     """Return the function that compares the real numbers of *a* and *b*, in fixed point.
 
     *comparison* is the NumPy function that compares the rescaled integers.

@@ -9,9 +9,9 @@ from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, u
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_scales, require_type
+from delegraph.operators.checks import adopt_type, require_scales, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -36,9 +36,7 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
     Source:
         PreluEval, tflite/kernels/activations.cc.
     """
-    require_counts(node, 2)
-    x, alpha = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, alpha, y = tensors_of(context, node, 2)
     require_type(x, _ALPHA_TYPES)
     require_type(alpha, {_ALPHA_TYPES[x.type]})
     adopt_type(y, x.type)

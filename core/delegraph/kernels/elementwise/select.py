@@ -9,9 +9,9 @@ import numpy as np
 from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -53,9 +53,7 @@ def prepare_select_v2(context: OpContext, node: Node) -> Eval:
 
 
 def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    require_counts(node, 3)
-    condition, a, b = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    condition, a, b, y = tensors_of(context, node, 3)
     require_type(condition, {TensorType.BOOL})
     require_same_type(a, b)
     adopt_type(y, a.type)

@@ -25,15 +25,15 @@ from delegraph.arithmetic.lookup_table import (
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     adopt_type,
-    require_counts,
     require_same_type,
     require_scales,
     require_type,
     require_zero_points,
     tensor_types,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -41,6 +41,23 @@ _FLOAT32 = {TensorType.FLOAT32}
 _FLOAT32_AND_16 = {TensorType.FLOAT32, TensorType.FLOAT16}
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}
 _QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
+
+
+_PLAIN: dict[str, tuple[Callable[..., Any], Collection[TensorType], bool]] = {
+    "CEIL": (np.ceil, _FLOAT32, True),  # ceil.cc
+    "COS": (np.cos, _FLOAT32_AND_16, False),  # CosEval, elementwise.cc
+    "FLOOR": (np.floor, _FLOATS, True),  # floor.cc
+    "NEG": (np.negative, _FLOATS | tensor_types("INT8 INT16 INT32 INT64"), True),  # neg.cc
+    "ROUND": (np.rint, _FLOATS, True),  # halves to even: RoundToNearest, internal/reference/round.h
+    "SIGN": (np.sign, tensor_types("FLOAT32 FLOAT64 INT32"), False),  # sign.cc
+    "SIN": (np.sin, _FLOAT32_AND_16, False),  # SinEval, elementwise.cc
+    "SQUARE": (np.square, _FLOAT32, False),  # SquareEval, elementwise.cc
+}
+"""Operators that apply one function to the elements as stored: the function, and allowed types.
+
+The last item says whether the output gets the input's type, or else must have it. Comments name the
+source in tflite/kernels.
+"""
 
 
 def unary_operands(
@@ -58,8 +75,7 @@ def unary_operands(
         OperatorError: the node does not have one input and one output, the types differ, or the
             type is not in *allowed*.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, allowed)
     if adopts:
         adopt_type(y, x.type)
@@ -84,6 +100,19 @@ def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
         y.data[...] = values
 
     return run_wide if x.type in (TensorType.FLOAT16, TensorType.BFLOAT16) else run
+
+
+def _register(
+    name: str, function: Callable[..., Any], allowed: Collection[TensorType], adopts: bool
+) -> None:
+    @kernel(name)
+    def prepare(context: OpContext, node: Node) -> Eval:
+        """Prepare an operator of :data:`_PLAIN`."""
+        return run_ufunc(function, *unary_operands(context, node, allowed, adopts=adopts))
+
+
+for _name, _row in _PLAIN.items():
+    _register(_name, *_row)
 
 
 @kernel("ABS")
@@ -117,17 +146,6 @@ def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], In
     return function
 
 
-@kernel("NEG")
-def prepare_neg(context: OpContext, node: Node) -> Eval:
-    """Prepare NEG: ``y = -x`` on floats and signed integers, as stored.
-
-    Source:
-        tflite/kernels/neg.cc.
-    """
-    allowed = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64")
-    return run_ufunc(np.negative, *unary_operands(context, node, allowed, adopts=True))
-
-
 @kernel("EXP")
 def prepare_exp(context: OpContext, node: Node) -> Eval:
     """Prepare EXP: ``y = e ** x`` on float32, int8 and int16.
@@ -157,26 +175,6 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
     _check_quantized(x, y)
     smallest = np.float32(np.iinfo(y.dtype).min - y.zero_point) * np.float32(y.scale)
     return run_transform(lambda v: np.where(v <= 0, smallest, in_double(np.log)(v)), x, y)
-
-
-@kernel("SIN")
-def prepare_sin(context: OpContext, node: Node) -> Eval:
-    """Prepare SIN: the sine of float32 and float16.
-
-    Source:
-        SinEval, tflite/kernels/elementwise.cc.
-    """
-    return run_ufunc(np.sin, *unary_operands(context, node, _FLOAT32_AND_16))
-
-
-@kernel("COS")
-def prepare_cos(context: OpContext, node: Node) -> Eval:
-    """Prepare COS: the cosine of float32 and float16.
-
-    Source:
-        CosEval, tflite/kernels/elementwise.cc.
-    """
-    return run_ufunc(np.cos, *unary_operands(context, node, _FLOAT32_AND_16))
 
 
 @kernel("SQRT")
@@ -259,50 +257,6 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
         return np.where(value == 0, 127, result)
 
     return function
-
-
-@kernel("SQUARE")
-def prepare_square(context: OpContext, node: Node) -> Eval:
-    """Prepare SQUARE: ``y = x * x`` on float32.
-
-    Source: SquareEval, tflite/kernels/elementwise.cc.
-    """
-    return run_ufunc(np.square, *unary_operands(context, node, _FLOAT32))
-
-
-@kernel("FLOOR")
-def prepare_floor(context: OpContext, node: Node) -> Eval:
-    """Prepare FLOOR: 32- and 16-bit floats, rounded down.
-
-    Source: tflite/kernels/floor.cc.
-    """
-    return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS, adopts=True))
-
-
-@kernel("CEIL")
-def prepare_ceil(context: OpContext, node: Node) -> Eval:
-    """Prepare CEIL: float32, rounded up. Source: tflite/kernels/ceil.cc."""
-    return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32, adopts=True))
-
-
-@kernel("ROUND")
-def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Prepare ROUND: 32- and 16-bit floats, rounded to the nearest integer, halves to even.
-
-    Source:
-        RoundToNearest, tflite/kernels/internal/reference/round.h.
-    """
-    return run_ufunc(np.rint, *unary_operands(context, node, _FLOATS, adopts=True))
-
-
-@kernel("SIGN")
-def prepare_sign(context: OpContext, node: Node) -> Eval:
-    """Prepare SIGN: -1, 0 or 1, on float32, float64 and int32.
-
-    Source: tflite/kernels/sign.cc.
-    """
-    allowed = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32}
-    return run_ufunc(np.sign, *unary_operands(context, node, allowed))
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:

@@ -14,15 +14,15 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, unpack
 from delegraph.operators.checks import (
     option,
-    require_counts,
     require_rank,
     require_same_type,
     require_shape,
     require_type,
     require_zero_points,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import CombinerType, TensorType
 
@@ -51,9 +51,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/embedding_lookup.cc.
     """
-    require_counts(node, 2)
-    lookup, table = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    lookup, table, y = tensors_of(context, node, 2)
     _check_table(lookup, table)
     context.resize_tensor(y, (lookup.shape[0], *table.shape[1:]))
     rows = _rows(table, y)
@@ -75,11 +73,7 @@ def prepare_sparse(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/embedding_lookup_sparse.cc.
     """
-    require_counts(node, len(SparseLookupInput))
-    ids, indices, dense_shape, weights, table = (
-        input_tensor(context, node, i) for i in SparseLookupInput
-    )
-    y = output_tensor(context, node)
+    ids, indices, dense_shape, weights, table, y = tensors_of(context, node, len(SparseLookupInput))
     _check_table(ids, table)
     for tensor in (indices, dense_shape):
         require_type(tensor, {TensorType.INT32})

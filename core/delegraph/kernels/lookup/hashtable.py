@@ -10,11 +10,12 @@ from delegraph.operators.checks import (
     require_counts,
     require_one_element,
     require_type,
+    tensors_of,
     type_option,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.resource_handle import input_handle, key_of, write_handle
+from delegraph.operators.registration import Eval, Node, OpContext, output_tensor
+from delegraph.operators.resource_handle import key_of, require_handle, write_handle
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -48,9 +49,8 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
     """
-    require_counts(node, 3, 0)
-    handle = input_handle(context, node)
-    keys, values = input_tensor(context, node, 1), input_tensor(context, node, 2)
+    handle, keys, values = tensors_of(context, node, 3, 0)
+    require_handle(handle)
     if (keys.type, values.type) not in PAIRS:
         raise OperatorError(
             f"keys are {keys.type.name} and values {values.type.name}, "
@@ -76,10 +76,8 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_find.cc.
     """
-    require_counts(node, 3)
-    handle = input_handle(context, node)
-    keys, default = input_tensor(context, node, 1), input_tensor(context, node, 2)
-    y = output_tensor(context, node)
+    handle, keys, default, y = tensors_of(context, node, 3)
+    require_handle(handle)
     check_type(default, y, "default value")
     require_one_element(default)
 
@@ -99,8 +97,8 @@ def prepare_size(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_size.cc.
     """
-    require_counts(node, 1)
-    handle, y = input_handle(context, node), output_tensor(context, node)
+    handle, y = tensors_of(context, node, 1)
+    require_handle(handle)
     require_type(y, {TensorType.INT64})
     return size_output(
         context, y, lambda: ((1,), lambda: y.data.fill(len(_table(context, handle))))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_same_type, require_type
+from delegraph.operators.checks import require_rank, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_lookup.cc.
     """
-    require_counts(node, 3, 2)
-    lookup, keys, values = (input_tensor(context, node, i) for i in range(3))
-    y, hits = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    lookup, keys, values, y, hits = tensors_of(context, node, 3, 2)
     for tensor in (lookup, keys):
         require_rank(tensor, 1)
         require_type(tensor, {TensorType.INT32})

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.checks import option, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _WORD = re.compile(rb"[^ \t\n\v\f\r]+")
@@ -27,8 +27,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/skip_gram.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     for tensor in (x, y):
         require_type(tensor, {TensorType.STRING})
     size = int(option(node, "ngram_size", 0))

@@ -73,12 +73,12 @@ class Direction:
 
         *time_major* says whether time is the first axis of inputs and output.
         """
-        x = _time_first(self.input.data, time_major)
+        x = time_first(self.input.data, time_major)
         if not x.shape[1]:
             return
-        aux = None if self.aux_input is None else _time_first(self.aux_input.data, time_major)
+        aux = None if self.aux_input is None else time_first(self.aux_input.data, time_major)
         states = [state.data.reshape(x.shape[1], -1) for state in self.states]
-        y = _time_first(self.output.data, time_major)
+        y = time_first(self.output.data, time_major)
         y = y[..., self.offset : self.offset + states[0].shape[1]]
         cell = self.cell()
         projected = cell.project(x, aux)
@@ -176,7 +176,7 @@ def as_rows(x: Array) -> Array:
     return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
 
 
-def _time_first(array: Array, time_major: bool) -> Array:
+def time_first(array: Array, time_major: bool) -> Array:
     """Return a view ``[T, B, N]`` of a sequence; a single step ``[B, N]`` has T = 1.
 
     *time_major* says whether time already is the first axis of *array*.

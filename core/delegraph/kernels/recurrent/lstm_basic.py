@@ -18,8 +18,8 @@ from delegraph.arithmetic.gemmlowp import high_mul, logistic_table, tanh_table
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.lstm_cell import sigmoid
-from delegraph.operators.checks import require_counts, require_rank, require_shape
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import require_rank, require_shape, tensors_of
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -68,9 +68,8 @@ def prepare_basic(context: OpContext, node: Node) -> Eval:
     Source:
         lstm::basic::Prepare and Eval, tflite/kernels/lstm.cc.
     """
-    require_counts(node, len(BasicLstmInput), len(BasicLstmOutput))
-    inputs = [input_tensor(context, node, i) for i in BasicLstmInput]
-    outputs = [output_tensor(context, node, i) for i in BasicLstmOutput]
+    tensors = tensors_of(context, node, len(BasicLstmInput), len(BasicLstmOutput))
+    inputs, outputs = tensors[: len(BasicLstmInput)], tensors[len(BasicLstmInput) :]
     _check_shapes(*inputs)
     _, activation, weights, _, state = inputs
     batch, n = activation.shape
@@ -81,7 +80,7 @@ def prepare_basic(context: OpContext, node: Node) -> Eval:
         if tensor.is_constant:
             raise OperatorError(f"state {tensor.name!r} is constant, and the kernel writes it")
         tensor.allocation_type = AllocationType.ARENA_RW_PERSISTENT
-    types = tuple(tensor.type for tensor in inputs + outputs)
+    types = tuple(tensor.type for tensor in tensors)
     if types == _FLOAT_TYPES:
         return _float_eval(inputs, outputs)
     if types == _QUANTIZED_TYPES:

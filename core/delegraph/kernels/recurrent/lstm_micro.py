@@ -16,6 +16,7 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.sigmoid_int16 import logistic_table, tanh_table
 from delegraph.errors import OperatorError
+from delegraph.kernels.recurrent.layers import time_first
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     option,
@@ -112,7 +113,7 @@ def prepare_micro(context: OpContext, node: Node) -> Eval:
         hidden[...] = show(_look_up(cell_tanh, cell), out)
 
     def run() -> None:
-        x, y = (_time_first(tensor.data, layer.time_major) for tensor in (layer.x, layer.y))
+        x, y = (time_first(tensor.data, layer.time_major) for tensor in (layer.x, layer.y))
         hidden, cell = (t.data.reshape(layer.batch, layer.n) for t in (layer.hidden, layer.cell))
         projected = [gate.project(x) for gate in gates]
         for t in range(len(x)):
@@ -211,10 +212,6 @@ def _product(scale: float, zero_point: int, dtype: Any) -> Callable[[Ints, Ints]
         return np.clip(scaled, limits.min, limits.max).astype(dtype)
 
     return product
-
-
-def _time_first(data: Ints, time_major: bool) -> Ints:
-    return data if time_major else data.swapaxes(0, 1)
 
 
 def _saturated(x: Ints) -> Ints:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/fft_auto_scale_kernel.cc, src/fft_auto_scale.cc.
     """
-    require_counts(node, 1, 2)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    bits = output_tensor(context, node, 1)
+    x, y, bits = tensors_of(context, node, 1, 2)
     for tensor in (x, y):
         require_type(tensor, {TensorType.INT16})
         require_rank(tensor, 1)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -31,9 +31,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/filter_bank.cc, src/filter_bank.cc.
     """
-    require_counts(node, 6)
-    x, *tables = (input_tensor(context, node, i) for i in range(6))
-    y = output_tensor(context, node)
+    x, *tables, y = tensors_of(context, node, 6)
     require_type(x, {TensorType.UINT32})
     require_type(y, {TensorType.UINT64})
     for tensor in tables:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import require_counts, require_shape, require_type
+from delegraph.operators.checks import require_shape, require_type, tensors_of
 from delegraph.operators.kept_array import KeptArray
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         tflite-micro/signal/micro/kernels/filter_bank_spectral_subtraction.cc,
         src/filter_bank_spectral_subtraction.cc.
     """
-    require_counts(node, 1, 2)
-    x = input_tensor(context, node, 0)
-    y, average = (output_tensor(context, node, i) for i in range(2))
+    x, y, average = tensors_of(context, node, 1, 2)
     for tensor in (x, y, average):
         require_type(tensor, {TensorType.UINT32})
     channels = signal_option(node, "num_channels", 1)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_shape, require_type
+from delegraph.operators.checks import require_rank, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         tflite-micro/signal/micro/kernels/filter_bank_square_root.cc,
         src/filter_bank_square_root.cc.
     """
-    require_counts(node, 2)
-    x, bits = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, bits, y = tensors_of(context, node, 2)
     require_type(x, {TensorType.UINT64})
     require_type(bits, {TensorType.INT32})
     require_type(y, {TensorType.UINT32})

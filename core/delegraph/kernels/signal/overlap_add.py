@@ -6,10 +6,10 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option, type_option
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.kept_array import KeptArray
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _LIMITS = np.iinfo(np.int16)
@@ -24,8 +24,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/overlap_add.cc, src/overlap_add.cc.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     type_ = type_option(node, (TensorType.INT16, TensorType.FLOAT32))
     for tensor in (x, y):
         require_type(tensor, {type_})

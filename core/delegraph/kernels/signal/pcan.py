@@ -8,9 +8,9 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import require_counts, require_rank, require_shape, require_type
+from delegraph.operators.checks import require_rank, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/pcan.cc, src/pcan_argc_fixed.cc.
     """
-    require_counts(node, 3)
-    x, noise, table = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, noise, table, y = tensors_of(context, node, 3)
     for tensor in (x, noise, y):
         require_type(tensor, {TensorType.UINT32})
     require_type(table, {TensorType.INT16})

@@ -7,9 +7,9 @@ import numpy as np
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.mixed_radix_fft import RealTransform, is_length
 from delegraph.kernels.signal.options import signal_option, type_option
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -70,8 +70,7 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, int]:
         OperatorError: a type differs from the option ``T``, the length is odd, or an input is a
             scalar.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     type_ = type_option(node, TYPES)
     for tensor in (x, y):
         require_type(tensor, {type_})

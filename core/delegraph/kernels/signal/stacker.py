@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import require_counts, require_shape, require_type
+from delegraph.operators.checks import require_shape, require_type, tensors_of
 from delegraph.operators.kept_array import KeptArray
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 
@@ -23,9 +23,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/stacker.cc.
     """
-    require_counts(node, 1, 2)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    is_full = output_tensor(context, node, 1)
+    x, y, is_full = tensors_of(context, node, 1, 2)
     for tensor in (x, y):
         require_type(tensor, {TensorType.INT16})
     require_type(is_full, {TensorType.BOOL})

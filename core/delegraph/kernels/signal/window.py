@@ -6,9 +6,9 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
@@ -22,9 +22,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite-micro/signal/micro/kernels/window.cc, src/window.cc.
     """
-    require_counts(node, 2)
-    x, weights = (input_tensor(context, node, i) for i in range(2))
-    y = output_tensor(context, node)
+    x, weights, y = tensors_of(context, node, 2)
     for tensor in (x, weights, y):
         require_type(tensor, {TensorType.INT16})
     require_rank(weights, 1)

@@ -14,9 +14,9 @@ from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.dot_general import store, sum_dtype
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import option, require_counts, require_rank, require_type
+from delegraph.operators.checks import option, require_rank, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 
 
 @kernel("STABLEHLO_CONVOLUTION", uses_blas=True)
@@ -30,9 +30,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         https://openxla.org/stablehlo/spec#convolution
     """
-    require_counts(node, 2)
-    x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, weight, y = tensors_of(context, node, 2)
     for tensor in (x, weight, y):
         require_type(tensor, ANY)
         require_rank(tensor, len(x.shape))

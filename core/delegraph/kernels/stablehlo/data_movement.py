@@ -24,6 +24,7 @@ from delegraph.operators.checks import (
     require_same_type,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -120,8 +121,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
-    require_counts(node, 0)
-    y = output_tensor(context, node)
+    (y,) = tensors_of(context, node, 0)
     require_type(y, NUMBER)
     axis = int(option(node, "iota_dimension", 0))
     if not 0 <= axis < len(y.shape):

@@ -13,9 +13,9 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import without
 from delegraph.kernels.stablehlo.types import ANY
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         https://openxla.org/stablehlo/spec#dot_general
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     for tensor in (a, b, y):
         require_type(tensor, ANY)
     left, right = _Side.of(node, "lhs", a), _Side.of(node, "rhs", b)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.cast import saturate
-from delegraph.kernels.elementwise.binary import matching_operands
+from delegraph.kernels.elementwise.binary import matching_operands, run_binary
+from delegraph.kernels.elementwise.complex_numbers import complex_parts
 from delegraph.kernels.elementwise.unary import run_ufunc, unary_operands
 from delegraph.kernels.stablehlo.types import (
     ANY,
@@ -33,13 +34,13 @@ from delegraph.kernels.stablehlo.types import (
 )
 from delegraph.operators.checks import (
     option,
-    require_counts,
     require_same_type,
     require_shape,
     require_type,
+    tensors_of,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.enums import StablehloComparisonType as Comparison
@@ -61,8 +62,6 @@ _COMPARISONS = {
     Direction.STABLEHLO_COMPARISON_DIRECTION_LT: np.less,
 }
 _EQUALITIES = (np.equal, np.not_equal)
-
-_PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
 
 
 def greater(kept: Array, other: Array, y: Array) -> None:
@@ -144,12 +143,7 @@ def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
         """Prepare an operator on two tensors with the same type and shape."""
-        a, b, y = matching_operands(context, node, allowed)
-
-        def run() -> None:
-            operation(a.data, b.data, y.data)
-
-        return run
+        return run_binary(operation, *matching_operands(context, node, allowed))
 
 
 def _register_unary(name: str, function: Unary, allowed: frozenset[TensorType]) -> None:
@@ -168,13 +162,9 @@ for _name, (_function, _types) in _UNARY.items():
 @kernel("STABLEHLO_ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_ABS: magnitudes, which are real for complex numbers."""
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    if x.type not in COMPLEX:
-        return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
-    require_counts(node, 1)
-    require_type(y, {_PARTS[x.type]})
-    context.resize_tensor(y, x.shape)
-    return run_ufunc(np.abs, x, y)
+    if input_tensor(context, node, 0).type in COMPLEX:
+        return complex_parts(context, node, np.abs)
+    return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
 
 
 @kernel("STABLEHLO_COMPARE")
@@ -183,9 +173,7 @@ def prepare_compare(context: OpContext, node: Node) -> Eval:
 
     In the total order of floats, -NaN < -inf < -0 < +0 < +inf < NaN.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, ANY)
     require_same_type(a, b)
     require_type(y, {TensorType.BOOL})
@@ -197,14 +185,13 @@ def prepare_compare(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"complex numbers compared by {compare.__name__}, expected EQ or NE")
     context.resize_tensor(y, a.shape)
 
-    def run() -> None:
-        compare(a.data, b.data, out=y.data)
-
     def run_in_total_order() -> None:
         compare(total_order(a.data), total_order(b.data), out=y.data)
 
     is_total = kind == Comparison.STABLEHLO_COMPARISON_TYPE_FLOAT_TOTAL_ORDER
-    return run_in_total_order if is_total and a.type in FLOAT else run
+    if is_total and a.type in FLOAT:
+        return run_in_total_order
+    return run_binary(compare, a, b, y)
 
 
 def total_order(values: NDArray[Any]) -> NDArray[Any]:
@@ -221,9 +208,7 @@ def total_order(values: NDArray[Any]) -> NDArray[Any]:
 @kernel("STABLEHLO_SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
-    require_counts(node, 3)
-    condition, a, b = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    condition, a, b, y = tensors_of(context, node, 3)
     require_type(condition, {TensorType.BOOL})
     require_type(a, ANY)
     for tensor in (b, y):
@@ -242,9 +227,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 @kernel("STABLEHLO_CLAMP")
 def prepare_clamp(context: OpContext, node: Node) -> Eval:
     """Prepare STABLEHLO_CLAMP: input 1, limited to the range from input 0 to input 2."""
-    require_counts(node, 3)
-    low, x, high = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    low, x, high, y = tensors_of(context, node, 3)
     require_type(x, ANY - COMPLEX)
     for tensor in (low, high, y):
         require_same_type(tensor, x)
@@ -271,8 +254,7 @@ def prepare_convert(context: OpContext, node: Node) -> Eval:
     Floats are truncated towards zero and saturate at an integer's limits; NaN becomes the largest
     integer. Complex numbers lose their imaginary part. A number other than 0 becomes True as bool.
     """
-    require_counts(node, 1)
-    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    x, y = tensors_of(context, node, 1)
     require_type(x, ANY)
     require_type(y, ANY)
     context.resize_tensor(y, x.shape)

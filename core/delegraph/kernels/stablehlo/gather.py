@@ -8,9 +8,9 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import axes, sizes
 from delegraph.kernels.stablehlo.indices import StartIndices, batch_shape, offsets, without
 from delegraph.kernels.stablehlo.types import ANY
-from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _TYPES = ANY - {TensorType.COMPLEX128}
@@ -25,9 +25,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/stablehlo_gather.cc, tensor_slice_util.{h,cc}.
     """
-    require_counts(node, 2)
-    x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    x, indices, y = tensors_of(context, node, 2)
     require_type(x, _TYPES)
     require_type(indices, {TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)

@@ -8,15 +8,9 @@ import numpy as np
 
 from delegraph.arithmetic.counter_random import Words, counters, philox4x32, threefry2x32
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    option,
-    require_counts,
-    require_rank,
-    require_shape,
-    require_type,
-)
+from delegraph.operators.checks import option, require_rank, require_shape, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import RngAlgorithm, TensorType
 
 _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64}
@@ -32,9 +26,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/rng_bit_generator.cc, rng_util.cc.
     """
-    require_counts(node, 1, 2)
-    state, new_state = input_tensor(context, node, 0), output_tensor(context, node)
-    y = output_tensor(context, node, 1)
+    state, new_state, y = tensors_of(context, node, 1, 2)
     require_type(state, {TensorType.UINT64})
     require_type(new_state, {TensorType.UINT64})
     require_type(y, _OUTPUTS)

@@ -12,16 +12,9 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import StartIndices, batch_shape, offsets, without
 from delegraph.kernels.stablehlo.types import LITERT
-from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.checks import option, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    CallableSubgraph,
-    Eval,
-    Node,
-    OpContext,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import CallableSubgraph, Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
@@ -41,9 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/stablehlo_scatter.cc, tensor_slice_util.{h,cc}.
     """
-    require_counts(node, 3)
-    x, indices, updates = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
+    x, indices, updates, y = tensors_of(context, node, 3)
     require_type(x, LITERT)
     require_type(indices, {TensorType.INT32, TensorType.INT64})
     for tensor in (updates, y):

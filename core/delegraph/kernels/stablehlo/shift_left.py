@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_same_type, require_type, tensors_of
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 Integers = NDArray[np.int32]
@@ -31,9 +31,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
+    a, b, y = tensors_of(context, node, 2)
     require_type(a, _LEAST_SIZES)
     require_same_type(a, b)
     size = math.prod(a.shape)

@@ -144,10 +144,6 @@ def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArr
 
     The index is the last k for which the k-th positional maximum is at least as large as the
     tensor.
-
-    Args:
-        records: sizes and times of use of the tensors.
-        sizes: sizes of the tensors.
     """
     return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
 

@@ -138,12 +138,8 @@ _SCALARS: dict[str, Any] = {"b1": c_bool, "f4": c_float}
 def builtin_data(code: int, options: Table | None) -> Structure | None:
     """Return the options of a builtin operator's node as a C struct; None means a null pointer.
 
-    Memory to which the struct points lives as long as the struct.
-
-    Args:
-        code: code of the builtin operator.
-        options: typed options of the node; None means that the file has none, and sets all members
-            to zero.
+    Memory to which the struct points lives as long as the struct. *options* is None if the
+    file has none; all members are then zero.
     """
     table = OPTIONS_OF_OPERATOR.get(code) if options is None else type(options)  # type: ignore[call-overload]  # members are ints
     if table is None or table.__name__ not in _MEMBERS:

@@ -293,11 +293,8 @@ class AppliedDelegates:
     ) -> None:
         """Raise the delegate's exception, or else the runtime's error; do nothing without an error.
 
-        Args:
-            failure: error of the official runtime.
-            raised: exception of a delegate.
-            unsaid: function that returns the error text if the runtime reports a failure without
-                text; None to raise the runtime's error.
+        *unsaid* returns the error text if the runtime reports a failure without text. If it is
+        None, the runtime's error is raised.
         """
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):

@@ -25,11 +25,8 @@ def custom_op_delegate(
 ) -> CustomOpDelegate | None:
     """Return a delegate for the model's custom operators written in Python; None if it has none.
 
-    Args:
-        model: the model.
-        resolver: finds the operators.
-        given: names of operators that the user provides for this model. All other operators that
-            TFLite has are left to the runtime.
+    *given* are the names that the user provides for this model. All other operators that TFLite has
+    are left to the runtime.
     """
     found = {
         operator.name: resolver.resolve(operator)

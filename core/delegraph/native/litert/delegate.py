@@ -109,12 +109,7 @@ def litert_delegate(
 
 
 def loaded(model: AnyModel, limits: Limits | None = None) -> Model:
-    """Return the model of a path or of bytes; return a loaded model unchanged.
-
-    Args:
-        model: the model.
-        limits: limits for reading it; None for the defaults.
-    """
+    """Return the model of a path or of bytes; return a loaded model unchanged."""
     if isinstance(model, Model):
         return model
     given = limits or Limits()

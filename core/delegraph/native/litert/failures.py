@@ -100,11 +100,7 @@ class Failures:
     ) -> Rejection:
         """Return a rejection that leaves a partition to the runtime, or raise *error*.
 
-        Args:
-            subgraph_index: index of the subgraph.
-            operators: mapping from a node index to the model's operator.
-            params: the partition.
-            error: error of the partition's kernel; recorded as an incident if it is not raised.
+        An *error* that is not raised is recorded as an incident.
 
         Raises:
             DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack an

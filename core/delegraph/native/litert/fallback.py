@@ -49,11 +49,8 @@ def with_fallback(
 ) -> Registration:
     """Return a registration that uses Delegraph's kernels for nodes where the delegate fails.
 
-    Args:
-        registration: registration of the delegate's nodes.
-        report: function that is called for each failure.
-        only_rejections: whether only nodes whose ``prepare`` rejects the partition's shapes are
-            replaced; other failures are raised.
+    With *only_rejections*, only nodes whose ``prepare`` rejects the partition's shapes are
+    replaced; other failures are raised.
     """
     guard = _Guard(registration, report, only_rejections)
     return replace(registration, prepare=guard.prepare, free=guard.free)
@@ -237,10 +234,7 @@ def partition_interpreter(
 ) -> Interpreter:
     """Return an interpreter of Delegraph for a partition, with the options of its context.
 
-    Args:
-        context: context of the subgraph.
-        model: the partition as a separate model.
-        more: other arguments of the interpreter, such as delegates.
+    *more* are other arguments of the interpreter, such as delegates.
     """
     limit = context.memory_limit
     return Interpreter(
@@ -257,10 +251,6 @@ def partition_interpreter(
 
 def require_own_state(context: LiteRtContext, node: Node) -> None:
     """Check that a partition has no state that a separate interpreter would lack.
-
-    Args:
-        context: context of the subgraph.
-        node: the delegate node of the partition.
 
     Raises:
         DelegateError: the partition has such state.
@@ -288,10 +278,7 @@ def paired(
 ) -> tuple[Pairs, Pairs, Pairs]:
     """Match the tensors of two forms of a partition; return pairs of inputs, outputs, variables.
 
-    Args:
-        own: the partition as the main subgraph of a separate model.
-        context: context of the subgraph of the official interpreter that contains the partition.
-        model: the model that was made from the partition.
+    *context* is that of the official interpreter's subgraph with the partition.
     """
     state = [i for i, tensor in enumerate(own.tensors) if tensor.is_variable]
     return (

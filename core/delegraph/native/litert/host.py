@@ -89,11 +89,7 @@ class Host(ProfiledHost, Protocol):
     ) -> Rejection:
         """Return a rejection for a failed partition; see ``DelegateContext``.
 
-        Args:
-            subgraph_index: index of the subgraph.
-            operators: mapping from a node index to the model's operator.
-            params: the partition.
-            error: the error; it is raised if the failure policy is ``"raise"``.
+        *error* is raised if the failure policy is ``"raise"``.
         """
 
     def delegate_at(self, address: int | None) -> object | None:
@@ -103,12 +99,7 @@ class Host(ProfiledHost, Protocol):
         """Record that the buffer *handle* belongs to a tensor of *context*, until it is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """Return Delegraph's implementation of *operator*, or *other* if Delegraph has none.
-
-        Args:
-            operator: the operator, as the model file describes it.
-            other: registration that is returned for an operator unknown to Delegraph.
-        """
+        """Return Delegraph's implementation of *operator*, or *other* if Delegraph has none."""
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
         """Begin to replace nodes; return a C registration and the address of the C delegate.

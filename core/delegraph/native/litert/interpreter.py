@@ -117,7 +117,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         path, model_content = official_source(self._model, model_path, model_content)
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
-        check_choice("op resolver type", resolver, list(OpResolverType.__members__))
+        check_choice("experimental_op_resolver_type", resolver, list(OpResolverType.__members__))
         self._applied = AppliedDelegates(
             self._model,
             experimental_delegates,

@@ -70,11 +70,7 @@ def nodes_between(
 ) -> tuple[int, ...]:
     """Return the operators that a delegate must compute for *outputs*, from *inputs*.
 
-    Args:
-        spec: the subgraph.
-        known: partitions of Python delegates, whose operators are excluded.
-        inputs: tensors that the delegate's node reads.
-        outputs: tensors that the delegate's node writes.
+    Operators of the partitions *known*, of Python delegates, are excluded.
     """
     taken = {node for partition in known for node in partition.nodes}
     maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}

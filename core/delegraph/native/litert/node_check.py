@@ -26,12 +26,6 @@ def check_subgraph(
     The shape of an input with an unknown dimension counts as unknown while it is the declared
     shape. The user may resize the input, but the runtime asks a delegate only once which nodes it
     claims.
-
-    Args:
-        context: context of the subgraph.
-        spec: the subgraph as the model declares it.
-        operators: mapping from a node index to the model's operator.
-        steps: mapping from a node index to the node and its registration.
     """
     nodes = [original_step(steps[index], operators[index]) for index in sorted(operators)]
     unset = missing_input_errors(missing_inputs(spec), context.tensors)

@@ -118,9 +118,7 @@ class Observer(LiteRtDelegate):
     ) -> Iterator[RuntimePartition]:
         """Yield the partitions of the runtime's own accelerators, in execution order.
 
-        Args:
-            spec: the subgraph.
-            known: the partitions of Python delegates, whose operators no accelerator computes.
+        *known* are the partitions of Python delegates, whose operators no accelerator computes.
         """
         seen = self._seen.get(spec.index)
         for node in () if seen is None else seen.foreign:

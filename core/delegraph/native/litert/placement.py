@@ -22,7 +22,7 @@ from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size, total_bytes
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.litert.delegate import NO_CLAIMS, Claims, LiteRtDelegate
-from delegraph.runtime.delegates.placement import notes_of
+from delegraph.runtime.delegates.placement import crossing_tensors, notes_of
 
 RUNTIME_DELEGATE = "XNNPACK"
 """Name of the delegate that gets the nodes without a Python delegate.
@@ -58,9 +58,7 @@ class RuntimeNodes(Protocol):
     ) -> Iterable[RuntimePartition]:
         """Return the partitions that the runtime's own delegates compute in a subgraph.
 
-        Args:
-            spec: the subgraph.
-            known: the partitions of Python delegates.
+        *known* are the partitions of Python delegates.
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
@@ -273,29 +271,10 @@ def _nodes(
 def _crossings(
     spec: SubgraphSpec, partitions: Mapping[int, RuntimePartition], sizes: _Sizes
 ) -> Iterator[Crossing]:
-    """Yield the tensors that enter or leave a partition, in the order of the nodes reading them.
-
-    Args:
-        spec: the subgraph.
-        partitions: its partitions, by their number in the placement.
-        sizes: sizes of its tensors; constants are left out.
-    """
+    """Yield the tensors that enter or leave a partition, except constants."""
     if not partitions:
         return
     owner = {node: number for number, p in partitions.items() for node in p.nodes}
-    writer: dict[int, int | None] = {}
-    seen: set[tuple[int, int | None, int | None]] = set()
-    readers = [(operator.inputs, owner.get(operator.index)) for operator in spec.operators]
-    for (inputs, target), outputs in zip(
-        [*readers, (spec.outputs, None)],
-        [*(operator.outputs for operator in spec.operators), ()],
-        strict=True,
-    ):
-        for index in inputs:
-            source = writer.get(index)
-            key = (index, source, target)
-            if index >= 0 and source != target and not sizes.is_constant(index) and key not in seen:
-                seen.add(key)
-                name = spec.tensors[index].name
-                yield Crossing(spec.index, index, name, sizes.of(index), source, target)
-        writer.update(dict.fromkeys(outputs, target))
+    steps = ((o.inputs, o.outputs, owner.get(o.index)) for o in spec.operators)
+    for index, source, target in crossing_tensors(steps, spec.outputs, sizes.is_constant):
+        yield Crossing(spec.index, index, spec.tensors[index].name, sizes.of(index), source, target)

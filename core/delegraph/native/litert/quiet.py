@@ -68,9 +68,6 @@ def quiet_environment(module: Any) -> Any:
     """Return a new official ``Environment``, which makes LiteRT print only errors from now on.
 
     In untested versions, LiteRT still prints everything.
-
-    Args:
-        module: ``ai_edge_litert.compiled_model``.
     """
     global _is_quiet
     runtime = compiled_model_runtime(module)

@@ -34,11 +34,8 @@ _WIDENING = (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
 def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: bool) -> None:
     """Check a partition's nodes again if shapes have changed since it was claimed.
 
-    Args:
-        context: context of the subgraph.
-        delegate_node: delegate node of the partition.
-        propagates: whether to set the shapes that Delegraph's kernels compute for inner tensors,
-            except shapes known only during invoke.
+    With *propagates*, inner tensors get the shapes that Delegraph's kernels compute, except shapes
+    known only during invoke.
 
     Raises:
         NodeError: a kernel rejects its node.

@@ -43,13 +43,8 @@ def with_supervision(
 ) -> Registration:
     """Return a registration whose results are compared with those of Delegraph's kernels.
 
-    Args:
-        registration: registration of the delegate's nodes.
-        alone: registration for partitions that cannot be separate models; after a failure,
-            Delegraph's kernels compute them, without a comparison.
-        policy: failure policy of the delegate.
-        supervision: record of the delegate's failures, shared by its nodes.
-        record: function that is called for each incident.
+    *alone* is the registration for partitions that cannot be separate models; after a failure,
+    Delegraph's kernels compute them, without a comparison.
     """
     node = _SupervisedNode(registration, alone, policy, supervision, record)
     return replace(registration, prepare=node.prepare, free=node.free)

@@ -17,12 +17,7 @@ from delegraph.schema.enums import BuiltinOperator
 
 
 def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> UnresolvedOpError:
-    """Return the error for a file with compiled partitions that no delegate can run.
-
-    Args:
-        model: the loaded model file.
-        delegates: the applied delegates.
-    """
+    """Return the error for a file with compiled partitions that no delegate can run."""
     partitions = compiled_partitions(model)
     reasons = list(dict.fromkeys(_reasons(delegates))) or [not_applied(partitions.values())]
     lines = [f"Encountered unresolved custom op: {CUSTOM_OP}.", *(f"  {why}" for why in reasons)]
@@ -32,11 +27,6 @@ def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> Unresol
 
 def require_resolved(model: Model, delegates: Sequence[LiteRtDelegate], found: Placement) -> None:
     """Raise an error if a custom operator has neither a delegate nor a kernel of the runtime.
-
-    Args:
-        model: the loaded model file.
-        delegates: the applied delegates.
-        found: placement of the model.
 
     Raises:
         UnresolvedOpError: an operator has neither; the error names all of them and gives advice.

@@ -44,6 +44,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.creation import compiler_version, load_compiled
 from delegraph.plugins.plugin_set import Offer, installed
+from delegraph.quantities import plural
 
 
 def compilers_of(model: Model) -> list[DelegateAddress]:
@@ -121,15 +122,18 @@ class CompiledDelegate(SimpleDelegateInterface):
     def __init__(self, compiler: DelegateAddress, loads: bool) -> None:
         self._compiler = compiler
         self._loads = loads
-        self._providers: dict[str, None] = {}  # in order
+        self._claimed: dict[tuple[int, int], CompiledPartition] = {}  # by subgraph and node
 
     def name(self) -> str:
         """Name of the delegate that compiled the nodes."""
         return self._compiler.name
 
     def note(self) -> str:
-        """Text that names the distributions whose compilers made the nodes, with known versions."""
-        return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
+        """Text with the number of compiled nodes, and the distributions of their compilers."""
+        claimed = self._claimed.values()
+        count = f"{plural(sum(each.nodes for each in claimed), 'node')} " if claimed else ""
+        providers = ", ".join(dict.fromkeys(each.provider for each in claimed))
+        return f"{count}compiled by {providers or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
         """Flags that allow dynamic tensors; a compiled node still requires its compiled shapes."""
@@ -149,7 +153,7 @@ class CompiledDelegate(SimpleDelegateInterface):
                 offer_of(partition)
             except PartitionRejected as error:
                 return Rejection(error.constraint, str(error))
-        self._providers[partition.provider] = None
+        self._claimed[context.subgraph_index, node.index] = partition
         return True
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -223,10 +227,6 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
     """Return *node* as a delegate node, and give its outputs the shapes of the compilation.
-
-    Args:
-        context: context of the subgraph.
-        node: the node of the compiled partition.
 
     Returns:
         A delegate node with the tensors of the partition, without the tensor of compiled data.

@@ -19,10 +19,6 @@ from delegraph.runtime.isolation.source import DelegateSource
 def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     """Return the delegates that can run the partitions compiled into a model file, in order.
 
-    Args:
-        model: the model.
-        isolation: choice of the delegates that run in separate processes.
-
     Raises:
         MalformedModelError: a compiled partition is damaged.
     """
@@ -48,10 +44,7 @@ def called_for(
 ) -> list[Delegate]:
     """Return installed delegates that claim the model's custom operators, without being named.
 
-    Args:
-        custom_ops: names of the custom operators.
-        asked_for: delegates that the user requested, which are left out.
-        isolation: choice of the delegates that run in separate processes.
+    Those in *asked_for*, which the user requested, are left out.
 
     Raises:
         PluginError: the code of a delegate's plugin failed.

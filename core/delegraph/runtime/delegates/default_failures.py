@@ -43,11 +43,6 @@ class Stack(Protocol):
 def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bool:
     """Continue without a default delegate that could not be applied; the graph is unchanged.
 
-    Args:
-        first: the model's first subgraph.
-        delegate: the delegate.
-        error: error of the delegate.
-
     Returns:
         Whether the delegate is to be applied at the next allocation, because the core rejects the
         model, too.
@@ -62,11 +57,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
 
 
 def _core_refuses(first: Subgraph) -> bool:
-    """Whether Delegraph's kernels reject the model, too, so that the delegate is not at fault.
-
-    Args:
-        first: the model's main subgraph.
-    """
+    """Whether Delegraph's kernels reject the model, too, so that the delegate is not at fault."""
     if first.is_allocated:
         return False
     before = first.snapshot()
@@ -158,12 +149,7 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return *applied* without the default delegates that have failed in this interpreter.
-
-    Args:
-        session: session of the interpreter.
-        applied: delegates in order.
-    """
+    """Return *applied* without the default delegates that have failed in this interpreter."""
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 

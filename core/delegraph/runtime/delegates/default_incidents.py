@@ -23,12 +23,7 @@ def leave_out(
 ) -> None:
     """Stop using a default delegate, record its failure, and give a warning for the first one.
 
-    Args:
-        session: session of the interpreter.
-        delegate: the delegate.
-        incident: the failure.
-        error: the delegate's error, which is stored for later processes; None if it is stored
-            already.
+    *error* is stored for later processes; None means that it is stored already.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -42,12 +37,7 @@ def tell(
 ) -> None:
     """Record a failure of a default delegate, store it on disk, and warn of the first one.
 
-    Args:
-        session: session of the interpreter.
-        delegate: the delegate.
-        incident: the failure.
-        error: the delegate's error, which is stored for later processes; None if it is stored
-            already.
+    *error* is stored for later processes; None means that it is stored already.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -82,9 +72,7 @@ def recall_failures(session: SharedState, memory: FailureMemory) -> None:
 def warn_of(incident: Incident, heir: str = "Delegraph's kernels") -> None:
     """Give the warning of an incident.
 
-    Args:
-        incident: the failure of a default delegate.
-        heir: name of the delegate or the kernels that compute its nodes instead.
+    *heir* names the delegate or the kernels that compute its nodes instead.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -125,12 +113,7 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that *error* names, or the last delegate if the error names none.
-
-    Args:
-        delegates: the applied delegates.
-        error: the error.
-    """
+    """Return the delegate that *error* names, or the last delegate if the error names none."""
     names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
     return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 

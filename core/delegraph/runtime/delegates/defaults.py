@@ -118,11 +118,6 @@ def added_to(
     First come the delegates of the model's compiled partitions, which no kernel can run. Then, if
     *resolver* allows, come the delegates for its custom operators.
 
-    Args:
-        asked_for: the requested delegates, by name or as objects.
-        session: the session that runs the model.
-        resolver: decides whether the model gets delegates that no argument names.
-
     Raises:
         MalformedModelError: a compiled partition is damaged.
         PluginError: the code of a delegate's plugin failed.
@@ -164,10 +159,6 @@ def apply_to_the_rest(session: Session) -> None:
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
     """Apply a requested delegate; the default delegate gets only nodes that this delegate rejects.
-
-    Args:
-        session: session of the interpreter.
-        delegate: the requested delegate.
 
     Raises:
         DelegateError: the requested delegate failed; the delegates are as they were before.

@@ -56,10 +56,7 @@ class DelegateStack:
     def apply(self, delegate: Delegate, lost: Barred = MappingProxyType({})) -> None:
         """Let a delegate claim nodes; if it fails, the graph is restored and the error is raised.
 
-        Args:
-            delegate: the delegate.
-            lost: nodes that the delegate may not have, because measurements found its partitions
-                slower.
+        It may not have the nodes *lost*, because measurements found its partitions slower.
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph has dynamic tensors.
@@ -108,9 +105,7 @@ class DelegateStack:
     def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
         """Return the nodes that a delegate may not claim, each with the reason.
 
-        Args:
-            delegate: the delegate.
-            lost: nodes on which the delegate is slower; the result contains them.
+        *lost* are nodes on which the delegate is slower; the result contains them.
         """
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))

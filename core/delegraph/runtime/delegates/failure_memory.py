@@ -105,13 +105,7 @@ class FailureMemory:
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Return an earlier failure of a delegate for inputs of the present shapes; else None.
-
-        Args:
-            delegate: the delegate.
-            name: name of the delegate.
-            inputs: inputs of the model.
-        """
+        """Return an earlier failure of a delegate for inputs of the present shapes; else None."""
         address = self._addresses.get(id(delegate))
         if address is None or (address, _shapes(inputs)) in self._recalled:
             return None

@@ -24,7 +24,7 @@ from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 
-NAMESPACE = "checked-nodes"
+NAMESPACE, VERSION = "checked-nodes", "1"
 
 LEAST_NODES = 8
 """Least number of nodes of a subgraph whose findings are stored."""
@@ -67,7 +67,7 @@ class KeptFindings:
         except OSError:  # the package is an archive
             return None
         self._key = self._digest(f"{digest} {state}", nodes)
-        self._cache = BlobCache(NAMESPACE, "1", self._subgraph.session.cache_dir)
+        self._cache = BlobCache(NAMESPACE, VERSION, self._subgraph.session.cache_dir)
         content = self._cache.read(self._key)
         if content is None:
             return None

@@ -125,10 +125,6 @@ class _Comparison:
 
         The result is text that names the node that magnifies rounding differences; None as for
         :func:`magnified`.
-
-        Args:
-            steps: nodes and their registrations, in execution order.
-            inputs: tensor indices of the partition's inputs.
         """
         fed = [i for i in inputs if not self._tensors[i].is_constant]
         right: _Values = {i: self._tensors[i].data.copy() for i in fed}

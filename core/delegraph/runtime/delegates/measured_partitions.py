@@ -57,11 +57,6 @@ def losing_nodes(
     rules pin to the delegate are kept, too. Afterwards every subgraph has to be allocated again;
     resources are as before.
 
-    Args:
-        subgraphs: all subgraphs of a model, to which the delegate has been applied.
-        delegate: the delegate.
-        clock: function that returns the time.
-
     Returns:
         Mapping from subgraph and node index to a reason with the times; empty if every partition
         saves time.
@@ -114,10 +109,8 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
     """Run the model, then each subgraph alone whose *trials* still lack a measurement.
 
-    Args:
-        subgraphs: the subgraphs of the model.
-        trials: the measurements of each subgraph that has delegate nodes; they get a reason if
-            their subgraph cannot run.
+    *trials* are the measurements of each subgraph that has delegate nodes; they get a reason if
+    their subgraph cannot run.
     """
     main = subgraphs[0]
     with suppress(DelegraphError):  # _run raises the error again, and returns it

@@ -65,9 +65,7 @@ class Findings:
     ) -> Findings:
         """Return the result of a check for a graph that is prepared, with all shapes known.
 
-        Args:
-            tensors: tensors of the subgraph, by index.
-            errors: errors of rejected nodes, by node index.
+        *errors* are those of rejected nodes, by node index.
         """
         return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
 

@@ -98,13 +98,7 @@ class OriginalNodes(PrivateNodes):
         return self._noting(node, registration.name, run) if self._notes_results else run
 
     def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
-        """Return *run*, extended to record the outputs of *node* after it.
-
-        Args:
-            node: the node.
-            operator: name of its operator.
-            run: evaluation of the node.
-        """
+        """Return *run*, extended to record the outputs of *node* after it."""
         from delegraph.delegation.partition_tolerance import ComputedNode
 
         notes, tensors = self.computed, self._subgraph.tensors  # not self: a cycle would result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import cast
 
 from delegraph.collector import collector_paused
@@ -83,9 +84,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
     """Return the texts of the delegates' ``note`` methods, by delegate name.
 
-    Args:
-        delegates: the delegates of the model.
-        by_default: delegates that Delegraph added by default; their texts say so.
+    The text of a delegate in *by_default* says that Delegraph added it.
     """
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
@@ -176,10 +175,6 @@ def _absorbers(
 ) -> dict[int, PartitionPlacement]:
     """Return the subgraphs that a delegate computes as a whole, each with the calling partition.
 
-    Args:
-        subgraphs: the subgraphs of the model.
-        partitions: all partitions of the model.
-
     Returns:
         Mapping from the index of a called subgraph to a partition that calls it, perhaps through
         other subgraphs.
@@ -240,50 +235,49 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
 def _crossings(
     subgraph: Subgraph, partitions: dict[int, int], constants: dict[int, int]
 ) -> Iterator[Crossing]:
-    """Yield the tensors that enter or leave a partition, in the order of the nodes reading them.
+    """Yield the tensors that enter or leave a partition, except *constants*.
 
-    Args:
-        subgraph: the subgraph.
-        partitions: mapping from the index of a delegate node to the number of its partition.
-        constants: result of :func:`_constants`; these tensors are left out.
+    *partitions* maps the index of a delegate node to the number of its partition.
     """
     if not partitions:
         return
-    plan = subgraph.plan
-    writers: dict[int, Node] = {}  # the last one so far, for tensors that are written again
-    seen: set[tuple[int, int | None, int | None]] = set()
-
-    def crossing(index: int, reader: Node | None) -> Iterator[Crossing]:
-        tensor, writer = subgraph.tensors[index], writers.get(index)
-        source = None if writer is None else partitions.get(writer.index)
-        target = None if reader is None else partitions.get(reader.index)
-        key = (index, source, target)
-        if source != target and index not in constants and key not in seen:
-            seen.add(key)
-            size, is_copied = _size(subgraph, tensor), _is_copied(tensor, writer, reader)
-            yield Crossing(subgraph.spec.index, index, tensor.name, size, source, target, is_copied)
-
-    for node, _ in plan.steps():
-        for index in node.inputs:
-            if index >= 0:
-                yield from crossing(index, node)
-        writers.update(dict.fromkeys(node.outputs, node))
-    for index in subgraph.outputs:
-        yield from crossing(index, None)
+    steps = ((n.inputs, n.outputs, partitions.get(n.index)) for n, _ in subgraph.plan.steps())
+    delegates: dict[int | None, object | None] = {
+        number: subgraph.plan.node(index)[0].delegate for index, number in partitions.items()
+    }
+    found = crossing_tensors(steps, subgraph.outputs, constants.__contains__)
+    for index, source, target in found:
+        tensor = subgraph.tensors[index]
+        sides = delegates.get(source), delegates.get(target)
+        is_buffered = tensor.buffer_handle != -1
+        is_copied = is_buffered and any(side is not tensor.delegate for side in sides)
+        size = _size(subgraph, tensor)
+        yield Crossing(subgraph.spec.index, index, tensor.name, size, source, target, is_copied)
 
 
-def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Whether *tensor* is copied between a delegate's buffer and the host's memory.
+def crossing_tensors(
+    steps: Iterable[tuple[Sequence[int], Sequence[int], int | None]],
+    outputs: Sequence[int],
+    is_constant: Callable[[int], bool],
+) -> Iterator[tuple[int, int | None, int | None]]:
+    """Yield each tensor that enters or leaves a partition, with the partitions on both sides.
 
-    Args:
-        tensor: a tensor between two nodes.
-        writer: node that writes the tensor; None for the caller.
-        reader: node that reads the tensor; None for the caller.
+    *steps* are the inputs, outputs and partition of each node in execution order, and *outputs*
+    those of the graph. The partition is None for kernels and the caller. Constants are left out.
+
+    >>> steps = [((0,), (1,), None), ((1, 0), (2,), 7), ((1,), (3,), 7)]
+    >>> list(crossing_tensors(steps, (3,), lambda index: False))
+    [(1, None, 7), (0, None, 7), (3, 7, None)]
     """
-    if tensor.buffer_handle == -1:
-        return False
-    sides = (None if node is None else node.delegate for node in (writer, reader))
-    return any(side is not tensor.delegate for side in sides)
+    writers: dict[int, int | None] = {}  # the last one so far, for tensors that are written again
+    seen: set[tuple[int, int | None, int | None]] = set()
+    for inputs, written, target in chain(steps, [(outputs, (), None)]):
+        for index in inputs:
+            found = index, writers.get(index), target
+            if index >= 0 and found[1] != target and found not in seen and not is_constant(index):
+                seen.add(found)
+                yield found
+        writers.update(dict.fromkeys(written, target))
 
 
 def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:

@@ -55,11 +55,7 @@ class PlanPartitioner:
     ) -> list[NodeSubset]:
         """Return the subsets into which a plan is cut if a delegate claims *wanted*, in order.
 
-        Args:
-            nodes: all nodes, by index.
-            execution_plan: indices of the nodes that run, in order.
-            current: function that returns the node of the plan that computes a node of the model.
-            wanted: nodes of the plan.
+        *current* returns the node of the plan that computes a node of the model.
 
         Raises:
             PartitionError: the graph cannot be partitioned.

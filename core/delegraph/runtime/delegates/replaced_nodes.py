@@ -23,11 +23,7 @@ def original_nodes(
 
     A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
     partition. The original nodes read the result of that node, which may no longer be in memory.
-
-    Args:
-        subgraph: the subgraph.
-        delegate_node: the delegate node.
-        only_kernels: whether a delegate node inside counts as the nodes that it replaced.
+    With *only_kernels*, a delegate node inside counts as the nodes that it replaced.
     """
     nodes = _replaced(subgraph, delegate_node, only_kernels)
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}

@@ -152,10 +152,6 @@ def as_delegates(
     sorted: by the ``rank`` that each installed delegate declares, then by name. Delegates that are
     not given by name have rank 0.
 
-    Args:
-        delegates: the delegates as users write them.
-        isolation: choice of the delegates that run in separate processes.
-
     Raises:
         ArgumentAttributeError: *delegates* is a single delegate, or an item is no delegate.
         ArgumentTypeError: *delegates* cannot be iterated.
@@ -187,10 +183,6 @@ def as_delegates(
 
 def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> Delegate:
     """Return *delegate* if it is a delegate, or the delegate that it names.
-
-    Args:
-        delegate: the delegate as users write it.
-        isolation: whether the delegate runs in a separate process.
 
     Raises:
         ArgumentAttributeError: *delegate* is neither a delegate nor a name.

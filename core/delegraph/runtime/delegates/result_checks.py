@@ -100,11 +100,7 @@ def allowed_range(
 ) -> Range | None:
     """Return the range of the integers that a node's output may hold; None for any.
 
-    Args:
-        node: the node that writes the output.
-        registration: registration of the node.
-        output: index of the tensor.
-        tensor_of: function that returns a tensor, also an inner one of a partition.
+    *tensor_of* returns a tensor, also an inner one of a partition.
     """
     name = registration.name
     tensor = tensor_of(output)

@@ -23,12 +23,7 @@ def with_outputs_checked(
 
     Outputs are filled with a mark before the run. If a value equals the mark afterwards, it may
     still be right. So the step runs once more over another mark, with the variables restored.
-
-    Args:
-        step: evaluation of a delegate's node.
-        outputs: tensors that it writes.
-        inputs: tensors that it reads.
-        state: the variables and resources that it may change.
+    *state* has the variables and resources that the step may change.
     """
     first = _FirstRun(outputs, inputs, state)
 

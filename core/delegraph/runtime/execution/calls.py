@@ -232,13 +232,7 @@ class Calls:
 
 
 def busy_error(call: str, thread: int, name: str) -> StateError:
-    """Return the error for a call made while another call runs.
-
-    Args:
-        call: name of the running call.
-        thread: thread of the running call.
-        name: name of the refused call.
-    """
+    """Return the error for a call made while another call runs."""
     here = get_ident()
     within = " from within it" if thread == here else ""
     remedy = (

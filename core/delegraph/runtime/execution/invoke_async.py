@@ -31,10 +31,7 @@ class Background:
     def start(self, run: Run, stop: Callable[[], None], *, keep: object) -> AsyncInvoke:
         """Start an invoke in the background; return once it holds the interpreter's lock.
 
-        Args:
-            run: function that runs the invoke.
-            stop: function that asks the invoke to stop.
-            keep: objects that must stay alive until the invoke has ended.
+        *keep* stays alive until the invoke has ended.
 
         Raises:
             Exception: an error of *run* before the invoke has begun.

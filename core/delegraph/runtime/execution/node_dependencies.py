@@ -18,10 +18,7 @@ _HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 def tasks_of(plan: DelegatedPlan, evals: Sequence[Eval], tensors: Sequence[Tensor]) -> list[Task]:
     """Return a task for each node of a plan for which there is an evaluation.
 
-    Args:
-        plan: nodes in execution order.
-        evals: evaluations of the prepared nodes, which are the first nodes of the plan.
-        tensors: tensors of the subgraph, by index.
+    *evals* are those of the prepared nodes, which are the first nodes of the plan.
     """
     return [
         _task(plan, node, isinstance(step, AsyncEval), tensors)

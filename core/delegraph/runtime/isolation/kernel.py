@@ -162,12 +162,8 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     ) -> None:
         """Set the shapes of outputs that were unknown before, and read their values.
 
-        The file is read, not mapped, since the child process may shorten it.
-
-        Args:
-            context: context of the subgraph.
-            shapes: the shapes.
-            files: descriptors of files; the first one has the values.
+        The file is read, not mapped, since the child process may shorten it. *files* are
+        descriptors; the first file has the values.
         """
         content = MemoryFile(files[0], 0)
         for tensor, shape in zip(self._open, shapes, strict=True):

@@ -208,10 +208,7 @@ class IsolatedProcess:
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
         """Let the child process compute a partition; return the child's message.
 
-        Args:
-            child: the child process, which must still be alive.
-            number: number of the partition in the child process.
-            stop: stop request of the running call; a request ends the child process.
+        A *stop* request of the running call ends the child process.
 
         Returns:
             The message with shapes and values of outputs whose shapes were unknown. None if the

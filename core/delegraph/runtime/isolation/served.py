@@ -127,9 +127,7 @@ class _Served:
     def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
         """Ask the delegate about all nodes of a model; return why it rejects some of them.
 
-        Args:
-            model: descriptor of the model file.
-            settings: settings of the host's interpreter.
+        *model* is the descriptor of the model file.
         """
         recorder = _Claims(self.delegate)
         is_simple = isinstance(self.delegate, SimpleDelegate)
@@ -140,9 +138,7 @@ class _Served:
     def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
         """Load the partition in the model file *model*; return its number, or why it is rejected.
 
-        Args:
-            model: descriptor of the file.
-            settings: settings of the host's interpreter.
+        *model* is the descriptor of the file.
         """
         interpreter = _interpreter(model, self.delegate, settings)
         left = _left(interpreter, self.delegate)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from delegraph.scale.serving.engines.engine import StartedEngine
 from delegraph.scale.serving.refusals import Kind, Refusal
-from delegraph.scale.serving.served_model import OUTCOMES, ServedModel
+from delegraph.scale.serving.served_model import OUTCOMES, Engine, ServedModel
 
 
 class OneModel:
@@ -17,9 +16,8 @@ class OneModel:
         engine: engine that computes the requests.
     """
 
-    def __init__(self, name: str, engine: StartedEngine) -> None:
-        self._engine = engine
-        self._model = ServedModel(name, "", engine.signature, engine)
+    def __init__(self, name: str, engine: Engine) -> None:
+        self._model = ServedModel(name, "", engine)
 
     async def start(self) -> None:
         """Prepare the delegates, then accept requests.
@@ -27,11 +25,11 @@ class OneModel:
         Raises:
             DelegraphError: the model or a delegate fails.
         """
-        await self._engine.start()
+        await self._model.engine.start()
 
     async def stop(self) -> None:
         """Stop after the requests that are being computed."""
-        await self._engine.stop()
+        await self._model.engine.stop()
 
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return the model.

@@ -11,10 +11,9 @@ from typing import Any
 from delegraph.errors import DelegraphError, did_you_mean, in_words
 from delegraph.scale.rows import Columns
 from delegraph.scale.serving.batches import Answer
-from delegraph.scale.serving.engines.engine import StartedEngine
 from delegraph.scale.serving.model_files import Found, ModelFile, OfferedModels
 from delegraph.scale.serving.refusals import Kind, Refusal
-from delegraph.scale.serving.served_model import OUTCOMES, ServedModel
+from delegraph.scale.serving.served_model import OUTCOMES, Engine, ServedModel
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,12 +24,17 @@ READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVA
 class _DrainedEngine:
     """Wraps an engine so that it stops only when its running requests have ended."""
 
-    def __init__(self, engine: StartedEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
+        self.signature = engine.signature
         self._engine = engine
         self._running = 0
         self._is_closing = False
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+
+    async def start(self) -> None:
+        """Prepare the delegates, then accept requests."""
+        await self._engine.start()
 
     async def is_ready(self) -> bool:
         """Whether requests are computed without delay, because delegates are prepared."""
@@ -69,14 +73,13 @@ class _Version:
         self.reason = "not loaded"
         self.has_failed = False
         self.model: ServedModel | None = None
-        self._engine: _DrainedEngine | None = None
         self._stamp: tuple[int, ...] = ()
 
     def holds(self, file: ModelFile) -> bool:
         """Whether this version was loaded from the present content of *file*."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
-    async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
+    async def load(self, open_engine: Callable[[ModelFile], Engine]) -> None:
         """Load the file into a new engine from *open_engine*, or record why that fails."""
         if self.file.error:
             self._fail(self.file.error)
@@ -85,15 +88,14 @@ class _Version:
         self._stamp = self.file.stamp()
         engine = None
         try:
-            engine = await asyncio.to_thread(open_engine, self.file)
+            engine = _DrainedEngine(await asyncio.to_thread(open_engine, self.file))
             await engine.start()
         except Exception as error:  # noqa: BLE001  # a delegate may raise anything; others go on
             self._fail(in_words(error))
             if engine is not None:
                 await engine.stop()
             return
-        self._engine = _DrainedEngine(engine)
-        self.model = ServedModel(self.file.name, self.file.version, engine.signature, self._engine)
+        self.model = ServedModel(self.file.name, self.file.version, engine)
         self.state = READY
 
     def _fail(self, reason: str) -> None:
@@ -102,13 +104,12 @@ class _Version:
 
     async def unload(self) -> Counter[str]:
         """Unload the file after its running requests; return the number of requests by outcome."""
-        if self.model is None or self._engine is None:
+        if self.model is None:
             return Counter()
-        model, engine = self.model, self._engine
-        self.model = self._engine = None  # new requests do not find it
+        model, self.model = self.model, None  # new requests do not find it
         self.state, self.reason = UNLOADING, ""
         try:
-            await engine.stop()
+            await model.engine.stop()
         finally:
             self.state, self.reason = UNAVAILABLE, "unloaded"
         return model.metrics.outcomes
@@ -126,9 +127,7 @@ class Repository:
         open_engine: function that returns the engine of a model file; it is called in a thread.
     """
 
-    def __init__(
-        self, offered: OfferedModels, open_engine: Callable[[ModelFile], StartedEngine]
-    ) -> None:
+    def __init__(self, offered: OfferedModels, open_engine: Callable[[ModelFile], Engine]) -> None:
         self._offered = offered
         self._open_engine = open_engine
         self._models: dict[str, dict[str, _Version]] = {}
@@ -159,9 +158,7 @@ class Repository:
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return a model.
 
-        Args:
-            name: name of the model.
-            version: version of the model; empty means the newest one that is ready.
+        An empty *version* means the newest one that is ready.
 
         Raises:
             Refusal: the model or version does not exist or is not loaded.

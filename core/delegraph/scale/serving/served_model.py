@@ -16,7 +16,23 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class Engine(Protocol):
-    """Interface of an engine that computes a model's requests: this process, or Ray Serve."""
+    """Interface of an engine that computes a model's requests: this process, or Ray Serve.
+
+    Attributes:
+        signature: inputs and outputs of the model.
+    """
+
+    signature: ServedSignature
+
+    async def start(self) -> None:
+        """Prepare the delegates, then accept requests.
+
+        Raises:
+            DelegraphError: the model or a delegate fails.
+        """
+
+    async def stop(self) -> None:
+        """Stop after the requests that are being computed."""
 
     async def answer(self, columns: Columns) -> Answer:
         """Return the result of a request; *columns* are its rows.
@@ -36,17 +52,17 @@ class ServedModel:
     Args:
         name: name of the model in the protocol's paths.
         version: version of the model; empty if it has none.
-        signature: names, types and shapes of the tensors in requests and answers.
         engine: engine that computes the requests.
 
     Attributes:
+        signature: names, types and shapes of the tensors in requests and answers.
         metrics: metrics of the model.
     """
 
-    def __init__(self, name: str, version: str, signature: ServedSignature, engine: Engine) -> None:
+    def __init__(self, name: str, version: str, engine: Engine) -> None:
         self.name = name
         self.version = version
-        self.signature = signature
+        self.signature = engine.signature
         self.engine = engine
         self.metrics = ModelMetrics(name)
 
@@ -143,9 +159,7 @@ class Models(Protocol):
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return a model.
 
-        Args:
-            name: name of the model.
-            version: version of the model; empty means the newest.
+        An empty *version* means the newest.
 
         Raises:
             Refusal: the model or version does not exist or could not be loaded.

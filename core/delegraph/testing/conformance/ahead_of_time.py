@@ -62,9 +62,6 @@ def compiled_files_give_the_same(subject: Subject) -> None:
     """Check that a model gives the same results if it was compiled ahead of time.
 
     A delegate that only runs compiled partitions is compared with Delegraph's kernels.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     offer = _offer(subject)
     for made in _compiled(subject):
@@ -74,11 +71,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """Check that a blob of another compiler version is rejected, with advice in the message.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a blob of another compiler version is rejected, with advice in the message."""
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer has checked it
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -101,11 +94,7 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """Check that a damaged blob is rejected even if the digest in the partition matches it.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a damaged blob is rejected even if the digest in the partition matches it."""
     for made in _usable(subject):
         for what, damage in _DAMAGES:
             case = _edited(made.case, _with_blob(damage))
@@ -161,9 +150,6 @@ def _offer(subject: Subject) -> Offer:
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
     """Return a few models, each with the file that the delegate compiled from it.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
         SkipTest: there is no such model.
     """
@@ -175,11 +161,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield one-step models to compile: models that the delegate claims, or of any operator.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Yield one-step models to compile: models that the delegate claims, or of any operator."""
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -191,12 +173,7 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return the compiled model of *trial*; None if no partition of it is compiled.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: the model, its inputs and its right results.
-    """
+    """Return the compiled model of *trial*; None if no partition of it is compiled."""
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -217,9 +194,6 @@ def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
 
 def _usable(subject: Subject) -> list[_Compiled]:
     """Return the models that the delegate compiled without an error, each with its file.
-
-    Args:
-        subject: the delegate under test, with its claims.
 
     Raises:
         SkipTest: there is no such model.
@@ -259,12 +233,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Text of the error when the file of *case* is opened, prepared or run; empty if none occurs.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
-    """
+    """Text of the error when the file of *case* is opened, prepared or run; empty without one."""
     try:
         _answers(subject, case)
     except DelegraphError as error:

@@ -92,10 +92,6 @@ def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
 
     The result says what the delegate claimed and computed; for a model that killed a process, it
     has an error.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: the model, its inputs and its right results.
     """
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
@@ -122,12 +118,7 @@ def wrong(subject: Subject, found: Attempt) -> str:
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Whether the delegate claims nodes of *case* and computes wrong results.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
-    """
+    """Whether the delegate claims nodes of *case* and computes wrong results."""
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False

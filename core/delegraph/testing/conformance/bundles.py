@@ -11,11 +11,12 @@ from functools import cache, partial
 
 from delegraph.errors import DelegraphError
 from delegraph.testing.conformance.attempts import Attempt, careful_attempt, drawn, wrong
-from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.composition import Composition
 from delegraph.testing.conformance.kernel_observer import PATTERN, KernelWatch, WatchedDelegate
 from delegraph.testing.conformance.run_reports import remembered
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+from delegraph.testing.conformance.trials import Trial, open_interpreter, trial_of
+from delegraph.testing.outputs import outputs_of
 
 _FEW = 4
 """Largest number of parts of a failing bundle that is not split; its parts are tried alone."""
@@ -26,10 +27,6 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Run the cases of the operator *op* on the delegate; return an attempt for each.
 
     See :func:`drawn` for the choice of cases.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
     make = partial(careful_attempt, subject)
     if subject.effort.bundle == 1:
@@ -45,10 +42,6 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
     :func:`drawn` chooses the cases. The delegate is assumed to accept every case that its claims
     cover.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
 
     def assumed(trial: Trial) -> Attempt:
@@ -60,11 +53,7 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _bundled(subject: Subject) -> dict[Trial, Attempt]:
-    """Return the results of all cases that the delegate computes right in joined models.
-
-    Args:
-        subject: the delegate under test.
-    """
+    """Return the results of all cases that the delegate computes right in joined models."""
     first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
     parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
     size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))
@@ -75,12 +64,8 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
     """Join trials to larger models (bundles), run them, and yield the right results by trial.
 
     A bundle that the delegate cannot compute is split into halves, so that one bad part costs
-    little time.
-
-    Args:
-        subject: the delegate under test.
-        parts: trials that are claimed, and that :func:`may_be_part` allows.
-        size: number of parts in a bundle.
+    little time. *parts* are claimed trials that :func:`may_be_part` allows; *size* of them make a
+    bundle.
     """
     for start in range(0, len(parts), size):
         some = parts[start : start + size]
@@ -100,7 +85,6 @@ def may_be_part(trial: Trial) -> bool:
         and case.reference is None
         and not case.is_random
         and not trial.features & {"dynamic-shapes", "empty"}
-        and all(fed.array.shape == fed.definition.shape for fed in fed_definitions(case))
     )
 
 
@@ -132,9 +116,6 @@ class _Bundle:
 
         The result is None if the bundle fails. It is empty if the bundle killed a process, because
         a search for the bad part would kill more processes.
-
-        Args:
-            subject: the delegate under test, with its claims.
         """
         if self.whole is None:
             return None
@@ -151,7 +132,7 @@ class _Bundle:
             with open_interpreter(whole.case, watched) as interpreter:
                 taken = [node.delegate is not None for node in interpreter.placement.nodes]
                 ops = [node.op for node in interpreter.placement.nodes]
-                outputs = list(answers(interpreter, whole.case.steps[0]))
+                outputs = list(outputs_of(interpreter, whole.case.steps[0]))
         except DelegraphError:
             return None
         found = []

@@ -16,11 +16,7 @@ LENGTH = 5
 
 @cache
 def chains(subject: Subject) -> tuple[Trial, ...]:
-    """Return a few chains of operators that a delegate claims wholly and computes right.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Return a few chains of operators that a delegate claims wholly and computes right."""
     made: list[Trial] = []
     for links in _links(bricks(subject)):
         if len(made) == subject.effort.chains:
@@ -38,21 +34,14 @@ def chains(subject: Subject) -> tuple[Trial, ...]:
 
 
 def nodes_of(trial: Trial) -> int:
-    """Return the number of nodes in a model's main subgraph.
-
-    Args:
-        trial: a model with its inputs and right results.
-    """
-    return len((trial.case.records.subgraphs or ())[0].operators or ())
+    """Return the number of nodes in a model's main subgraph."""
+    return len(trial.case.main.operators or ())
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
     """Yield sequences of models in which each model's output can be the next model's input.
 
     Each sequence is a tuple of indices in *found*.
-
-    Args:
-        found: models of one operator each, which the delegate computes right.
     """
     done: set[str] = set()
     for last, trial in enumerate(found):

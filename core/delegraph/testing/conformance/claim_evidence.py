@@ -87,10 +87,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
     """Yield cases with the versions that claims name, in turn, and with the next higher versions.
 
     If no claim names versions, cases stay unchanged.
-
-    Args:
-        claims: claims of one operator.
-        given: cases of the operator.
     """
     ranges = [claim.versions for claim in claims if claim.versions]
     near = sorted({v for first, last in ranges for v in range(first - 1, last + 2)})
@@ -110,11 +106,6 @@ def _at_version(case: OperatorCase, version: int) -> OperatorCase:
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Whether *claim* covers the types in *form*; version and activation are ignored.
-
-    Args:
-        claim: the claim.
-        form: types, version and activation of a node.
-    """
+    """Whether *claim* covers the types in *form*; version and activation are ignored."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

@@ -15,6 +15,7 @@ from delegraph.schema.options import ReshapeOptions
 from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.one_op import TensorDef, tensor
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+from delegraph.testing.subgraphs import main_subgraph
 
 Array = NDArray[Any]
 
@@ -42,7 +43,7 @@ class Composition:
         """
         mine = self._model.add(case.records, wires)
         theirs = self._right.add(case.right, {i: self._right_of[to] for i, to in wires.items()})
-        graph, right = _main(case.records), _main(case.right)
+        graph, right = case.main, main_subgraph(case.right)
         if case.reference is None:
             self._right_of.update({mine[i]: theirs[i] for i in mine})
         else:
@@ -93,7 +94,7 @@ class _Records:
         The result maps each tensor index of *records* to the index in this model. *wires* maps
         positions of its inputs to tensors of this model, which replace them.
         """
-        graph, codes = _main(records), records.operator_codes or ()
+        graph, codes = main_subgraph(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
         for operator in graph.operators or ():
             self._operators.append(
@@ -140,7 +141,7 @@ class _Records:
         """
         buffers = records.buffers or ()
         index = {-1: -1, **wired}
-        for i, record in enumerate(_main(records).tensors or ()):
+        for i, record in enumerate(main_subgraph(records).tensors or ()):
             if i not in wired:
                 index[i] = len(self._tensors)
                 name = f"t{index[i]}"
@@ -155,12 +156,8 @@ class _Records:
 
 
 def fed_definitions(case: OperatorCase) -> list[Fed]:
-    """Return the graph inputs of a case, with values and tensor definitions.
-
-    Args:
-        case: the model with its inputs.
-    """
-    graph = _main(case.records)
+    """Return the graph inputs of a case, with values and tensor definitions."""
+    graph = case.main
     records = [(graph.tensors or ())[i] for i in graph.inputs or ()]
     return [
         Fed(array, TensorDef(array.shape, TensorType(record.type), record.quantization))
@@ -173,15 +170,12 @@ def behind_a_reshape(trial: Trial) -> Trial | None:
 
     The shape is then known only during invoke. The result is None if Delegraph cannot run this
     model.
-
-    Args:
-        trial: a model with its inputs and right results.
     """
     if len(trial.case.records.subgraphs or ()) > 1:
         return None
     first, *_ = fed_definitions(trial.case)
     shape = np.array(first.array.shape, np.int32)
-    declared = replace(first.definition, shape=_declared_shape(trial.case))
+    declared = replace(first.definition, shape=trial.case.declared_shapes[0])
     target = replace(declared, shape_signature=(-1,) * len(declared.shape))
     reshaping = operator_case(
         "RESHAPE",
@@ -195,14 +189,5 @@ def behind_a_reshape(trial: Trial) -> Trial | None:
     return trial_of(model.case(trial.case.op, outputs))
 
 
-def _declared_shape(case: OperatorCase) -> tuple[int, ...]:
-    graph = _main(case.records)
-    return tuple((graph.tensors or ())[(graph.inputs or ())[0]].shape or ())
-
-
 def _mapped(indices: Sequence[int] | None, index: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(index[i] for i in indices or ())
-
-
-def _main(records: tables.Model) -> tables.SubGraph:
-    return (records.subgraphs or ())[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 from unittest import SkipTest
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
@@ -19,7 +18,7 @@ from delegraph.operators.registration import Node
 from delegraph.plugins.options import describe_options
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.testing.conformance.composition import behind_a_reshape
-from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.differences import difference, is_same
 from delegraph.testing.conformance.kernel_observer import (
     PATTERN,
     KernelWatch,
@@ -37,11 +36,10 @@ from delegraph.testing.conformance.sample_models import (
 )
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
-    Array,
     Trial,
-    answers,
     open_interpreter,
 )
+from delegraph.testing.outputs import outputs_of
 
 _MANY_SHAPES = (2, 3, 4, 5, 6)
 """Factors by which an axis is longer in later invokes than in the first one."""
@@ -50,15 +48,11 @@ _MANY_SHAPES = (2, 3, 4, 5, 6)
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
     """Invoke *interpreter* on the inputs of *trial*; raise an error if its results are wrong.
 
-    Args:
-        subject: the delegate under test, with its claims.
-        interpreter: an interpreter with the model of *trial*.
-        trial: the model, its inputs and its right results.
-        when: words for the error message about the moment at which results were wrong.
+    *when* is the moment, for the error message.
     """
     try:
         found = difference(
-            (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
+            (outputs_of(interpreter, trial.case.steps[0]),), trial, subject.capabilities
         )
     except DelegraphError as error:
         found = f"{type(error).__name__}: {error}"
@@ -70,11 +64,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """Check that the delegate's name never changes, and is the name that users type.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate's name never changes, and is the name that users type."""
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -88,11 +78,7 @@ def name_is_stable(subject: Subject) -> None:
 
 
 def options_are_validated(subject: Subject) -> None:
-    """Check that unknown options are rejected, and documented defaults accepted, also as text.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that unknown options are rejected, and documented defaults accepted, also as text."""
     if subject.create is None or subject.spec is None:
         raise SkipTest("the delegate is not installed, so it has no options")
     unknown = {"no_such_option": "1"}
@@ -120,11 +106,7 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """Check that a delegate accepts or rejects models of every operator without an exception.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a delegate accepts or rejects models of every operator without an exception."""
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -135,11 +117,7 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """Check that the delegate gives a reason for each node that it rejects.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate gives a reason for each node that it rejects."""
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -169,11 +147,7 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """Check that a kernel prepared again for the same shapes gives the same results.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel prepared again for the same shapes gives the same results."""
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -182,11 +156,7 @@ def prepare_is_idempotent(subject: Subject) -> None:
 
 
 def resize_is_survived(subject: Subject) -> None:
-    """Check that results stay right after the inputs are resized, and resized back.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that results stay right after the inputs are resized, and resized back."""
     for trial, other in all_with(subject, with_other_shapes, "other shapes"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             require_right(subject, interpreter, trial, "before a resize")
@@ -195,11 +165,7 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -215,9 +181,6 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
     """Check that the delegate can be removed and applied again.
 
     After the removal, Delegraph's kernels compute.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     for trial in specimens(subject):
         delegate = subject.make()
@@ -237,15 +200,11 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """Check that a kernel writes only to outputs, not to inputs or constants.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel writes only to outputs, not to inputs or constants."""
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
-            answers(interpreter, trial.case.steps[0])
+            outputs_of(interpreter, trial.case.steps[0])
         if watch.changed_inputs:
             raise AssertionError(
                 f"the kernel changed {watch.changed_inputs[0]}, which it must only read"
@@ -254,18 +213,14 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """Check that a kernel writes every byte of its outputs, which hold old values before.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that a kernel writes every byte of its outputs, which hold old values before."""
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
             watched = WatchedDelegate(subject.make(), KernelWatch(pattern))
             with open_interpreter(trial.case, watched) as interpreter:
-                runs.append(answers(interpreter, trial.case.steps[0]))
-        if not _same(*runs):
+                runs.append(outputs_of(interpreter, trial.case.steps[0]))
+        if not is_same(*runs):
             raise AssertionError(
                 "a part of an output is not written: it shows earlier contents of the memory"
                 f"\n  model: {trial.case}"
@@ -273,41 +228,33 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Check that equal inputs give equal results, even after invokes on other inputs.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that equal inputs give equal results, even after invokes on other inputs."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
-                answers(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
+                outputs_of(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
             )
-        if not _same(first, again):
+        if not is_same(first, again):
             raise AssertionError(
                 f"a second invoke on the same inputs returns another result\n  model: {trial.case}"
             )
         is_stale = difference((changed,), other, subject.capabilities)
-        if is_stale or not _same(first, later):
+        if is_stale or not is_same(first, later):
             raise AssertionError(
                 f"the result depends on the inputs of the invoke before\n  model: {trial.case}"
             )
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
-            expected = answers(interpreter, trial.case.steps[0])
+            expected = outputs_of(interpreter, trial.case.steps[0])
         watch = KernelWatch(PATTERN, starts=True)
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
             try:
-                found = answers(interpreter, trial.case.steps[0])
+                found = outputs_of(interpreter, trial.case.steps[0])
             except DelegraphError as error:
                 raise AssertionError(f"eval_async: {error}\n  model: {trial.case}") from error
         started += watch.started
@@ -316,7 +263,7 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
         if watch.changed_inputs:
             changed = watch.changed_inputs[0]
             raise AssertionError(f"eval_async changed {changed}\n  model: {trial.case}")
-        if not _same(found, expected):
+        if not is_same(found, expected):
             raise AssertionError(
                 "after the wait for eval_async, outputs are other than those of eval"
                 f"\n  model: {trial.case}"
@@ -330,9 +277,6 @@ def dynamic_shapes_are_followed(subject: Subject) -> None:
 
     More shapes are used than a delegate is likely to keep programs for, and the first shape is
     repeated.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")
@@ -361,13 +305,3 @@ def _delegate_nodes(interpreter: Interpreter) -> Sequence[Node]:
 
 def _shapes(trial: Trial) -> list[list[int]]:
     return [list(array.shape) for array in trial.case.steps[0]]
-
-
-def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:
-    return all(
-        a.shape == b.shape and _raw(a) == _raw(b) for a, b in zip(first, second, strict=True)
-    )
-
-
-def _raw(array: Any) -> object:
-    return array.tolist() if array.dtype.hasobject else array.tobytes()

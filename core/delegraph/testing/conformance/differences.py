@@ -44,12 +44,6 @@ def allowed_of(
     """Return the tolerance of each graph output; None if only its shape can be compared.
 
     The tolerance is the error that the delegate may make.
-
-    Args:
-        computed: the nodes of the graph.
-        outputs: indices of the graph outputs.
-        types: types of the graph outputs.
-        capabilities: capabilities of the delegate.
     """
     found = partition_tolerances(computed, capabilities)
     return [
@@ -63,11 +57,7 @@ def array_difference(
 ) -> str:
     """Text about a difference beyond the tolerance; empty if there is none.
 
-    Args:
-        got: values that a delegate computed.
-        right: values that Delegraph's kernels compute.
-        type: type of the tensor.
-        tolerance: tolerance of the result; None if only shapes can be compared.
+    If *tolerance* is None, only shapes are compared.
     """
     if got.shape != right.shape:
         return f"shape {list(got.shape)}, expected {list(right.shape)}"
@@ -81,6 +71,17 @@ def array_difference(
         f"{int(wrong.sum())} of {got.size} {type.name} values differ, first at {list(place)}: "
         f"{got[place]} instead of {right[place]} (allowed: {_described(tolerance, got.dtype)})"
     )
+
+
+def is_same(first: Iterable[Array], second: Iterable[Array]) -> bool:
+    """Whether all arrays have equal shapes and bytes, or equal texts."""
+    return all(
+        a.shape == b.shape and _raw(a) == _raw(b) for a, b in zip(first, second, strict=True)
+    )
+
+
+def _raw(array: Array) -> object:
+    return array.tolist() if array.dtype.hasobject else array.tobytes()
 
 
 def _described(tolerance: Tolerance, dtype: np.dtype[Any]) -> str:

@@ -29,12 +29,7 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
 
 
 def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeTraits]:
-    """Return the types, version and activation of each of *operators*, without duplicates.
-
-    Args:
-        subgraph: subgraph that has the operators, for the types of their tensors.
-        operators: the operators.
-    """
+    """Return the types, version and activation of each of *operators*, without duplicates."""
     return frozenset(
         NodeTraits.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators

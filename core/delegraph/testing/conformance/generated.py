@@ -30,12 +30,12 @@ from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.run_reports import suspect
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
-    answers,
     computed_nodes,
     described,
     open_interpreter,
 )
 from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools.shrinking import shrunk
 
 Array = NDArray[Any]
@@ -49,10 +49,6 @@ LONGEST = 8
 
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
     """Generate up to *examples* models and compare results; return how many had claimed nodes.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        examples: largest number of models.
 
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
@@ -106,7 +102,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
     small = shrunk(case, lambda simpler: bool(judged(subject, simpler)), subject.effort.tries)
     suspect(subject.name, judged, small, case)
     return (
-        f"a generated model of {len(_operators(small))} nodes comes out wrong: "
+        f"a generated model of {len(small.main.operators or ())} nodes comes out wrong: "
         f"{judged(subject, small)}" + rerun(subject, small, "generated")
     )
 
@@ -116,10 +112,6 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
     """
     try:
         right = _Right.of(subject, case)
@@ -132,7 +124,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
         with open_interpreter(case, watched) as interpreter:
             if not interpreter.placement.partitions:
                 return None
-            got = answers(interpreter, case.steps[0])
+            got = outputs_of(interpreter, case.steps[0])
     except DelegraphError as error:
         return f"{type(error).__name__}: {error}"
     return right.difference(got, subject)
@@ -142,7 +134,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 class _Right:
     """Right outputs of a model, by Delegraph's kernels, and the values that each node computed."""
 
-    expected: tuple[Array, ...]
+    expected: Sequence[Array]
     types: tuple[TensorType, ...]
     computed: tuple[ComputedNode, ...]
     outputs: tuple[int, ...]
@@ -150,7 +142,7 @@ class _Right:
     @classmethod
     def of(cls, subject: Subject, case: OperatorCase) -> _Right | None:
         with open_interpreter(case, keep_everything=True) as interpreter:
-            expected = answers(interpreter, case.steps[0])
+            expected = outputs_of(interpreter, case.steps[0])
             graph = interpreter.session.subgraphs[0]
             if not (_is_claimed(subject, case, graph) and all(map(_is_finite, graph.tensors))):
                 return None
@@ -160,12 +152,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Return how the first wrong output in *got* differs from the right one; empty without one.
-
-        Args:
-            got: the outputs that the delegate computed.
-            subject: the delegate under test, with its tolerances.
-        """
+        """Return how the first wrong output in *got* differs from the right one, or no text."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])
@@ -175,13 +162,7 @@ class _Right:
 
 
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
-    """Whether claims cover every node of *case* whose operator the delegate claims.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        case: the model with its inputs.
-        right: the subgraph after a run with right results.
-    """
+    """Whether claims cover every node of *case* whose operator the delegate claims."""
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:
         return all(
@@ -197,7 +178,3 @@ def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
 def _is_finite(tensor: Tensor) -> bool:
     is_float = tensor.type.name in ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16")
     return not is_float or tensor.data is None or bool(np.isfinite(tensor.data).all())
-
-
-def _operators(case: OperatorCase) -> Sequence[Any]:
-    return (case.records.subgraphs or ())[0].operators or ()

@@ -27,11 +27,7 @@ ROUNDS = 5
 
 
 def kernels_are_not_shared(subject: Subject) -> None:
-    """Check that every partition has a separate kernel object.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that every partition has a separate kernel object."""
     delegate = subject.make()
     if not isinstance(delegate, SimpleDelegate):
         raise SkipTest("the delegate is no SimpleDelegateInterface")
@@ -44,30 +40,18 @@ def kernels_are_not_shared(subject: Subject) -> None:
 
 
 def one_object_serves_two_interpreters(subject: Subject) -> None:
-    """Check that one delegate object in two interpreters keeps their states apart.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that one delegate object in two interpreters keeps their states apart."""
     delegate = subject.make()
     _take_turns(subject, delegate, delegate, "one delegate object in two interpreters")
 
 
 def two_objects_share_nothing(subject: Subject) -> None:
-    """Check that two delegate objects have no state in common.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that two delegate objects have no state in common."""
     _take_turns(subject, subject.make(), subject.make(), "two delegate objects in two interpreters")
 
 
 def partitions_share_nothing(subject: Subject) -> None:
-    """Check that two partitions in one model give the same results as each alone.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that two partitions in one model give the same results as each alone."""
     compared = [trial for trial in chains(subject) if _is_right_in_two(subject, trial)]
     if not compared:
         raise SkipTest("no model that it takes can be cut into two partitions")
@@ -77,10 +61,6 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
     """Check that a model gives right results if its middle node is excluded from the delegate.
 
     The result is False, without a check, if the model then has fewer than two partitions.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: a model with its inputs and right results.
     """
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
@@ -95,11 +75,7 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
 
 
 def threads_do_not_meet(subject: Subject) -> None:
-    """Check that two interpreters in two threads give the same results as each alone.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that two interpreters in two threads give the same results as each alone."""
     for trial, other in _pairs(subject):
         delegate = subject.make()
         for second in (delegate, subject.make()):
@@ -120,11 +96,7 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield pairs of trials; the second has other shapes or values, or is another sample model.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Yield pairs of trials; the second has other shapes or values, or is another sample model."""
     found = specimens(subject)
     for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
         changed = (with_other_shapes(trial), with_other_values(trial))

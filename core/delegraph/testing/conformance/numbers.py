@@ -17,10 +17,6 @@ from delegraph.tools.shrinking import shrunk
 def results_are_right(subject: Subject, op: str) -> None:
     """Check the results of the models of *op* that the delegate claims and computes.
 
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
-
     Raises:
         AssertionError: a result is wrong; the smallest wrong model is saved.
         SkipTest: the delegate takes no model.
@@ -43,10 +39,6 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
     """Make the failing model of *failed* smaller; return the result of the smallest failing model.
 
     A smaller model counts if it fails in the same way.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        failed: result of the failing model.
     """
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
@@ -55,12 +47,7 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return, for each type, how many models of *op* gave right results, as ``right/compared``.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
-    """
+    """Return, for each type, how many models of *op* gave right results, as ``right/compared``."""
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

@@ -73,11 +73,7 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-operator models that the delegate claims and computes right.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Return one-operator models that the delegate claims and computes right."""
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)
@@ -101,10 +97,6 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
     """Run models of *op* that can be joined with other models; yield an attempt for each.
 
     The models have shapes that fit each other (:data:`PALETTE`), or are the author's own cases.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
     made = attempts(subject, op)
     if op not in MAKERS:
@@ -146,14 +138,8 @@ def _may_be_brick(subject: Subject, trial: Trial) -> bool:
         or len(case.records.subgraphs or ()) > 1
         or not subject.claims(trial.forms, trial.features)
         or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
-        or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
+        or case.is_resized
     )
-
-
-def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    graph = (case.records.subgraphs or ())[0]
-    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
-    return [(shape, a.shape) for shape, a in zip(declared, case.steps[0], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -205,9 +191,6 @@ def _makes_steps(case: OperatorCase) -> bool:
     """Whether results of the case's operator jump, like those of a step function or a rounding.
 
     The operator may then read only graph inputs, because it would magnify earlier rounding errors.
-
-    Args:
-        case: the model with its inputs.
     """
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
@@ -219,7 +202,7 @@ def _kind_of(source: Fed) -> _Kind:
 
 
 def _output_kinds(trial: Trial) -> list[_Kind]:
-    graph = (trial.case.records.subgraphs or ())[0]
+    graph = trial.case.main
     return [
         _Kind(type, array.shape, _shown((graph.tensors or ())[i].quantization))
         for type, array, i in zip(
@@ -239,9 +222,6 @@ def barrier_of(subject: Subject) -> str | None:
 
     Between two nodes, the operator separates partitions. The result is None if the delegate claims
     all of these operators.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     return next((op for op in BARRIERS if op not in subject.operators), None)
 

@@ -30,11 +30,7 @@ class Placing:
 
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
-    """Apply a delegate to a few models of every operator; return which nodes it got in each.
-
-    Args:
-        subject: the delegate under test.
-    """
+    """Apply a delegate to a few models of every operator; return which nodes it got in each."""
     asked = list(gallery_for(subject.make(), subject.effort.gallery))
     if subject.effort != FULL:  # claimed models would be compiled here, and are tried elsewhere
         asked = [t for t in asked if not subject.claims(t.forms, t.features)]

@@ -11,7 +11,8 @@ from pathlib import Path
 from delegraph.testing.conformance.kernel_observer import KernelWatch, WatchedDelegate
 from delegraph.testing.conformance.sample_models import specimens
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter
+from delegraph.testing.conformance.trials import Trial, open_interpreter
+from delegraph.testing.outputs import outputs_of
 
 _PROC = Path("/proc/self")
 
@@ -20,9 +21,6 @@ def nothing_is_left_behind(subject: Subject) -> None:
     """Check that closed interpreters leave no kernel, thread, process or open file.
 
     Resources that all interpreters share may stay, such as a pool of threads.
-
-    Args:
-        subject: the delegate under test, with its claims.
     """
     trial, times = specimens(subject)[0], subject.effort.reopenings
     _used(subject, trial)
@@ -43,15 +41,10 @@ def nothing_is_left_behind(subject: Subject) -> None:
 
 
 def _used(subject: Subject, trial: Trial) -> list[weakref.ref[object]]:
-    """Run a trial in an interpreter and close it; return weak references to its kernels.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        trial: a model with its inputs and right results.
-    """
+    """Run a trial in an interpreter and close it; return weak references to its kernels."""
     watch = KernelWatch()
     with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
-        answers(interpreter, trial.case.steps[0])
+        outputs_of(interpreter, trial.case.steps[0])
     found = [weakref.ref(kernel) for kernel in watch.kernels if hasattr(kernel, "__weakref__")]
     del watch, interpreter
     gc.collect()

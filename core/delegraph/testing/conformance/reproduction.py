@@ -17,24 +17,13 @@ def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> st
     """Save the model of *case*; return message lines with a command that shows its placement.
 
     The command shows which nodes the delegate gets.
-
-    Args:
-        subject: the delegate under test, or facts about it.
-        case: the model with its inputs.
-        label: part of the name of the saved file.
     """
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save model and inputs of *case*; return message lines with a command that runs the model.
-
-    Args:
-        subject: the delegate under test, or facts about it.
-        case: the model with its inputs.
-        label: part of the name of the saved file.
-    """
+    """Save model and inputs of *case*; return message lines with a command that runs the model."""
     path = _saved(subject, case, label)
     fed: list[str] = []
     for position, array in enumerate(case.steps[0]):
@@ -51,12 +40,7 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
 
 
 def recompiled(subject: Subject | Identity, case: OperatorCase) -> str:
-    """Save the model of *case*; return message lines with commands that compile and compare it.
-
-    Args:
-        subject: the delegate under test, or facts about it.
-        case: the model with its inputs.
-    """
+    """Save the model of *case*; return message lines with commands that compile and compare it."""
     path = _saved(subject, case, "ahead-of-time")
     compiled = path.replace(".tflite", ".compiled.tflite")
     command = ["delegraph", "compile", path, "--output", compiled]

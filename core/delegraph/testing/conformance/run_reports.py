@@ -159,10 +159,7 @@ def working() -> None:
 def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
     """Record a model during the block, so that later processes know if it kills this process.
 
-    Args:
-        delegate: name of the delegate that gets the model.
-        what: text that describes the work on the model.
-        case: the model with its inputs.
+    *what* describes the work on the model.
 
     Yields:
         Description of how the model killed an earlier process; empty if it did not.

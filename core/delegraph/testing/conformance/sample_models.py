@@ -16,13 +16,19 @@ from delegraph.delegation.partition_tolerance import HUGE
 from delegraph.testing.conformance.attempts import wrong
 from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.chains import chains
+from delegraph.testing.conformance.differences import is_same
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+from delegraph.testing.conformance.trials import Trial, open_interpreter, trial_of
+from delegraph.testing.outputs import outputs_of
 
 Array = NDArray[Any]
 Types = tuple[tuple[str, str], ...]
 
 _NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
+
+
+class NotTried(SkipTest):
+    """Reason why a check that applies was not tried."""
 
 
 @cache
@@ -32,11 +38,8 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     They differ in operators, types and features, and some have tensors inside a partition. All have
     non-empty inputs and give the same results each time.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
     for op in subject.operators:
@@ -47,7 +50,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
                 if _is_telling(trial):
                     found[key] = trial
     if not found:
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     chosen = list(found.values())
     inner = [first_step(chain) for chain in chains(subject)]
     alone = chosen[:: -(-len(chosen) // subject.effort.specimens)]
@@ -61,16 +64,13 @@ def _types(trial: Trial) -> frozenset[Types]:
 def computed(subject: Subject) -> Iterator[Trial]:
     """Yield several models for each operator that the delegate claims and computes right.
 
-    Args:
-        subject: the delegate under test, with its claims.
-
     Raises:
-        SkipTest: there is no such trial.
+        NotTried: there is no such trial.
     """
     if not subject.effort.computed:
         yield from specimens(subject)
     elif not specimens(subject):
-        raise SkipTest(_NONE)
+        raise NotTried(_NONE)
     for op in subject.operators:
         made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
         fitting = (trial for trial in made if not trial.case.is_random)
@@ -88,7 +88,7 @@ def with_other_values(trial: Trial) -> Trial | None:
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
-        if other is not None and not _same(other.expected[0], trial.expected[0]):
+        if other is not None and not is_same(other.expected[0], trial.expected[0]):
             return other
     return None
 
@@ -146,12 +146,8 @@ def _is_telling(trial: Trial) -> bool:
     if any(map(_stands_for_infinity, trial.expected[0])):
         return False
     with open_interpreter(trial.case) as interpreter:
-        runs = [answers(interpreter, _fed(trial)) for _ in range(2)]
-    return _same(*runs)
-
-
-def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
-    return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+        runs = [outputs_of(interpreter, _fed(trial)) for _ in range(2)]
+    return is_same(*runs)
 
 
 def _stands_for_infinity(array: Array) -> bool:

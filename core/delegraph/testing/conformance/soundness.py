@@ -24,10 +24,6 @@ def claims_are_executed(subject: Subject, op: str) -> None:
     """Check that the delegate runs models of *op* that show everything its claims list.
 
     A claim lists types, versions, activations and features.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        op: name of the operator.
     """
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
@@ -54,12 +50,6 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
     For every type a model must exist. Versions, activations and features need no model, because not
     every operator can show each of them.
-
-    Args:
-        subject: the delegate under test.
-        op: name of the operator.
-        claim: the claim.
-        made: results of the delegate for the models of *op*.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
     of_all = subject.effort.shows_all
@@ -70,12 +60,7 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
 
 def _shown_by_another(subject: Subject, demand: Demand) -> bool:
-    """Whether the delegate runs a model of another operator with the claimed type *demand*.
-
-    Args:
-        subject: the delegate under test, with its claims.
-        demand: one type, version or feature that a claim lists.
-    """
+    """Whether the delegate runs a model of another operator with the claimed type *demand*."""
     return any(
         each.is_taken and demand in shown(demand.claim, each.trial)
         for op in demand.claim.operators
@@ -100,11 +85,7 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
-    """Check that the delegate takes no node that its declared claims do not cover.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate takes no node that its declared claims do not cover."""
     if not subject.operators:
         raise SkipTest("nothing is claimed")
     for made in (each for op in subject.operators for each in attempts(subject, op)):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from delegraph.delegation.capabilities import Capabilities
@@ -52,27 +51,6 @@ class Identity:
     operators: tuple[str, ...]
     address: str
     folder: Path
-
-
-class LazyCases:
-    """Cases that are made when a check first needs them; collecting tests does not need them.
-
-    Args:
-        make: function that returns the cases.
-    """
-
-    def __init__(self, make: Callable[[], Iterable[OperatorCase]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> tuple[OperatorCase, ...]:
-        return tuple(self._make())
-
-    def __iter__(self) -> Iterator[OperatorCase]:
-        return iter(self._made)
-
-    def __bool__(self) -> bool:
-        return bool(self._made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +100,7 @@ class Subject:
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares claims; the error message shows how to declare them.
-
-    Args:
-        subject: the delegate under test, with its claims.
-    """
+    """Check that the delegate declares claims; the error message shows how to declare them."""
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 

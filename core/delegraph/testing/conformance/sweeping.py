@@ -19,11 +19,6 @@ SHOWN = 5
 def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
     """Check that no generated model of a claimed operator is wrong, crashes or is rejected.
 
-    Args:
-        subject: the delegate under test.
-        minutes: number of minutes after which no case is begun.
-        seed: seed that decides the cases.
-
     Raises:
         AssertionError: there are findings; each is saved.
         SkipTest: there are no cases of the claimed operators.

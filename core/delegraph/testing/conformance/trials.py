@@ -5,15 +5,13 @@ For an operator without a kernel, the results of the case's reference are right.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
@@ -33,12 +31,14 @@ from delegraph.schema.enums import TensorType
 from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, forms_of, operators_of
 from delegraph.testing.conformance.run_reports import model_begins, working
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_case import KeptCases, OperatorCase
 from delegraph.testing.operator_cases import cases
+from delegraph.testing.outputs import outputs_of
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 
 Array = NDArray[Any]
-Outputs = tuple[tuple[Array, ...], ...]
+Outputs = Sequence[Sequence[Array]]
+"""Outputs of each invoke."""
 
 KEPT = 4096
 """Largest number of trials, of a few kilobytes each, that are kept for later subjects."""
@@ -112,26 +112,9 @@ def _opened(
     )
 
 
-def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Run *interpreter* on the input arrays *arrays* and return its outputs.
-
-    An input of another shape is resized first.
-    """
-    details = interpreter.get_input_details()
-    for detail, array in zip(details, arrays, strict=True):
-        if tuple(detail["shape"]) != array.shape:
-            interpreter.resize_tensor_input(detail["index"], array.shape)
-    interpreter.allocate_tensors()
-    for detail, array in zip(details, arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    found = interpreter.get_output_details()
-    return tuple(np.array(interpreter.get_tensor(detail["index"])) for detail in found)
-
-
 def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
     """Run *interpreter* on the inputs of each step of *case*; return the outputs of each step."""
-    return tuple(answers(interpreter, arrays) for arrays in case.steps)
+    return tuple(tuple(outputs_of(interpreter, arrays)) for arrays in case.steps)
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
@@ -159,41 +142,16 @@ def kept_trial(case: OperatorCase) -> Trial | None:
     return trial_of(case)
 
 
-class KeptCases:
-    """Cases that are made when first needed, and then kept.
-
-    Args:
-        source: iterator that makes the cases.
-    """
-
-    def __init__(self, source: Iterator[OperatorCase]) -> None:
-        self._source = source
-        self._made: list[OperatorCase] = []
-
-    def __iter__(self) -> Iterator[OperatorCase]:
-        for i in itertools.count():
-            if i == len(self._made):
-                self._made += islice(self._source, 1)
-            if i == len(self._made):
-                return
-            yield self._made[i]
-
-
 @lru_cache(KEPT // 16)
 def kept_cases(op: str, seed: int, random_cases: int) -> KeptCases:
     """Return the cases of an operator; all subjects get the same objects; see :func:`cases`."""
-    return KeptCases(cases(op, seed=seed, count=random_cases))
+    return KeptCases(partial(cases, op, seed=seed, count=random_cases))
 
 
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
     """Return the nodes of a case's model, with their output values.
 
     If the model has a reference, the values of its inner tensors are unknown.
-
-    Args:
-        case: the case with the model.
-        right: main subgraph of the right model, after its run.
-        main: subgraph that :func:`described` yields for the case.
     """
     known = _known_tensors(case, right)
     tensors = [known.get(i, tensor) for i, tensor in enumerate(main.tensors)]
@@ -206,10 +164,6 @@ def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple
 @contextmanager
 def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
     """Yield the main subgraph of a case's model, for reading types and shapes.
-
-    Args:
-        case: the case with the model.
-        right: main subgraph of the right model, after its run.
 
     Yields:
         *right* itself if it belongs to the same model. Otherwise a subgraph that cannot run,
@@ -231,13 +185,11 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
     Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. If
     the case has a reference, output shapes that are known only during invoke remain unknown.
     """
-    graph, *others = case.records.subgraphs or ()
-    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
-    fed = [array.shape for array in case.steps[0]]
     is_dynamic = right.has_dynamic_tensors
-    if others or len(case.steps) > 1 or declared != fed or (is_dynamic and case.reference is None):
+    is_simple = len(case.records.subgraphs or ()) == len(case.steps) == 1 and not case.is_resized
+    if not is_simple or (is_dynamic and case.reference is None):
         return case
-    computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
+    computed = {i for operator in case.main.operators or () for i in operator.outputs or ()}
     known = {i: tensor for i, tensor in _known_tensors(case, right).items() if i in computed}
     return replace(case, records=_with_tensors(case.records, known, leave_open=is_dynamic))
 
@@ -249,8 +201,7 @@ def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
     """
     if case.reference is None:
         return dict(enumerate(right.tensors))
-    graph, *_ = case.records.subgraphs or ()
-    mine = (*(graph.inputs or ()), *(graph.outputs or ()))
+    mine = (*(case.main.inputs or ()), *(case.main.outputs or ()))
     theirs = (*right.inputs, *right.outputs)
     return {i: right.tensors[j] for i, j in zip(mine, theirs, strict=True)}
 

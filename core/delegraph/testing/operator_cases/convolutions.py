@@ -131,11 +131,7 @@ def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
     """Return the input length for which a convolution has *size* outputs along an axis.
 
-    Args:
-        padding: padding of the convolution.
-        size: number of outputs.
-        kernel: length of the weights.
-        stride: stride of the convolution.
+    *kernel* is the length of the weights.
     """
     return size * stride if padding == Padding.SAME else (size - 1) * stride + kernel
 

@@ -54,15 +54,7 @@ def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def function(
     op: str, random: RandomOperands, type: str, shape: Sequence[int], version: int
 ) -> OperatorCase:
-    """Return a case of *op* on *type* and *shape*, with usual and unusual values.
-
-    Args:
-        op: name of the operator.
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        shape: shape of the operands.
-        version: version of the operator.
-    """
+    """Return a case of *op* on *type* and *shape*, with usual and unusual values."""
     x = random.fed(type, shape, special=random.pick([0, 0.3]), spread=random.pick([0.3, 3, 30]))
     output = fixed_output(op, random, type)
     if op in ("COMPLEX_ABS", "REAL", "IMAG"):

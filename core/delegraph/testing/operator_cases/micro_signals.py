@@ -31,13 +31,7 @@ def _case(
 
 
 def _samples(random: RandomOperands, type: str, shape: Sequence[int]) -> NDArray[Any]:
-    """Return random samples of sound: quiet, loud, or with extreme values.
-
-    Args:
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        shape: shape of the operands.
-    """
+    """Return random samples of sound: quiet, loud, or with extreme values."""
     dtype, loudness = np.dtype(type.lower()), random.pick([0.001, 0.1, 1.0])
     if dtype.kind == "f":
         return random.rng.normal(0, loudness, shape).astype(dtype)

@@ -40,14 +40,7 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
-    """Return a case of *op* on *type* with random shapes; floats may have unusual values.
-
-    Args:
-        op: name of the operator.
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        version: version of the operator.
-    """
+    """Return a case of *op* on *type* with random shapes; floats may have unusual values."""
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
         shapes = [shapes[0]] * 2  # shapes of equal rank are read as if they were equal
@@ -71,11 +64,7 @@ def operand_quantization(
 ) -> dict[str, Any]:
     """Return scale and zero point of an operand of *op*.
 
-    Args:
-        op: name of the operator.
-        random: generator of random operands.
-        type: type of the operand.
-        same: quantization of the output, which the operand gets if *op* requires equal ones.
+    *same* is the quantization of the output, for operators that require equal ones.
     """
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
@@ -83,11 +72,7 @@ def operand_quantization(
 def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
     """Return the definition of the output of *op*.
 
-    Args:
-        op: name of the operator.
-        random: generator of random operands.
-        type: type of the output.
-        same: quantization that the output gets if *op* requires it to equal that of the inputs.
+    *same* is the quantization of the inputs, for operators that require equal ones.
     """
     if op in COMPARISONS:
         return tensor((), "BOOL")

@@ -91,11 +91,7 @@ def dequantize_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: int) -> tables.Model:
     """Return a model in which a tensor of the main graph has a scale for each block of a row.
 
-    Args:
-        records: the model.
-        index: index of the tensor.
-        scales: scales of the blocks, ``[rows, blocks]``, float16 or float32.
-        size: number of elements in a block.
+    *scales* are ``[rows, blocks]``, float16 or float32.
     """
     (graph, *others), buffers = records.subgraphs or (), records.buffers or ()
     tensors = list(graph.tensors or ())

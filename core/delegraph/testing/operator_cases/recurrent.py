@@ -225,14 +225,7 @@ def bidirectional_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 
 def simple_layer(weights: Weights, batch: int, n_input: int, units: int) -> list[Maybe]:
-    """Return random tensors of a simple recurrent layer: weights, bias and state.
-
-    Args:
-        weights: source of random weights.
-        batch: number of rows.
-        n_input: number of inputs of the layer.
-        units: number of units of the layer.
-    """
+    """Return random tensors of a simple recurrent layer: weights, bias and state."""
     return [
         weights.matrix(units, n_input),
         weights.matrix(units, units),

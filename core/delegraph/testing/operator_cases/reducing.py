@@ -30,12 +30,7 @@ REDUCTIONS = ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_
 
 
 def some_axes(random: RandomOperands, rank: int) -> Any:
-    """Return random axes as a scalar or a vector, including negative and repeated axes.
-
-    Args:
-        random: source of random values.
-        rank: number of dimensions.
-    """
+    """Return random axes as a scalar or a vector, including negative and repeated axes."""
     if random.chance(0.2) and rank:
         return np.array(random.number(-rank, rank - 1), np.int32)
     axes = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.enums import BuiltinOperator, MirrorPadMode, TensorType
 from delegraph.schema.options import (
     OPTIONS_OF_OPERATOR,
     ReshapeOptions,
@@ -46,13 +46,7 @@ def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fe
 def same_quantization(
     random: RandomOperands, type: str, shape: Sequence[int]
 ) -> tuple[Fed, TensorDef]:
-    """Return an input and an output with equal quantization.
-
-    Args:
-        random: source of random values.
-        type: name of the element type, such as ``INT8``.
-        shape: shape of the operands.
-    """
+    """Return an input and an output with equal quantization."""
     same = random.quantization(type)
     return random.fed(type, shape, quantization=same), tensor((), type, **same)
 
@@ -129,7 +123,7 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         options = plain_options(op)
         if op == "MIRROR_PAD":
             mode = random.number(0, 1)
-            options = options.replace(mode=type_of(options.mode)(mode))
+            options = options.replace(mode=MirrorPadMode(mode))
             if random.chance(0.9):
                 room = [[min(p, max(size - 1 + mode, 0)) for p in pair]
                         for pair, size in zip(room, shape, strict=True)]  # fmt: skip
@@ -143,11 +137,6 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             quantization = quantization_of(x) if random.chance(0.9) else random.quantization(type)
             inputs.append(random.operand(type, (), quantization=quantization))
         yield operator_case(op, inputs, [y], options, version=any_version(op, random))
-
-
-def type_of(value: Any) -> Any:
-    """Return the tensor type of the operand *value*, a graph input or a constant."""
-    return type(value)
 
 
 def quantization_of(x: Fed) -> dict[str, Any]:

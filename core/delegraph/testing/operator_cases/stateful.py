@@ -33,13 +33,7 @@ from delegraph.testing.subgraphs import Graph, Op
 
 
 def binary(op: str, options: Any, shape: tuple[int, ...]) -> Graph:
-    """Return a subgraph with two inputs and one binary operator.
-
-    Args:
-        op: name of the operator.
-        options: options of the operator.
-        shape: shape of the first input.
-    """
+    """Return a subgraph with two inputs and one binary operator."""
     a, b, y = tensor(shape), tensor(shape), tensor(shape)
     return Graph([a, b], [y], [Op(op, [a, b], [y], options)])
 

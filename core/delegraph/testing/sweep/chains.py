@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
+from delegraph.testing.subgraphs import main_subgraph
 from delegraph.testing.sweep.draft import Draft
 
 LONGEST = 5
@@ -41,10 +42,6 @@ def _reads(draft: Draft, index: int) -> bool:
 
     It may not if the operator's results jump at steps, or if a hybrid operator quantizes this
     input. Only graph inputs are then exact enough.
-
-    Args:
-        draft: a model with its operators.
-        index: index of the tensor.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -54,11 +51,7 @@ def _reads(draft: Draft, index: int) -> bool:
 
 
 def _computed(draft: Draft) -> list[int]:
-    """Return the indices of computed tensors, in the order of the plan.
-
-    Args:
-        draft: the model with its inputs.
-    """
+    """Return the indices of computed tensors, in the order of the plan."""
     return [i for node in draft.main.operators or () for i in node.outputs or () if i >= 0]
 
 
@@ -98,44 +91,48 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 
     Outputs of both models are graph outputs, even in the middle of the chain. Sometimes outputs
     that the second model reads are not graph outputs.
-
-    Args:
-        chance: source of random choices.
-        first: the first model.
-        second: the model to append.
     """
     if len(second.records.subgraphs or ()) != 1:
         return first
-    graph, added = first.main, second.main
-    first_tensor, first_buffer = len(first.tensors), len(first.records.buffers or ())
-    place = {i: first_tensor + i for i in range(len(second.tensors))}
-    wired = set()
-    for number, i in enumerate(added.inputs or ()):
-        shape = second.steps[0][number].shape
+    inputs, wired = second.main.inputs or (), dict[int, int]()
+    for i, array in zip(inputs, second.steps[0], strict=True):
         reads = _reads(second, i)
-        found = _fitting(chance, first, second.tensors[i], shape) if reads else None
+        found = _fitting(chance, first, second.tensors[i], array.shape) if reads else None
         if found is not None and chance.random() < 0.9:
-            place[i] = found
-            wired.add(number)
-    tensors = tuple(_shifted(t, first_tensor, first_buffer) for t in second.tensors)
-    codes = first.records.operator_codes or ()
-    nodes = tuple(moved_operator(node, place, len(codes)) for node in added.operators or ())
-    kept = [n for n in range(len(added.inputs or ())) if n not in wired]
-    outputs = tuple(graph.outputs or ())
+            wired[i] = found
     if chance.random() < 0.6:
-        outputs = tuple(i for i in outputs if i not in set(place.values()))
-    changed = first.with_main(
-        tensors=(*first.tensors, *tensors),
-        operators=(*(graph.operators or ()), *nodes),
-        inputs=(*(graph.inputs or ()), *(place[(added.inputs or ())[n]] for n in kept)),
-        outputs=(*outputs, *(place[i] for i in added.outputs or ())),
+        kept = (i for i in first.main.outputs or () if i not in wired.values())
+        first = first.with_main(outputs=tuple(kept))
+    fed = tuple(a for i, a in zip(inputs, second.steps[0], strict=True) if i not in wired)
+    records = appended(first.records, second.records, wired)
+    return Draft(records, tuple((*step, *fed) for step in first.steps))
+
+
+def appended(model: tables.Model, donor: tables.Model, wired: Mapping[int, int]) -> tables.Model:
+    """Return *model* with the first subgraph of *donor* appended to its own.
+
+    An input of the donor in *wired* becomes the tensor of the model with that index; the others
+    become inputs. Outputs of both are outputs.
+    """
+    graph, added = main_subgraph(model), main_subgraph(donor)
+    tensors, buffers = graph.tensors or (), model.buffers or ()
+    codes, first = model.operator_codes or (), len(tensors)
+    place = {i: first + i for i in range(len(added.tensors or ()))} | dict(wired)
+    fed = (place[i] for i in added.inputs or () if i in place and i not in wired)
+    main = graph.replace(
+        tensors=(*tensors, *(_shifted(t, first, len(buffers)) for t in added.tensors or ())),
+        operators=(
+            *(graph.operators or ()),
+            *(_moved_operator(node, place, len(codes)) for node in added.operators or ()),
+        ),
+        inputs=(*(graph.inputs or ()), *fed),
+        outputs=(*(graph.outputs or ()), *(place.get(i, i) for i in added.outputs or ())),
     )
-    records = changed.records.replace(
-        operator_codes=(*codes, *(second.records.operator_codes or ())),
-        buffers=(*(first.records.buffers or ()), *(second.records.buffers or ())),
+    return model.replace(
+        subgraphs=(main, *(model.subgraphs or ())[1:]),
+        operator_codes=(*codes, *(donor.operator_codes or ())),
+        buffers=(*buffers, *(donor.buffers or ())),
     )
-    fed = tuple(second.steps[0][n] for n in kept)
-    return replace(Draft(records, first.steps), steps=tuple((*s, *fed) for s in first.steps))
 
 
 def _fitting(
@@ -145,12 +142,6 @@ def _fitting(
 
     The tensor must have the same type and quantization, and the shape *shape*. The result is None
     if no tensor has them.
-
-    Args:
-        chance: source of random choices.
-        first: the first model.
-        wanted: the input to replace.
-        shape: the shape.
     """
     kind = _kind(wanted, shape)
     same = [
@@ -169,16 +160,10 @@ def _kind(tensor: tables.Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     return tensor.type, tuple(shape), tuple(map(float, q.scale)), points
 
 
-def moved_operator(
+def _moved_operator(
     node: tables.Operator, place: dict[int, int], first_code: int
 ) -> tables.Operator:
-    """Return a node's record with the tensor and operator-code indices of a larger model.
-
-    Args:
-        node: the record.
-        place: mapping from each tensor that moves to its new index.
-        first_code: number that is added to the index of the operator code.
-    """
+    """Return a node's record with new tensors by *place*, and *first_code* added to its code."""
 
     def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
         return None if indices is None else tuple(place.get(i, i) for i in indices)

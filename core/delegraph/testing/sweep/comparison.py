@@ -195,9 +195,7 @@ class Comparison:
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
         """Return the fault in *error*, raised on the tested side; None if it is expected.
 
-        Args:
-            error: error of the tested side.
-            other: error of the side with right results; None if that side had no error.
+        *other* is the error of the side with right results; None if that side had no error.
         """
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
@@ -243,13 +241,7 @@ class Comparison:
 
 
 def run_case(open_it: Open, case: SweepCase, seconds: float = TIME_LIMIT) -> Run:
-    """Run a case in an interpreter; return its outputs, error and incidents.
-
-    Args:
-        open_it: function that returns an interpreter of a model file.
-        case: the model and its inputs.
-        seconds: processor time, in seconds, that the run may take.
-    """
+    """Run a case in an interpreter; return its outputs, error and incidents."""
 
     def feed_step(opened: Any, step: int) -> None:
         feed(opened, case.steps, step)

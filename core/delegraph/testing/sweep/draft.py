@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema import tables
+from delegraph.testing.subgraphs import main_subgraph
 from delegraph.testing.sweep.sweep_case import Arrays
 
 
@@ -30,7 +31,7 @@ class Draft:
     @property
     def main(self) -> tables.SubGraph:
         """Main subgraph of the model."""
-        return (self.records.subgraphs or ())[0]
+        return main_subgraph(self.records)
 
     @property
     def tensors(self) -> tuple[tables.Tensor, ...]:

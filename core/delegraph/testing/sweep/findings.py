@@ -48,6 +48,11 @@ class Finding:
         return (*nodes, self.fault.kind, _cause(self.fault))
 
     @property
+    def order(self) -> tuple[str, str, int]:
+        """Key that sorts findings."""
+        return self.case.op, self.fault.kind, -self.count
+
+    @property
     def name(self) -> str:
         """Name of the finding, used for its files."""
         return f"{self.case.op}-{self.fault.kind}-{self.numbers[0]}".replace(" ", "-")
@@ -84,9 +89,8 @@ class Findings:
     def __init__(self) -> None:
         self._found: dict[tuple[str, ...], Finding] = {}
 
-    def add(self, number: int, case: SweepCase, fault: Fault) -> Finding | None:
-        """Count *fault* of case *number*; return its finding if the signature is new, else None."""
-        new = Finding(case, fault)
+    def add(self, number: int, new: Finding) -> Finding | None:
+        """Count *new*, found in case *number*; return it if its signature is new, else None."""
         known = self._found.setdefault(new.signature, new)
         known.count += 1
         if len(known.numbers) < KEPT:
@@ -107,16 +111,13 @@ class Findings:
             if known is not finding:
                 known.count += finding.count
                 known.numbers += finding.numbers[: KEPT - len(known.numbers)]
-        return sorted(found.values(), key=lambda f: (f.case.op, f.fault.kind, -f.count))
+        return sorted(found.values(), key=lambda f: f.order)
 
 
 def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = ()) -> str:
     """Return the command that repeats a sweep, without ``--first`` and ``--cases``.
 
-    Args:
-        comparison: comparison of the sweep.
-        seed: seed of the sweep.
-        operators: requested operators; empty means all.
+    *operators* are the requested operators; empty means all.
     """
     words = ["delegraph test-operators", comparison.delegate, f"--seed {seed}"]
     words += ["--runtime litert"] * (comparison.runtime == "litert")
@@ -128,18 +129,19 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
     """Write the model, its inputs and a text line to *folder*; return the model's path.
 
     The text line contains *command*, which repeats the sweep.
-
-    Args:
-        finding: the fault, with its model and inputs.
-        folder: folder for the files.
-        command: the command that repeats the finding.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{finding.name}.tflite"
-    path.write_bytes(finding.case.content)
+    path = save_case(finding, folder)
     described = finding.described(command)
     line = "{model}: {kind}: {detail} [{reproduce}]\n".format_map(described)
     path.with_suffix(".txt").write_text(line, encoding="utf-8")
+    return path
+
+
+def save_case(finding: Finding, folder: Path) -> Path:
+    """Write the model and its inputs to *folder*; return the model's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{finding.name}.tflite"
+    path.write_bytes(finding.case.content)
     named: dict[str, Any] = {
         f"invoke{i}_input{j}": array.astype("S") if array.dtype.hasobject else array
         for i, step in enumerate(finding.case.steps)
@@ -151,7 +153,7 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
 
 def remove(finding: Finding, folder: Path) -> None:
     """Remove the files of *finding* from *folder*."""
-    for suffix in (".tflite", ".txt", ".npz"):
+    for suffix in (".tflite", ".txt", ".json", ".npz"):
         (folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
 
 

@@ -46,11 +46,7 @@ def sweep_case(
 ) -> SweepCase:
     """Return the case with a number, equal for equal arguments in any process.
 
-    Args:
-        seed: seed of all random choices.
-        number: number of the case, from 0.
-        operators: names of the operators to choose from.
-        claims: claims of the delegate, whose forms most cases have; empty for all forms.
+    Most cases have forms of *claims*; if there are none, all forms.
     """
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
@@ -84,10 +80,6 @@ def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
     """Return the cases of *op* to which a sweep applies its random changes.
 
     They are made once in each process.
-
-    Args:
-        op: name of the operator.
-        seed: start of the random numbers.
     """
     _palette(op)
     return seeded_cases(op, seed)
@@ -102,10 +94,7 @@ def _several(
 ) -> tuple[OperatorCase, Draft, Sequence[str]]:
     """Return a model of several of *operators*: first case, draft, and names of its operators.
 
-    Args:
-        chance: source of random choices.
-        operators: names of operators to choose from.
-        claims: claims whose forms the first operator has, if it can.
+    The first operator has a form of *claims*, if it can.
     """
     if chance.random() < PATTERNS:
         case, names = pattern_case(chance)
@@ -120,10 +109,7 @@ def _chain(
 ) -> tuple[OperatorCase, Draft]:
     """Join cases of the operators *names* to one model; return the first case and the model.
 
-    Args:
-        chance: source of random choices.
-        names: names of the operators, in order.
-        claims: claims whose forms the first operator has, if it can.
+    The first operator has a form of *claims*, if it can.
     """
     first, draft = None, None
     for name in names:

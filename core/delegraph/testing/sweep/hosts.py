@@ -17,6 +17,7 @@ from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 from delegraph.schema.reader import read_model
+from delegraph.testing.conformance.differences import is_same
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, Announce, Run
 from delegraph.testing.sweep.processor_limit import ProcessorLimit
 
@@ -45,12 +46,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter for *content*, with default delegates and limits.
-
-    Args:
-        content: the model file.
-        threads: number of threads.
-    """
+    """Return Delegraph's interpreter for *content*, with default delegates and limits."""
     return Interpreter(
         model_content=content, num_threads=threads, limits=Limits(memory=MEMORY_LIMIT)
     )
@@ -69,13 +65,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*.
-
-    Args:
-        content: the model file.
-        delegate: the delegate to apply.
-        threads: number of threads.
-    """
+    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -195,7 +185,4 @@ def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce
 def _differ(a: Run, b: Run) -> bool:
     if (a.error is None) != (b.error is None) or len(a.outputs) != len(b.outputs):
         return True
-    pairs = (
-        (x, y) for s, t in zip(a.outputs, b.outputs, strict=True) for x, y in zip(s, t, strict=True)
-    )
-    return any(x.shape != y.shape or x.tobytes() != y.tobytes() for x, y in pairs)
+    return not all(map(is_same, a.outputs, b.outputs))

@@ -26,10 +26,6 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with another length of one axis, in the file and in one input or all.
 
     The result is None if the inputs have no axis, or would be too large.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     stretched = _stretched(chance, draft)
     if stretched is None:
@@ -43,10 +39,6 @@ def resized(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with other input shapes at its second invoke, and the old ones afterwards.
 
     The result is None if the inputs have no axis, or would be too large.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     stretched = _stretched(chance, draft)
     if stretched is None:
@@ -82,10 +74,6 @@ def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
     Scales along these axes change as well. In one-dimensional integer constants, values equal to
     the old length sometimes become the new length. The result is None if there are no weights, or
     if an array would be too large.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

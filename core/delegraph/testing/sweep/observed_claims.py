@@ -32,11 +32,6 @@ def observed_claims(delegate: Delegate, operators: Sequence[str], seed: int) -> 
 
     It computes nothing. Only a delegate with ``is_node_supported_by_delegate`` can be asked;
     others get no claims.
-
-    Args:
-        delegate: the delegate.
-        operators: names of operators that have cases.
-        seed: seed of the cases.
     """
     if not isinstance(delegate, SimpleDelegate):
         return []

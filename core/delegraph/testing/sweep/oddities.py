@@ -43,10 +43,6 @@ def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel.
 
     The result is None if no tensor has scales.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     having = [i for i, t in enumerate(draft.tensors) if _scales(t) is not None]
     if not having:
@@ -135,10 +131,6 @@ def computed_constant(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with one constant replaced by an input with the same values.
 
     The result is None if there is no constant.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     return _fed_constant(chance, draft, keeps_data=False)
 
@@ -230,10 +222,6 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with an input whose shape is known only while invoking.
 
     The result is None if there are no inputs, or if their shapes change between invokes.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     inputs = list(draft.main.inputs or ())
     shapes = {tuple(a.shape for a in step) for step in draft.steps}
@@ -264,10 +252,6 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with extreme inputs and maybe constants, including NaN and infinities.
 
     The result is never None.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     rng = np.random.default_rng(chance.randrange(1 << 30))
     alike = chance.random() < 0.5
@@ -283,10 +267,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
     """Return *array* with extreme values, such as infinities or the type's limits.
 
-    Args:
-        rng: generator of the random choices.
-        array: array whose values are replaced.
-        alike: whether all elements get one value; otherwise several are chosen.
+    With *alike*, all elements get one value; otherwise several are chosen.
     """
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS

@@ -16,10 +16,7 @@ from delegraph.testing.sweep.tensor_values import tensor_values
 def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool:
     """Whether a node reads extreme floats that the delegate's claims do not cover.
 
-    Args:
-        case: the model and its inputs.
-        capabilities: claims of the delegate; operators outside of the claims do not count. Without
-            any claim, no operator is promised.
+    Operators outside of the claims do not count. Without any claim, no operator is promised.
     """
     claimed = {op for claim in capabilities.claims for op in claim.operators}
     promised = {

@@ -84,10 +84,6 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
     """Return a failing case with as few consecutive nodes of the model as possible.
 
     Their inputs from earlier nodes get the values that the core computes.
-
-    Args:
-        case: case that fails.
-        fails: function that returns whether a case still fails.
     """
     try:
         model = read_model(np.frombuffer(case.content, np.uint8))
@@ -110,13 +106,8 @@ def _part(
 ) -> SweepCase | None:
     """Return a case of the nodes at positions *nodes* of *model*; None if a value is unknown.
 
-    The values that the nodes read from others become inputs.
-
-    Args:
-        case: case of the whole model.
-        model: records of the whole model.
-        nodes: positions of the nodes.
-        values: for each step, the values of tensors by index.
+    The values that the nodes read from others become inputs. *values* has, for each step, the
+    values of tensors by index.
     """
     graph, *others = model.subgraphs or ()
     kept = (graph.operators or ())[nodes.start : nodes.stop]

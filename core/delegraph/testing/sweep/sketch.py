@@ -71,11 +71,8 @@ class Sketch:
     def weights(self, shape: Sequence[int], axis: int, taps: int, y: TensorDef) -> list[TensorDef]:
         """Return weights and bias of a layer from the last result to *y*.
 
-        Args:
-            shape: shape of the weights.
-            axis: axis of the output channels.
-            taps: number of products in a sum; integer weights get scales that keep sums in range.
-            y: result of the layer.
+        *axis* is that of the output channels. A sum has *taps* products; integer weights get scales
+        that keep sums in range.
         """
         rng, channels = self.random.rng, shape[axis]
         if self.type == "FLOAT32":
@@ -105,11 +102,7 @@ class Sketch:
     def add(self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any) -> None:
         """Append the operator *op*; its output *y* becomes the last result.
 
-        Args:
-            op: name of the operator.
-            inputs: input tensors.
-            y: output tensor.
-            options: fields of the operator's options record.
+        *options* are fields of the operator's options record.
         """
         self.y = self.aside(op, inputs, y, **options)
         self.made.append(y)
@@ -119,13 +112,8 @@ class Sketch:
     ) -> TensorDef:
         """Append *op* and return its result *y*, which does not become the last result.
 
-        A later operator reads *y* as its second operand.
-
-        Args:
-            op: name of the operator.
-            inputs: input tensors.
-            y: output tensor.
-            options: fields of the operator's options record.
+        A later operator reads *y* as its second operand. *options* are fields of the operator's
+        options record.
         """
         table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
         self._ops.append(Op(op, inputs, [y], None if table is None else table(**options)))

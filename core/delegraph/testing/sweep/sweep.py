@@ -190,10 +190,6 @@ FEW = 1000
 def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     """Try the cases of a plan.
 
-    Args:
-        plan: settings of the sweep.
-        progress: function that is called with the state of the sweep.
-
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
         PluginError: the delegate is not installed, or cannot be used.
@@ -234,7 +230,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     findings, begin = Findings(), time.monotonic()
     for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
         if found is not None:
-            new = findings.add(found.number, found.case, found.fault)
+            new = findings.add(found.number, Finding(found.case, found.fault))
             if new is not None and plan.folder is not None:
                 save(new, plan.folder, plan.command)
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
@@ -332,14 +328,7 @@ def require_runnable(operators: Sequence[str]) -> None:
 
 
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
-    """Make the cases of findings smaller; mark findings that a new process does not repeat.
-
-    Args:
-        findings: the findings, which are changed.
-        plan: settings of the sweep.
-        limits: processor time and memory that a case may take.
-        progress: function that is called with the operator, the count so far and the total.
-    """
+    """Make the cases of findings smaller; mark findings that a new process does not repeat."""
     from delegraph.testing.sweep.workers import Judge
 
     last = time.monotonic() + plan.no_longer_than_cases(SHRINKING * plan.shrink_seconds)

@@ -36,13 +36,7 @@ class SweepCase:
 
 
 def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
-    """Set the inputs for invoke number *step*; resize and allocate if necessary.
-
-    Args:
-        interpreter: the interpreter to feed.
-        steps: arrays of the inputs, for each invoke.
-        step: number of the invoke, from 0.
-    """
+    """Set the inputs for invoke number *step*; resize and allocate if necessary."""
     details = interpreter.get_input_details()
     is_resized = False
     for detail, array in zip(details, steps[step], strict=True):

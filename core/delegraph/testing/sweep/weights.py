@@ -16,12 +16,7 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with INT8 weights changed to INT4 or INT2; None if it has no INT8 weights.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
-    """
+    """Return the draft with INT8 weights changed to INT4 or INT2; None without INT8 weights."""
     found = _weights(draft, np.dtype(np.int8))
     if not found:
         return None
@@ -37,10 +32,6 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE.
 
     The result is None if there are no FLOAT32 weights, or if DEQUANTIZE would write a graph input.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     found = _weights(draft, np.dtype(np.float32))
     if not found:
@@ -60,10 +51,6 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY.
 
     The result is None if there is no weight matrix, or if DENSIFY would write a graph input.
-
-    Args:
-        chance: generator of the random choices.
-        draft: the model with its inputs.
     """
     found = [i for i in _weights(draft, None) if len(draft.tensors[i].shape or ()) == 2]
     if not found:
@@ -80,12 +67,7 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Return the indices of dense constants with two or more axes, of *dtype* if it is given.
-
-    Args:
-        draft: a model with its operators.
-        dtype: NumPy dtype; None for any.
-    """
+    """Return the indices of dense constants with two or more axes, of *dtype* if it is given."""
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()

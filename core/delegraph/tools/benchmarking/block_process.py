@@ -18,6 +18,7 @@ from typing import IO
 
 import numpy as np
 
+from delegraph.delegation.placement import Placement
 from delegraph.errors import DelegraphError
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself, tell
@@ -66,6 +67,8 @@ class BlockTimes:
             creation and first run added; empty if it failed or the system does not report memory.
         threads: mapping from each set-up that did not fail to its number of threads; None if a
             delegate chooses it and does not report it.
+        unused: mapping from each set-up of which a named delegate takes no node to the summary of
+            its placement.
     """
 
     times: dict[str, Block]
@@ -73,6 +76,7 @@ class BlockTimes:
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     threads: dict[str, int | None] = field(default_factory=dict)
+    unused: dict[str, str] = field(default_factory=dict)
 
 
 def block_here(
@@ -115,8 +119,15 @@ def block_here(
         times = turns.block(request.seconds, rng, progress)
         found = {name: models[name].handed_on for name in times}
         threads = {name: models[name].threads for name in times}
+        placements = {name: models[name].placement for name in times}
     handed_on = {name: each for name, each in found.items() if each is not None}
-    return BlockTimes(times, {**failures, **turns.failures}, handed_on, added, threads)
+    unused = {name: str(each) for name, each in placements.items() if _has_unused(each)}
+    return BlockTimes(times, {**failures, **turns.failures}, handed_on, added, threads, unused)
+
+
+def _has_unused(placement: Placement) -> bool:
+    """Whether a named delegate takes no node."""
+    return not {p.delegate for p in placement.partitions}.issuperset(placement.requested_delegates)
 
 
 def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun:

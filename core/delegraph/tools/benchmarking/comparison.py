@@ -194,6 +194,7 @@ class _Course:
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
     memory: dict[str, list[int]] = field(default_factory=dict)
     threads: dict[str, int | None] = field(default_factory=dict)
+    unused: dict[str, str] = field(default_factory=dict)
 
     def timed(self, name: str, verdict: Verdict | None = None) -> Timed:
         setup = self.setups[name]
@@ -218,6 +219,7 @@ class _Course:
             self.failures[name] = error
         self.handed_on.update(found.handed_on)
         self.threads.update(found.threads)
+        self.unused.update({str(self.setups[name]): text for name, text in found.unused.items()})
         for name, added in found.memory.items():
             self.memory.setdefault(name, []).append(added)
         for name, block in found.times.items():
@@ -299,7 +301,7 @@ def compare(
         processes,
         signature,
         where,
-        tuple(filter(None, (seen, unlike))),
+        (*filter(None, (seen, unlike)), *(f"{who}: {text}" for who, text in course.unused.items())),
     )
 
 

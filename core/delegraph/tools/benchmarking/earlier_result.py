@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.result import BenchmarkResult
 from delegraph.tools.benchmarking.verdicts import SAME_WITHIN, Ratio
 from delegraph.tools.bootstrap import percentile_ends, resampled
+from delegraph.tools.setup import Setup
 
 LEAST_GROUPS = 5
 """Least number of groups of runs from which an interval is computed."""
@@ -33,7 +34,7 @@ class Then:
         runs: seconds of each run.
         init: seconds until the model was ready.
         peak: largest resident memory in bytes; None if unknown.
-        conditions: other conditions on which times depend: set-up, machine, versions.
+        conditions: other conditions on which times depend: set-up, placement, machine, versions.
     """
 
     path: str
@@ -77,7 +78,7 @@ def read_result(path: str) -> Then:
         with open(path, encoding="utf-8") as file:
             content: Any = json.load(file)
         runs = np.array([float(seconds) for seconds in content["samples"]["runs"]])
-        conditions = _conditions(content["setup"], content["machine"], content.get("threads"))
+        conditions = _conditions(content)
         peak, init = content["peak_memory"], float(content["init_seconds"])
         then = Then(path, runs, init, None if peak is None else int(peak), conditions)
     except OSError as error:
@@ -131,14 +132,8 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
         "init": (then.init, now.init_seconds),
         "peak memory": (then.peak, now.peak),
     }
-    conditions = _conditions(now.setup, now.machine.to_json(), now.threads)
-    return SinceThen(
-        then.path,
-        figures,
-        ratio,
-        _verdict(ratio, same_within),
-        _changes(then.conditions, conditions),
-    )
+    changes = _changes(then.conditions, _conditions(now.to_json()))
+    return SinceThen(then.path, figures, ratio, _verdict(ratio, same_within), changes)
 
 
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
@@ -178,17 +173,20 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
     return "too noisy"
 
 
-def _conditions(
-    setup: Mapping[str, Any], machine: Mapping[str, Any], threads: int | None
-) -> dict[str, str]:
+def _conditions(result: Mapping[str, Any]) -> dict[str, str]:
     """Return, by name, the conditions on which run times depend, such as threads or the processor.
 
-    *setup*, *machine* and *threads* are parts of a benchmark's result, as JSON has them. Results of
-    earlier releases have no *threads*; for these it is None, and the set-up says what was asked.
+    Results of earlier releases have no ``threads``; their set-up says what was asked.
+
+    Args:
+        result: a benchmark's result, as JSON has it.
     """
-    asked = {"threads": setup.get("threads"), **setup}
-    used = {} if threads is None else {"threads": threads}
-    found = {name: _in_words(value) for name, value in (asked | used).items()}
+    asked = dict.fromkeys(spec.name for spec in fields(Setup)) | result["setup"]
+    if result.get("threads") is not None:
+        asked["threads"] = result["threads"]
+    found = {name.replace("_", " "): _in_words(value) for name, value in asked.items()}
+    found["placement"] = str(result["placement"])
+    machine = result["machine"]
     processor = machine["processor"]
     found |= {"processor": str(processor["name"]), "cores": str(processor["usable_cores"])}
     found |= {"system": str(machine["system"]), "python": str(machine["python"])}

@@ -61,7 +61,9 @@ a { color: inherit; } footer { margin-top: 2rem; font-size: .85rem; }
   td svg { width: 5.5rem; }
 }
 @media (max-width: 40rem) {
-  body { padding: 0 .6rem; } th, td { padding-right: .5rem; vertical-align: top; }
+  body { padding: 0 .6rem; }
+  th, td { padding-right: .4rem; vertical-align: top; white-space: normal;
+    overflow-wrap: break-word; }
   figure svg text { font-size: 18px; } table { font-size: .85rem; }
 }
 @media (max-width: 60rem) {

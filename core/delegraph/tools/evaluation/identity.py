@@ -14,7 +14,7 @@ from delegraph.graph.model import Model
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
 
-_LONGEST = 100
+_LONGEST = 90
 """Largest number of characters of a value in the text of a difference."""
 
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -115,15 +115,7 @@ def differing_parts(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Itera
     ['a (b: 1, now 2)', 'd (not set, now True)']
     """
     for name in _unequal(kept, wanted):
-        before, now = kept.get(name), wanted.get(name)
-        text = _values(before, now)
-        if isinstance(before, dict) and isinstance(now, dict):
-            fields = {
-                field: _values(before.get(field), now.get(field)) for field in _unequal(before, now)
-            }
-            text = "; ".join(
-                f"{field}: {each}" if each else field for field, each in fields.items()
-            )
+        text = _difference(kept.get(name), wanted.get(name))
         yield f"{name} ({text})" if text else name
 
 
@@ -131,10 +123,11 @@ def _unequal(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 
 
-def _values(before: object, now: object) -> str:
-    """Text of two values; empty if one is a dictionary, long, or has a digest in it."""
-    if isinstance(before, dict) or isinstance(now, dict):
-        return ""
+def _difference(before: object, now: object) -> str:
+    """Text of two values, or of their fields; empty if one is long, or has a digest in it."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        fields = [(e, _difference(before.get(e), now.get(e))) for e in _unequal(before, now)]
+        return "; ".join(f"{field}: {text}" if text else field for field, text in fields)
     texts = ["not set" if value is None else repr(value) for value in (before, now)]
     is_short = all(len(text) <= _LONGEST and not _DIGEST.search(text) for text in texts)
     return ", now ".join(texts) if is_short else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def labelled_pictures(
     Args:
         folder: folder of the pictures, sorted by the bytes of their names. Other files are left
             out, with a warning: hidden ones, and those whose names do not end as a picture's do.
-        truth: path of a file with one label per line; line i belongs to picture i.
+        truth: path of a file with one label per line; line i belongs to picture i. Or a table in
+            CSV that has the names of all pictures and their labels.
         denylist: path of a file with one number per line, of pictures to leave out; the first
             picture is number 1.
         num_images: number of remaining pictures to use; 0 means all.
@@ -36,6 +38,9 @@ def labelled_pictures(
             has a number of the denylist, or no picture remains.
     """
     (names, others), words = picture_names(folder), read_words(truth)
+    by_name = {row[0]: row[1].strip() for row in csv.reader(words) if len(row) == 2}
+    if by_name.keys() >= set(names):
+        words = [by_name[name] for name in names]
     besides = f", besides {plural(len(others), 'other file')}" if others else ""
     if len(names) != len(words):
         raise ArgumentError(

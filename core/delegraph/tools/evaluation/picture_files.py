@@ -95,17 +95,18 @@ def picture_names(folder: str) -> tuple[list[str], list[str]]:
     """
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if not entry.is_dir()]
+            is_folder = {entry.name: entry.is_dir() for entry in entries}
     except OSError as error:
         raise ArgumentError(f"folder {folder!r}: {error.strerror or error}") from error
-    names.sort(key=os.fsencode)
+    names = sorted((name for name in is_folder if not is_folder[name]), key=os.fsencode)
     pictures = [name for name in names if _is_picture_name(name)]
     others = [name for name in names if not _is_picture_name(name)]
     if not pictures:
         found = f": its {plural(len(others), 'file')} {named_first(others)}" if others else ""
+        below = "; pictures in folders below do not count" if any(is_folder.values()) else ""
         raise ArgumentError(
-            f"folder {folder!r} holds no picture{found}; a picture's name has an ending such as "
-            ".jpg or .png"
+            f"folder {folder!r} holds no picture{found}{below}; a picture's name has an ending "
+            "such as .jpg or .png"
         )
     return pictures, others
 

@@ -89,20 +89,34 @@ class Preprocessing(JsonRecord):
         return ", ".join(steps)
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
-        """Return *picture* converted to the input *details*, ``[1, H, W, 3]`` of its dtype.
+        """Return *picture* converted to the input *details*, in its shape and dtype.
 
-        A raw file is neither cropped nor resized.
+        A raw file is neither cropped nor resized. An input of one channel gets shades of grey.
 
         Raises:
-            ArgumentError: the picture cannot be read, or the input takes no picture.
+            ArgumentError: the picture cannot be read, or the input takes no picture, or has one
+                channel while *mean* or *std* has three.
         """
         height, width = picture_size(details)
         pixels: Pixels = picture.pixels(height, width, upright=self.upright)
+        shape = declared_shape(details)[1:]
+        if shape[2:] != [3]:
+            pixels = self._grey(pixels, details)
         if not picture.is_raw:
             pixels = self._sized(pixels, (height, width))
         if self.channels == "bgr":
             pixels = pixels[..., ::-1]
-        return self._converted(pixels, details)[None]
+        return self._converted(pixels, details)[..., : math.prod(shape[2:])].reshape(1, *shape)
+
+    def _grey(self, pixels: Pixels, details: Details) -> Pixels:
+        """Return *pixels* with three equal channels, as Pillow converts colours to grey."""
+        from PIL import Image
+
+        if len(self.mean) + len(self.std) > 2:
+            raise ArgumentError(
+                f"{input_name(details)} has one channel: mean and std are one number"
+            )
+        return np.asarray(Image.fromarray(pixels).convert("L").convert("RGB"))
 
     def _sized(self, pixels: Pixels, size: tuple[int, int]) -> Pixels:
         """Return pixels in the input's size: uint8, or float32 if the filter gives fractions."""
@@ -164,15 +178,19 @@ def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> 
 
 
 def picture_size(details: Details) -> tuple[int, int]:
-    """Return height and width of the input *details*, which takes one RGB picture.
+    """Return height and width of the input *details*, which takes one picture, RGB or grey.
 
     Raises:
         ArgumentError: the input takes no picture.
     """
     shape = declared_shape(details)
     dtype = np.dtype(details["dtype"])
-    if len(shape) != 4 or shape[0] not in (1, -1) or shape[3] != 3 or min(shape[1:3]) < 1:
-        raise ArgumentError(f"{input_name(details)} takes no picture: expected [1, H, W, 3]")
+    takes_picture = len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3))
+    if not takes_picture or shape[0] not in (1, -1) or min(shape[1:3]) < 1:
+        raise ArgumentError(
+            f"{input_name(details)} takes no picture: expected [1, H, W, 3], [1, H, W, 1] or "
+            "[1, H, W]"
+        )
     if dtype.kind != "f" and dtype not in (np.uint8, np.int8):
         raise ArgumentError(f"{input_name(details)}: expected float, uint8 or int8 for a picture")
     return shape[1], shape[2]

@@ -207,8 +207,8 @@ def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, 
     for sample in samples:
         if sample.key in done and _digest(sample) != done[sample.key]["digest"]:
             raise ArgumentError(
-                f"journal {path!r} has results for {sample.key!r}, which has changed since. Delete "
-                "the journal to begin anew"
+                f"journal {path!r} has results for {sample.key!r}, whose content or truth has "
+                "changed since. Delete it to begin anew, or name another output"
             )
 
 

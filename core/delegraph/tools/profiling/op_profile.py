@@ -39,12 +39,12 @@ class OpProfile(JsonRecord):
         stages: stages of initialisation, until the model was ready.
         sections: first the called subgraph, then other subgraphs, then the insides of delegates.
             The times of other subgraphs are included in the times of the nodes that call them.
-        outside: seconds per run outside of nodes: between nodes, and in parts that are not timed.
+        outside: seconds of a run outside of nodes: between nodes, and in parts that are not timed;
+            the median over the runs.
         notes: texts about missing data.
-        saved: seconds per run by which the times of the first section's nodes exceed the elapsed
-            time, because asynchronous nodes overlap others.
+        saved: seconds of a run by which the times of the first section's nodes exceed the elapsed
+            time, because asynchronous nodes overlap others; the median over the runs.
         cautions: reasons why the times may mislead, in words.
-        median_outside: median of the seconds of a run outside of nodes.
     """
 
     setup: dict[str, Any]
@@ -56,23 +56,22 @@ class OpProfile(JsonRecord):
     notes: tuple[str, ...]
     saved: float = field(default=0.0, metadata={"json_key": "saved_seconds"})
     cautions: tuple[str, ...] = ()
-    median_outside: float = field(default=0.0, metadata={"json_key": "median_outside_seconds"})
 
     def between_rows(self, inside: Section) -> float:
-        """Median seconds per run of a delegate's partitions outside of the rows that it tells of.
+        """Seconds per run of a delegate's partitions outside of the rows that it tells of.
 
         Args:
             inside: a section of the inside of a delegate.
         """
         told = {node.partition for node in inside.nodes}
         whole = sum(
-            node.median_seconds
+            node.seconds
             for section in self.sections
             if section.delegate is None
             for node in section.nodes
             if node.delegate == inside.delegate and node.partition in told
         )
-        return whole - inside.median_seconds
+        return whole - inside.seconds
 
     def _repr_html_(self) -> str:
         """Return tables of the nodes of every section, slowest first, which notebooks display."""
@@ -84,11 +83,11 @@ class OpProfile(JsonRecord):
             rows = [
                 (
                     *(n.node_type, n.name, n.delegate, node_numbers(n.model_nodes)),
-                    *(1e3 * n.median_seconds, 100 * share),
+                    *(1e3 * n.seconds, 100 * share),
                 )
                 for n, (share, _) in figures
             ]
-            title = f"{section.title}, {1e3 * section.median_seconds:.4g} ms a run"
+            title = f"{section.title}, {1e3 * section.seconds:.4g} ms a run"
             tables.append(html_table(title, columns, rows))
         return "".join(tables)
 
@@ -129,7 +128,7 @@ COLUMNS = (
 """Names of the columns of :meth:`OpProfile.rows`.
 
 ``avg_ms`` is the mean of a single call, as in ``benchmark_model``; ``median_ms`` is its median, by
-which shares are.
+which ``ms_per_run`` and shares are.
 """
 
 
@@ -160,20 +159,17 @@ def profile_of(recording: Recording) -> OpProfile:
     sections = tuple(_sections(recording))
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
     each = [_busy_and_saved(recording, run.events) for run in recording.runs]
-    busy, saved = (sum(figures) / len(each) / 1e9 for figures in zip(*each, strict=True))
-    pairs = zip(recording.runs, each, strict=True)
-    outside = [(run.duration - own) / 1e9 for run, (own, _) in pairs]
+    outside = [run.duration - busy for run, (busy, _) in zip(recording.runs, each, strict=True)]
     return OpProfile(
         recording.setup.to_json(),
         str(recording.placement),
         runs,
         recording.stages,
         sections,
-        runs.mean - busy,
+        median(outside) / 1e9,
         tuple(recording.notes()),
-        saved,
+        median(saved for _, saved in each) / 1e9,
         recording.cautions,
-        median(outside),
     )
 
 

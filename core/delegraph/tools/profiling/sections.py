@@ -29,7 +29,7 @@ class NodeTime(JsonRecord):
         output_bytes: number of bytes of its outputs; None if unknown.
     """
 
-    json_properties: ClassVar = {"seconds": "seconds", "median_seconds": "median_seconds"}
+    json_properties: ClassVar = {"seconds": "seconds"}
 
     subgraph: int
     node_index: int = field(metadata={"json_key": "node"})
@@ -45,11 +45,6 @@ class NodeTime(JsonRecord):
 
     @property
     def seconds(self) -> float:
-        """Run time in seconds per run of the model, by the mean of the calls."""
-        return self.calls.mean * self.times_called
-
-    @property
-    def median_seconds(self) -> float:
         """Run time in seconds per run of the model, by the median of the calls."""
         return self.calls.median * self.times_called
 
@@ -61,8 +56,7 @@ class TypeTime:
     Attributes:
         node_type: name of the operator, or of the delegate.
         count: number of nodes.
-        seconds: seconds per run of all these nodes, by the mean of the calls.
-        median_seconds: seconds per run of all these nodes, by the medians of the calls.
+        seconds: seconds per run of all these nodes, by the medians of the calls.
         times_called: number of calls per run of all these nodes.
         output_bytes: number of bytes of their outputs; None if any size is unknown.
     """
@@ -70,7 +64,6 @@ class TypeTime:
     node_type: str
     count: int
     seconds: float
-    median_seconds: float
     times_called: float
     output_bytes: int | None
 
@@ -79,7 +72,7 @@ class TypeTime:
 class Section:
     """Nodes whose times add up: those of a subgraph, or those inside a delegate.
 
-    Orders and shares are by medians, which other work on the machine hardly changes.
+    Times are medians, which other work on the machine hardly changes.
 
     Attributes:
         title: description of the section.
@@ -96,17 +89,12 @@ class Section:
 
     @property
     def seconds(self) -> float:
-        """Seconds per run of all nodes together, by the means of their calls."""
-        return sum(node.seconds for node in self.nodes)
-
-    @property
-    def median_seconds(self) -> float:
         """Seconds per run of all nodes together, by the medians of their calls."""
-        return sum(node.median_seconds for node in self.nodes)
+        return sum(node.seconds for node in self.nodes)
 
     def by_time(self) -> list[NodeTime]:
         """Return the nodes, slowest first."""
-        return sorted(self.nodes, key=lambda node: -node.median_seconds)
+        return sorted(self.nodes, key=lambda node: -node.seconds)
 
     def by_type(self) -> list[TypeTime]:
         """Return the types of nodes, slowest first."""
@@ -116,21 +104,20 @@ class Section:
                 kind,
                 len(nodes),
                 sum(node.seconds for node in nodes),
-                sum(node.median_seconds for node in nodes),
                 sum(node.times_called for node in nodes),
                 total_bytes(node.output_bytes for node in nodes),
             )
             for kind, nodes in kinds.items()
         )
-        return sorted(found, key=lambda kind: -kind.median_seconds)
+        return sorted(found, key=lambda kind: -kind.seconds)
 
     def _types(self) -> list[str]:
         return list(dict.fromkeys(node.node_type for node in self.nodes))
 
     def shares(self, rows: Iterable[NodeTime | TypeTime]) -> list[tuple[float, float]]:
         """Return each row's share of the section's time, and the cumulative share; 0 to 1."""
-        total = self.median_seconds
-        own = [row.median_seconds / total if total else 0.0 for row in rows]
+        total = self.seconds
+        own = [row.seconds / total if total else 0.0 for row in rows]
         return list(zip(own, accumulate(own), strict=True))
 
 
@@ -146,7 +133,6 @@ def _section_json(section: Section, kinds: Sequence[TypeTime]) -> dict[str, Any]
         "subgraph": section.subgraph,
         "delegate": section.delegate,
         "seconds": section.seconds,
-        "median_seconds": section.median_seconds,
         "nodes": [
             {**node.to_json(), "share": share}
             for node, (share, _) in zip(section.nodes, shares, strict=True)

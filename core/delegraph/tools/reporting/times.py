@@ -40,7 +40,7 @@ def profile_json(profile: OpProfile) -> dict[str, Any]:
     return {
         "runs": profile.runs.count,
         "median": profile.runs.median,
-        "outside": profile.median_outside,
+        "outside": profile.outside,
         "notes": list(profile.notes),
         "sections": list(map(_section_json, profile.sections)),
     }
@@ -51,13 +51,13 @@ def _section_json(section: Section) -> dict[str, Any]:
     return {
         "title": section.title,
         "is_inside": section.delegate is not None,
-        "seconds": section.median_seconds,
+        "seconds": section.seconds,
         "nodes": [
             _node_json(node) | {"share": share}
             for node, (share, _) in zip(nodes, section.shares(nodes), strict=True)
         ],
         "types": [
-            {"type": k.node_type, "count": k.count, "seconds": k.median_seconds, "share": share}
+            {"type": k.node_type, "count": k.count, "seconds": k.seconds, "share": share}
             for k, (share, _) in zip(kinds, section.shares(kinds), strict=True)
         ],
     }
@@ -69,6 +69,6 @@ def _node_json(node: NodeTime) -> dict[str, Any]:
         "subgraph": node.subgraph,
         "nodes": list(node.model_nodes),
         "delegate": node.delegate,
-        "seconds": node.median_seconds,
+        "seconds": node.seconds,
         "times": node.times_called,
     }

@@ -117,7 +117,7 @@ class _Matching:
                 f"{what} ({kind}), could be {len(agreeing)} tensors of the twin {self._path!r}: "
                 f"{names}{more}; none has its name"
             )
-        text = f"{self._path!r} is not the twin: {what}, is {kind}"
+        text = f"{self._path!r} is not the twin, the model that was compiled: {what}, is {kind}"
         if end < 0:
             return f"{text}; no tensor of the twin is"
         other = self._tensors[end]

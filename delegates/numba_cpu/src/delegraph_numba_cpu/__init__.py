@@ -3,7 +3,7 @@
 The way from a partition to a running program:
 
 1. ``delegate.py`` asks ``lowering/`` for each node whether it can be taken.
-2. At each preparation ``lowering/schedule.py`` fuses nodes (in the order of ``lowering/fusers.py``)
+2. At each preparation ``lowering/schedule.py`` fuses nodes (in the order of ``FUSERS``)
    and lowers the others one by one. ``lowering/moves/gather.py`` lowers GATHER, and so on: a module
    for an operator or a family.
 3. Lowering emits rows, each a kernel call with its words (``instructions/``), into the builder of

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -44,6 +45,22 @@ def _existing(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
     path = name if os.path.exists(name) else name.rpartition("#")[0] or name
     click.Path(exists=True, dir_okay=False).convert(path, parameter, ctx)
     return name
+
+
+def _named_numbers(
+    ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of each ``[NAME=]N,N,...`` by name; a range has two."""
+    found = {}
+    for word in words:
+        name, _, numbers = word.rpartition("=")
+        try:
+            found[name] = tuple(map(int, numbers.split(",")))
+            if parameter.name == "ranges":
+                _low, _high = found[name]
+        except ValueError:
+            raise click.BadParameter(f"{word!r}, expected {parameter.metavar}") from None
+    return found
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -135,9 +152,33 @@ def info(as_json: bool) -> None:
     show_default=True,
     help="Level of instructions, as `delegraph numba info` names it.",
 )
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="A file, text, numbers, zeros or random; repeatable.",
+)
+@click.option(
+    "--input-shape",
+    "shapes",
+    multiple=True,
+    callback=_named_numbers,
+    metavar="[NAME=]N,N,N",
+    help="Give an input another shape; repeatable.",
+)
+@click.option(
+    "--input-range",
+    "ranges",
+    multiple=True,
+    callback=_named_numbers,
+    metavar="[NAME=]LOW,HIGH",
+    help="Range of random values; repeatable.",
+)
 @click.option("--inexact", is_flag=True, help="Allow 1 unit per operator, as exact=false does.")
 @json_option
-def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> None:
+def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inputs: Any) -> None:
     """Show how near each operator of MODEL is to the highest speed of this processor.
 
     The model runs some dozen times, and the least time of each operator counts. The peak of
@@ -151,6 +192,7 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> No
     """
     from rich.console import Console
 
+    from delegraph.tools import InputRequest
     from delegraph_numba_cpu.roof.printing import print_roofs
     from delegraph_numba_cpu.roof.report import roof_report
 
@@ -159,6 +201,7 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> No
             model,
             cpu,
             threads,
+            inputs=InputRequest(inputs["inputs"], inputs["shapes"], ranges=inputs["ranges"]),
             exact=not inexact,
             progress=lambda what, done, total: status.update(what),
         )
@@ -182,9 +225,6 @@ def _kernels(level: CpuLevel) -> dict[str, Any]:
 
     The kind is ``library`` or ``objects``, which are prebuilt; ``cache``; ``compiler``, which
     makes them at the first use; or ``none``.
-
-    Args:
-        level: instruction set of the processor, such as ``avx2``.
     """
     found = prebuilt_file(level)
     if not isinstance(found, str):

@@ -153,7 +153,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"numba_cpu has no kernel for {registration.name}")
-        call = Call.of(context, node, registration)
+        call = Call(context, node, registration.name)
         rejection = check_quantization(call)
         if rejection is None:
             rejection = first_rejection(
@@ -273,12 +273,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self.program = program
 
     def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
-        """Return a new program for the partition; None in a dry run, before kernels are compiled.
-
-        Args:
-            context: the subgraph.
-            maker: settings and memory for the program.
-        """
+        """Return a program for the partition; None in a dry run, before kernels are compiled."""
         from delegraph.delegation import is_dry_run
         from delegraph_numba_cpu.lowering import Call
         from delegraph_numba_cpu.lowering.composites import inlined
@@ -301,7 +296,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             self._delegate.check_claims(context, params.nodes_to_replace)
             self._are_claims_checked = True
         nodes = map(context.get_node_and_registration, params.nodes_to_replace)
-        calls = inlined([Call.of(context, *node) for node in nodes])
+        calls = inlined([Call(context, node, registration.name) for node, registration in nodes])
         builder.context = calls[0].context
         lower_all(Partition(calls, params.output_tensors), builder)
         if is_dry_run():
@@ -345,12 +340,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
-        """Raise the error that explains why a run was not completed.
-
-        Args:
-            context: the subgraph.
-            program: the program that was run.
-        """
+        """Raise the error that explains why a run was not completed."""
         from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 

@@ -72,11 +72,11 @@ def advice() -> list[tuple[str, str]]:
 
 
 def cache_versions() -> dict[str, list[str]]:
-    """Return the versions of programs and of compiled kernels that this installation uses."""
+    """Return the versions of programs, digests and compiled kernels that this installation uses."""
     from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
     from delegraph_numba_cpu.kept import keys
 
-    found, programs = {}, keys.version()
+    found, programs = {"numba_cpu-sources": ["1", "2"]}, keys.version()
     if programs is not None:
         found[keys.NAMESPACE] = [programs]
     try:

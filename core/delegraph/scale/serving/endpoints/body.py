@@ -95,10 +95,7 @@ async def _pieces(receive: Receive, announced: int | None, limits: Limits) -> by
 def decompressed(body: bytes | bytearray, encoding: str, limits: Limits) -> bytearray:
     """Return a body without its compression.
 
-    Args:
-        body: compressed bytes.
-        encoding: ``gzip`` or ``deflate``.
-        limits: limit of the result.
+    *encoding* is ``gzip`` or ``deflate``.
 
     Raises:
         Refusal: the bytes are not in this format, or too many after decompression.

@@ -22,9 +22,7 @@ def _telemetry() -> Any:
 def traced(headers: Mapping[bytes, bytes], name: str) -> Iterator[None]:
     """Run the block in a span of the trace that the request's headers name.
 
-    Args:
-        headers: mapping from a lower-case name to the value.
-        name: name of the span.
+    *headers* maps lower-case names to values.
     """
     telemetry = _telemetry()
     if telemetry is None:

@@ -87,7 +87,7 @@ function subgraphTable(name, memory) {
   const planner = memory.planners[0].planner;
   return [told, table(`${name ? `${name}: ` : ""}${total(memory).toLocaleString("en")} bytes in the arenas of all subgraphs that run, by planner ${planner}`, [
     { title: "subgraph", value: (m) => m.subgraph, isNumber: true },
-    { title: "name", value: (m) => m.name },
+    { title: "name", value: (m) => m.name, class: "wide" },
     { title: "run by", value: (m) => m.run_by.join(", "), class: "wide" },
     { title: "bytes", value: (m) => m.planners[0].bytes, cell: (m) => m.planners[0].bytes.toLocaleString("en"), isNumber: true },
   ], subgraphs(memory))];

@@ -63,10 +63,10 @@ function numbers(indices) {
 const MOST_ROWS = 200; // shown at first; a button shows the others
 
 // Returns a table whose headings sort it. A column has title, value (what is sorted by), and
-// perhaps cell (what is shown), isNumber, and the class of its cells. Where a column is a reason, the
-// rows stand as cards in a narrow window: each cell on a line with its title.
+// perhaps cell (what is shown), isNumber, and the class of its cells. Where a column is a reason, or
+// there are many, the rows stand as cards in a narrow window: each cell on a line with its title.
 function table(caption, columns, rows) {
-  const body = h("tbody"), areCards = columns.some((column) => column.isReason);
+  const body = h("tbody"), areCards = columns.length > 6 || columns.some((column) => column.isReason);
   let most = MOST_ROWS, ordered = rows;
   const fill = () => body.replaceChildren(...ordered.slice(0, most).map((row) => h("tr", {}, columns.map((c) => cell(c, row)))));
   const all = h("button", { type: "button", class: "all", click: () => {

@@ -50,10 +50,7 @@ def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
     """Return the number of elements in each of *windows* without padding: ``[OH, OW]``."""
     found = np.ones(())
     for each in windows:
-        inside = np.zeros(each.output)
-        for tap in each.taps:
-            inside[slice(*each.valid_outputs(tap))] += 1
-        found = np.multiply.outer(found, inside)
+        found = np.multiply.outer(found, each.inputs_of_outputs())
     return found
 
 

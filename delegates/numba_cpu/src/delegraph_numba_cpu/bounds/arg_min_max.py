@@ -10,7 +10,6 @@ KIND_BYTES = {"FLOAT32": 4, "INT8": 1, "UINT8": 1, "INT32": 4}
 
 @rule(arg_min_max.ARG)
 def arg(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``ARG`` reads and writes."""
     sizes = {code: KIND_BYTES[name] for name, code in arg_min_max.ARG_KINDS.items()}
     outer, length, inner = row["outer"], row["length"], row["inner"]
     row.require(length > 0, "there is an element to be found")

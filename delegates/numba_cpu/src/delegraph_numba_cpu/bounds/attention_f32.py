@@ -8,7 +8,6 @@ from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 
 @rule(ATTENTION)
 def attention(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``ATTENTION`` reads and writes."""
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
     depth, key_count, columns = row["depth"], row["key_count"], row["columns"]
@@ -32,9 +31,7 @@ def attention(row: Touched) -> None:
 def _last_matrix(row: Touched, name: str) -> int:
     """Return the distance in bytes from the first matrix of an operand to its last head's matrix.
 
-    Args:
-        row: kernel call that is being checked.
-        name: name of the operand, such as ``keys``; the distances are in words that begin with it.
+    The distances are in words that begin with its *name*, such as ``keys``.
     """
     steps = row[f"{name}_batch"], row[f"{name}_head"]
     row.require(min(steps) >= 0, f"{name}: matrices follow the first")
@@ -42,12 +39,9 @@ def _last_matrix(row: Touched, name: str) -> int:
 
 
 def _mask(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes of the attention mask that the kernel call reads.
+    """Declare the bytes of the attention mask that the kernel call reads.
 
     Several rows of scores may use the same row of the mask.
-
-    Args:
-        row: kernel call that is being checked.
     """
     rows, inner = row["mask_rows"], row["mask_inner"]
     row.require(0 < inner <= rows and rows % inner == 0, "rows of the mask repeat evenly")
@@ -61,12 +55,9 @@ def _mask(row: Touched) -> None:
 
 
 def _scratch(row: Touched) -> None:
-    """Declare, for the bounds check, the scratch memory that each thread uses.
+    """Declare the scratch memory that each thread uses.
 
     It holds a fixed part, which blocks of all sizes share, the queries, and the scores.
-
-    Args:
-        row: kernel call that is being checked.
     """
     lanes = row.vector_bytes // 4
     row.within("a block of queries", row["together"], 2 * lanes)

@@ -8,7 +8,6 @@ from delegraph_numba_cpu.instructions.batch_matmul_f32 import DOTS, SUMS
 
 @rule(DOTS, SUMS)
 def rows_times_matrices(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``DOTS`` or ``SUMS`` reads and writes."""
     images, rows = row["images"], row["rows"]
     depth, columns = row["depth"], row["columns"]
     row.require(min(images, rows, depth, columns) > 0, "matrices have elements")

@@ -11,7 +11,6 @@ from delegraph_numba_cpu.instructions.conv_f32 import CONV, HEIGHTS, PACK
 
 @rule(CONV)
 def conv(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``CONV`` reads and writes."""
     touch_images(row, row["tap_bytes"])
     matrix = matrix_bytes(row)
     row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
@@ -19,7 +18,7 @@ def conv(row: Touched) -> None:
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
-    """Declare, for the bounds check, the input, output and scratch bytes that a call accesses.
+    """Declare the input, output and scratch bytes that a call accesses.
 
     Args:
         row: kernel call of a convolution that is being checked.
@@ -55,13 +54,7 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of bytes from the first to the last input byte that an output row reads.
-
-    Args:
-        row: kernel call of a convolution that is being checked.
-        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
-        tap_bytes: number of input bytes that the kernel reads for one position of a window.
-    """
+    """Return the number of bytes from the first to the last input byte that an output row reads."""
 
     def word(name: str) -> int:
         return row[prefix + name]
@@ -71,14 +64,10 @@ def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
-    """Declare, for the bounds check, the bytes of the output and of the tensor added to it, if any.
+    """Declare the bytes of the output and of the tensor added to it, if any.
 
-    The tensor that is added to the output is called the residual.
-
-    Args:
-        row: kernel call of a convolution that is being checked.
-        prefix: text with which the names of the convolution's words begin, such as ``project_``.
-        chunk: number of output rows that the kernel computes together and stores without gaps.
+    The tensor that is added to the output is called the residual. The kernel computes *chunk* rows
+    of the output together, and stores them without gaps. *prefix* is as for :func:`input_bytes`.
     """
     image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
     width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
@@ -96,11 +85,9 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
 
 
 def touch_slopes(row: Touched, prefix: str) -> None:
-    """Declare, for the bounds check, the PRELU slopes that a convolution reads, if it has any.
+    """Declare the PRELU slopes that a convolution reads, if it has any.
 
-    Args:
-        row: kernel call of the convolution that is being checked.
-        prefix: text with which the names of the convolution's words begin, such as ``project_``.
+    *prefix* is as for :func:`input_bytes`.
     """
     if row.has(f"{prefix}slopes"):
         row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
@@ -112,12 +99,8 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes
     The scratch memory holds the offsets of taps, the addresses of pixels, and input rows with their
     padding.
 
-    Args:
-        row: kernel call of the convolution that is being checked.
-        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
-        chunk: number of output rows that are computed together.
-        tables: number of tables of pixel addresses; copies of its last address end each table.
-        tap_bytes: number of input bytes that the kernel reads for one position of a window.
+    *chunk* output rows are computed together. There are *tables* tables of pixel addresses, each of
+    which ends with copies of its last address. The other arguments are as for :func:`input_bytes`.
     """
 
     def word(name: str) -> int:
@@ -142,11 +125,7 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes
 def matrix_bytes(row: Touched, prefix: str = "") -> int:
     """Return the number of bytes of a convolution's packed weights, bias included.
 
-    See ``lowering/convolution/conv_f32_packing.py``.
-
-    Args:
-        row: kernel call of the convolution that is being checked.
-        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
+    See ``lowering/convolution/conv_f32_packing.py``; *prefix* is as for :func:`input_bytes`.
     """
     taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"]
     row.require(taps > 0, "windows have taps")
@@ -169,7 +148,6 @@ def packed_columns(columns: int, lanes: int) -> int:
 
 @rule(PACK)
 def pack(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``PACK`` reads and writes."""
     rows, columns, images = row["rows"], row["columns"], row["images"]
     row.loops(images, rows, columns)
     reach = (rows - 1) * row["down"] + (columns - 1) * row["across"] + 4

@@ -9,10 +9,7 @@ from delegraph_numba_cpu.instructions import conv_int8
 
 
 def _measured(row: Touched) -> int:
-    """Declare, for the bounds check, the float activations that the kernel call reads.
-
-    Args:
-        row: kernel call that is being checked.
+    """Declare the float activations that the kernel call reads.
 
     Returns:
         The number of bytes of the ranges (smallest and largest value) measured in the activations.
@@ -28,13 +25,11 @@ def _measured(row: Touched) -> int:
 
 @rule(instructions.MEASURE)
 def measure(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``MEASURE`` reads and writes."""
     row.write("ranges", _measured(row))
 
 
 @rule(instructions.QUANTIZE)
 def quantize(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``QUANTIZE`` reads and writes."""
     row.read("ranges", _measured(row))
     row.write("scales", 8 * row["rows"])
     row.write("y", (row["rows"] - 1) * row["row_bytes"] + row["size"])
@@ -42,14 +37,12 @@ def quantize(row: Touched) -> None:
 
 @rule(instructions.ROUND)
 def round_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``ROUND`` reads and writes."""
     row.read("ranges", _measured(row))
     row.write("y", 4 * row["rows"] * row["size"])
 
 
 @rule(instructions.MULTIPLY)
 def multiply(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``MULTIPLY`` reads and writes."""
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
     _check_weights(row, row_bytes)

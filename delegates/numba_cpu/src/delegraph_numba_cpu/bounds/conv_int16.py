@@ -9,7 +9,6 @@ from delegraph_numba_cpu.instructions import conv_int16 as instructions
 
 @rule(instructions.CONVOLVE)
 def convolve_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``CONVOLVE`` reads and writes."""
     pairs = row["pairs"]
     row.require(pairs > 0, "windows have values")
     windows = _common(row, 4 * instructions.LANES * pairs)
@@ -20,7 +19,6 @@ def convolve_int16(row: Touched) -> None:
 
 @rule(instructions.DEPTHWISE)
 def depthwise_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     taps, outputs = row["taps"], row["outputs"]
     row.require(0 < taps <= instructions.MOST_TAPS, "windows have taps, and not too many")
     windows = _common(row, 2 * instructions.LANES * taps)
@@ -33,14 +31,9 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare, for the bounds check, the bytes that both kernels of 16-bit convolutions access.
+    """Declare what both kernels of 16-bit convolutions access; return the record of the windows.
 
-    Args:
-        row: kernel call that is being checked.
-        block_bytes: number of bytes of the packed weights of 16 outputs.
-
-    Returns:
-        The record that describes the geometry of the windows.
+    *block_bytes* is the number of bytes of the packed weights of 16 outputs.
     """
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()

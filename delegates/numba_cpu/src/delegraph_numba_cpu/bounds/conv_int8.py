@@ -11,7 +11,6 @@ LEAST_ROWS = 16
 
 @rule(instructions.CONVOLVE)
 def convolve(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``CONVOLVE`` reads and writes."""
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
     images, pixels = row.tiles // parts, row["pixels"]
@@ -65,7 +64,7 @@ def image_bytes(windows: Touched, pixels: int) -> int:
 
 
 def touch_weights(matrix: Touched, images: int) -> None:
-    """Declare, for the bounds check, the packed weights and their headers that a kernel call reads.
+    """Declare the packed weights and their headers that a kernel call reads.
 
     Args:
         matrix: record that describes the first weight matrix, with the addresses of all matrices.
@@ -133,7 +132,6 @@ def accumulator_bytes(steps: int) -> int:
 
 @rule(instructions.PACK_STACK)
 def pack_stack(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``PACK_STACK`` reads and writes."""
     images, outputs, depth = row["images"], row["outputs"], row["depth"]
     count = -(-outputs // 16)
     row.loops(images, outputs, depth)

@@ -12,17 +12,12 @@ from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEA
 
 @rule(DEPTHWISE)
 def depthwise(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     touch_images(row, 4 * row["columns"])
     row.read("weight", channel_bytes(row))
 
 
 def channel_bytes(row: Touched) -> int:
-    """Return the number of bytes of the packed weights of a depthwise convolution, bias included.
-
-    Args:
-        row: kernel call of the convolution that is being checked.
-    """
+    """Return the number of bytes of packed depthwise weights, bias included."""
     lanes = row.vector_bytes // 4
     row.require(row["tap_rows"] * row["tap_columns"] > 0, "windows have taps")
     return -(-row["columns"] // lanes) * 4 * lanes * (1 + row["tap_rows"] * row["tap_columns"])
@@ -30,7 +25,6 @@ def channel_bytes(row: Touched) -> int:
 
 @rule(REPEAT)
 def repeat(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``REPEAT`` reads and writes."""
     row.loops(row["values"], row["times"])
     row.read("x", 4 * row["values"])
     row.write("y", 4 * row["values"] * row["times"])

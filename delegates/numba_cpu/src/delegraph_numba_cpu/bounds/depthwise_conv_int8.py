@@ -9,7 +9,6 @@ from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 @rule(instructions.DEPTHWISE)
 def depthwise(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``DEPTHWISE`` reads and writes."""
     windows, taps = row.record("windows"), row.record("taps")
     row.loops(row["rows"], windows["out_width"], windows["channels"])
     row.read("x", depthwise_input(row, windows))
@@ -23,7 +22,7 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Declare, for the bounds check, the weights that an 8-bit depthwise convolution reads.
+    """Declare the weights that an 8-bit depthwise convolution reads.
 
     Args:
         windows: record that describes the geometry of the windows.
@@ -64,13 +63,7 @@ def touch_taps(windows: Touched, taps: Touched) -> int:
 
 
 def _check_planes(windows: Touched, plane_columns: int, columns: int) -> None:
-    """Check that the lines of an image can be packed in planes.
-
-    Args:
-        windows: record that describes the geometry of the windows.
-        plane_columns: number of columns of a packed line in planes.
-        columns: number of columns that are read.
-    """
+    """Check that lines of which *columns* are read can be packed in planes of *plane_columns*."""
     channels = windows["channels"]
     is_level = windows.vector_bytes == instructions.PLANE_LEVEL_BYTES
     windows.require(is_level, "kernels of this level read planes")
@@ -90,7 +83,6 @@ def _line_columns(windows: Touched) -> int:
 
 @rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``REPEAT`` reads and writes."""
     row.loops(row["pixels"], row["channels"], row["times"])
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

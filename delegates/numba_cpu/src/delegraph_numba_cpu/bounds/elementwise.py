@@ -42,7 +42,6 @@ TABLES = {
 
 @rule(CHAIN)
 def chain(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``CHAIN`` reads and writes."""
     row.loops(row["elements"])
     steps, records = _steps(row), _records(row)
     sizes = _slot_sizes(row, steps, records)
@@ -65,9 +64,6 @@ def _steps(row: Touched) -> list[tuple[int, list[int]]]:
     """Return the steps of a chain of element-wise operations: each step's operation and its words.
 
     The bytes that describe the steps are declared as read.
-
-    Args:
-        row: kernel call of the chain that is being checked.
     """
     count = row["step_count"]
     row.read("steps", 8 * STEP_WORDS * count)
@@ -97,11 +93,6 @@ def _slot_sizes(
     Slots hold the sources, the target and intermediate values.
 
     An error is raised if an operation would read elements of another size than its own type has.
-
-    Args:
-        row: kernel call of the chain that is being checked.
-        steps: the operations of the chain with their words, in order.
-        records: for each input of the chain, the record that describes its shape and element size.
     """
     sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
     for operation, step in steps:
@@ -119,12 +110,7 @@ def _slot_sizes(
 
 
 def _source_bytes(row: Touched, record: Words) -> int:
-    """Return the number of bytes that a chain of element-wise operations reads of one input.
-
-    Args:
-        row: kernel call of the chain that is being checked.
-        record: record that describes the input's layout, shape, strides and element size.
-    """
+    """Return the number of bytes that a chain of element-wise operations reads of one input."""
     layout, itemsize = int(record[Record.LAYOUT]), int(record[Record.ITEMSIZE])
     row.require(Layout.DIRECT <= layout <= Layout.STRIDED, "a source has a layout")
     if layout == Layout.DIRECT:

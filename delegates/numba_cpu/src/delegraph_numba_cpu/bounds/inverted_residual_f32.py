@@ -18,7 +18,6 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 
 @rule(INVERTED_RESIDUAL)
 def inverted_residual(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``INVERTED_RESIDUAL`` reads and writes."""
     chunk, width = min(row["chunk"], row["out_h"]), row["out_w"]
     row.loops(row["images"], row["out_h"], row["project_out_w"], row["project_columns"])
     row.loops(row["ring_rows"], row["row"])
@@ -41,11 +40,8 @@ def inverted_residual(row: Touched) -> None:
 def _ring(row: Touched, chunk: int) -> None:
     """Check that the ring buffer, which holds the last padded input rows, fits into its memory.
 
-    The memory ends with a row of zeros, which stands for rows above and below the image.
-
-    Args:
-        row: kernel call that is being checked.
-        chunk: number of output rows that the kernel computes at a time.
+    The memory ends with a row of zeros, which stands for rows above and below the image. The kernel
+    computes *chunk* output rows at a time.
     """
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
@@ -61,12 +57,7 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _reach(row: Touched, outputs: int) -> int:
-    """Return the number of bytes of a ring buffer's row that the first *outputs* windows read.
-
-    Args:
-        row: kernel call that is being checked.
-        outputs: number of windows, which is also the number of output pixels.
-    """
+    """Return the number of bytes of a ring buffer's row that the first *outputs* windows read."""
     before = (outputs - 1) * row["stride_column"] + (row["tap_columns"] - 1) * row["tap_column"]
     return before + 4 * row["columns"]
 
@@ -77,9 +68,6 @@ def _ends_of_rows(row: Touched) -> None:
     The last register tile of a row reads its windows from the ring buffer, and so does the first
     one if the row is padded. All other register tiles read windows of the input. The row of zeros
     must be long enough for both kinds.
-
-    Args:
-        row: kernel call that is being checked.
     """
     width, step = row["out_w"], row["tap_column"]
     height = tile_pixels(width, HEIGHTS[row.vector_bytes])
@@ -100,9 +88,6 @@ def _pixel_bytes(row: Touched) -> int:
     """Return the number of bytes of a pixel in the ring buffer.
 
     The pixel is a result of the first convolution, or a copied input pixel if there is none.
-
-    Args:
-        row: kernel call that is being checked.
     """
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 

@@ -17,7 +17,6 @@ from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 
 @rule(STRIP)
 def strip(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``STRIP`` reads and writes."""
     windows, taps, matrix = (row.record(name) for name in ("windows", "taps", "matrix"))
     channels, width = windows["channels"], windows["out_width"]
     row.loops(row["rows"], width, matrix["outputs"])
@@ -41,14 +40,9 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Declare, for the bounds check, the bytes that the first of the fused convolutions reads.
+    """Declare the bytes that the first of the fused convolutions reads.
 
-    Args:
-        row: kernel call of the fused convolutions that is being checked.
-        windows: record that describes the geometry of the depthwise convolution's windows.
-
-    Returns:
-        The number of scratch bytes that the first convolution needs.
+    *windows* are those of the depthwise convolution. Return the number of scratch bytes.
     """
     first, matrix = row.record("first_windows"), row.record("first_matrix")
     check_depth(row, first, matrix)

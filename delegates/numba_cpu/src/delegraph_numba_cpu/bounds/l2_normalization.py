@@ -14,7 +14,6 @@ rule(L2_NORMALIZATION)(float_rows)
 
 @rule(L2_NORMALIZATION_8_BIT)
 def byte_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a call on 8-bit rows reads and writes."""
     row.loops(row["rows"], row["length"])
     size = row["rows"] * row["length"]
     row.read("source", size)

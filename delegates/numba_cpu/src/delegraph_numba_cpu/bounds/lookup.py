@@ -9,7 +9,6 @@ from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 @rule(instructions.LOOK_UP)
 def look_up(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``LOOK_UP`` reads and writes."""
     rows, width, bits, block = row["rows"], row["width"], row["bits"], row["block"]
     row.require(bits in (4, 8), "integers have 4 bits or 8")
     row.require(row["scale_bytes"] in (2, 4), "scales have 2 bytes or 4")

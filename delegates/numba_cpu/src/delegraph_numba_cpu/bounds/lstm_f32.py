@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, padded, touch_steps
+from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, touch_steps
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_f32
+from delegraph_numba_cpu.instructions.memory import padded
 
 
 @rule(lstm_f32.LSTM)
 def lstm_of_floats(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``LSTM`` reads and writes."""
     touch_steps(row, 4, 4)
     count, cells, outputs = row["count"], row["cells"], row["outputs"]
     row.write("cell_state", 4 * row["batch"] * cells)
@@ -30,16 +30,10 @@ def lstm_of_floats(row: Touched) -> None:
 
 
 def _strips(row: Touched, weights: str, headers: str, columns: int, depth: int) -> None:
-    """Declare, for the bounds check, the bytes of an LSTM's weights, ``[columns, depth]``.
+    """Declare the bytes of an LSTM's weights, ``[columns, depth]``, in strips of adjacent columns.
 
-    The matrix is stored in strips of adjacent columns.
-
-    Args:
-        row: kernel call of the LSTM layer that is being checked.
-        weights: name of the word that holds the address of the weights.
-        headers: name of the word that holds the address of the sums and scales of 8-bit weights.
-        columns: number of columns, padding included.
-        depth: number of weights in a column.
+    *weights* is the word with their address, and *headers* that of the sums and scales of 8-bit
+    weights. The columns of padding count.
     """
     if row["is_hybrid"]:
         row.read(weights, columns * padded(depth, DEPTH))

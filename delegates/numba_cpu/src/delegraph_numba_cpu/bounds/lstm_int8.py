@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_int8
+from delegraph_numba_cpu.instructions.memory import padded
 
 STRIP, DEPTH = 64, 8
 """Number of columns of a strip of weights, and the number by which the number of rows is
@@ -14,13 +15,8 @@ TABLE_BYTES = 2 << 16
 ACC_BYTES = 4 * STRIP * lstm_int8.ROWS
 
 
-def padded(count: int, unit: int) -> int:
-    return -(-count // unit) * unit
-
-
 @rule(lstm_int8.PROJECT)
 def project(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``PROJECT`` reads and writes."""
     rows, inputs, width = row["rows"], row["inputs"], row["width"]
     columns, depth = padded(width, STRIP), padded(inputs, DEPTH)
     row.loops(rows, width)
@@ -34,7 +30,7 @@ def project(row: Touched) -> None:
 
 
 def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
-    """Declare, for the bounds check, the gates, outputs and output state of an LSTM layer.
+    """Declare the gates, outputs and output state of an LSTM layer.
 
     Args:
         row: kernel call of the LSTM layer that is being checked.
@@ -58,7 +54,6 @@ def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
 
 @rule(lstm_int8.LSTM)
 def lstm_of_bytes(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``LSTM`` reads and writes."""
     touch_steps(row, 2, 1)
     count, cells, outputs, batch = (row[name] for name in ("count", "cells", "outputs", "batch"))
     row.write("cell_state", 2 * batch * cells)

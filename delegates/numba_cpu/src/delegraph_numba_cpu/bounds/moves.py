@@ -14,7 +14,6 @@ SOURCE, TARGET = 1, 2
 
 @rule(instructions.COPY)
 def copy(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``COPY`` reads and writes."""
     row.loops(row["bytes"])
     row.read("source", row["bytes"])
     row.write("target", row["bytes"])
@@ -23,11 +22,8 @@ def copy(row: Touched) -> None:
 def _reach(row: Touched, side: int) -> tuple[int, int]:
     """Return the range of bytes that the nested loops of a copy access: first, and after the last.
 
-    Both are offsets in bytes from the source's or the target's address.
-
-    Args:
-        row: kernel call of the copy that is being checked.
-        side: ``SOURCE`` for the bytes that are read, ``TARGET`` for those that are written.
+    Both are offsets in bytes from the address of *side*: ``SOURCE`` for the bytes that are read,
+    ``TARGET`` for those that are written.
     """
     table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
@@ -43,15 +39,14 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 def _span(limits: list[int]) -> int:
     """Return the largest offset in bytes that positions computed by the model can add.
 
-    Args:
-        limits: for each axis, the largest position and the number of bytes that a position counts.
+    *limits* has, for each axis, the largest position and the number of bytes that a position
+    counts.
     """
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 
 @rule(instructions.NEST)
 def nest(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``NEST`` reads and writes."""
     row.require(row["grain"] > 0, "tiles have rows")
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
@@ -61,7 +56,6 @@ def nest(row: Touched) -> None:
 
 @rule(instructions.UPDATE)
 def update(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``UPDATE`` reads and writes."""
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
     limits = row.table("limits")[: 2 * row["rank"]].tolist()
@@ -74,14 +68,12 @@ def update(row: Touched) -> None:
 
 @rule(instructions.FILL)
 def fill(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``FILL`` reads and writes."""
     start, stop = _reach(row, TARGET)
     row.write("target", stop, start)
 
 
 @rule(instructions.PICK)
 def pick(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``PICK`` reads and writes."""
     rows, inner, run = row["rows"], row["inner"], row["run"]
     row.loops(rows, run)
     row.require(inner > 0, "there are runs")
@@ -97,7 +89,6 @@ def pick(row: Touched) -> None:
 
 @rule(instructions.GATHER)
 def gather(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``GATHER`` reads and writes."""
     tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
     row.loops(rows, row["run"])
     limits = row.table("limits")[: 2 * depth].tolist()
@@ -116,7 +107,6 @@ def gather(row: Touched) -> None:
 
 @rule(instructions.RECODE)
 def recode(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``RECODE`` reads and writes."""
     row.loops(row["runs"], row["run"])
     row.read("source", row["runs"] * row["run"])
     row.write("target", (row["runs"] - 1) * row["step"] + row["run"])

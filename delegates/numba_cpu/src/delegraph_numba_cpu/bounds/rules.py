@@ -255,6 +255,7 @@ class Touched:
 
 
 Rule = Callable[[Touched], None]
+"""Function that declares all bytes that a kernel call may access, and the steps of its loops."""
 
 RULES: dict[tuple[str, str], Rule] = {}
 """Mapping from family and kernel to the rule; a family's rules are added at its first check."""

@@ -8,7 +8,6 @@ from delegraph_numba_cpu.instructions import softmax
 
 @rule(softmax.SOFTMAX, softmax.LOG_SOFTMAX)
 def float_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a call on float32 rows reads and writes."""
     row.loops(row["rows"], row["length"])
     size = 4 * row["rows"] * row["length"]
     row.read("source", size)
@@ -19,13 +18,11 @@ def float_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT)
 def byte_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT`` reads and writes."""
     _rows_of_bytes(row, 1)
 
 
 @rule(softmax.LOG_SOFTMAX_8_BIT)
 def log_byte_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``LOG_SOFTMAX_8_BIT`` reads and writes."""
     row.loops(row["rows"], row["length"])
     size = row["rows"] * row["length"]
     row.read("source", size)
@@ -35,7 +32,6 @@ def log_byte_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT_TO_INT16)
 def byte_rows_to_int16(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT_TO_INT16`` reads and writes."""
     _rows_of_bytes(row, 2)
 
 
@@ -50,7 +46,6 @@ def _rows_of_bytes(row: Touched, itemsize: int) -> None:
 
 @rule(softmax.SOFTMAX_INT16)
 def int16_rows(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that ``SOFTMAX_INT16`` reads and writes."""
     row.loops(row["rows"], row["length"])
     size = 2 * row["rows"] * row["length"]
     row.require(row["length"] <= softmax.LONGEST_INT16_ROW, "sums have 31 bits")

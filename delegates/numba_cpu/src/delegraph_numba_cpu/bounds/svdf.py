@@ -8,7 +8,6 @@ from delegraph_numba_cpu.instructions import svdf
 
 @rule(svdf.INTEGER)
 def svdf_integer(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``INTEGER`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
     row.loops(batch, row["units"], row["rank"], window)
     row.require(window > 0, "a filter keeps a result")
@@ -23,7 +22,6 @@ def svdf_integer(row: Touched) -> None:
 
 @rule(svdf.FLOAT)
 def svdf_float(row: Touched) -> None:
-    """Declare, for the bounds check, the bytes that a *row* of ``FLOAT`` reads and writes."""
     filters, window, batch = row["units"] * row["rank"], row["window"], row["batch"]
     row.loops(batch, row["units"], row["rank"], window)
     row.require(window > 0, "a filter keeps a result")

@@ -20,6 +20,11 @@ SLACK = 64
 """Number of bytes after every block of a program's memory that kernels may read, but not write."""
 
 
+def padded(size: int, unit: int) -> int:
+    """Return *size* rounded up to a multiple of *unit*."""
+    return -(-size // unit) * unit
+
+
 # These classes are not dataclasses, so that a process that runs a kept program starts sooner.
 
 

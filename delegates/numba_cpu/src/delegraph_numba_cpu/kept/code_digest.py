@@ -37,10 +37,7 @@ def _digest_of(packages: Iterable[Iterable[str]]) -> str:
 def _record(package: Path) -> Path | None:
     """Return the path of the list of a package's files that pip wrote at the installation.
 
-    The result is None for a package that runs from sources.
-
-    Args:
-        package: folder of the package.
+    The result is None for a package, given by its folder, that runs from sources.
     """
     for described in sorted(package.parent.glob("*.dist-info")):
         record = described / "RECORD"

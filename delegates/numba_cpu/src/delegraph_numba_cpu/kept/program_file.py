@@ -101,11 +101,6 @@ class UnfitFile(Exception):
     """Error: a file is damaged, forged, old, or of another program; the message says which."""
 
 
-def padded(size: int, unit: int) -> int:
-    """Return *size* rounded up to a multiple of *unit*."""
-    return -(-size // unit) * unit
-
-
 def digest_of(structure: Bytes) -> bytes:
     """Return the digest of everything before the constants, except of the digest itself.
 

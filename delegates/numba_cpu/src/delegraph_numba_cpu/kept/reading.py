@@ -24,6 +24,7 @@ from delegraph_numba_cpu.instructions.memory import (
     Row,
     constant,
     in_place,
+    padded,
     report,
 )
 from delegraph_numba_cpu.kept import program_file as file
@@ -121,8 +122,8 @@ class _Reader:
             end = place + dtype.itemsize * count
             self._require(end <= len(content), f"it ends in the {name}")
             yield name, content[place:end].copy().view(dtype)
-            place = file.padded(end, 8)
-        start = file.padded(place, file.PAGE)
+            place = padded(end, 8)
+        start = padded(place, file.PAGE)
         size = int(self._header["constants"])
         self._require(start + size == len(content), "it has another size")
         self._require(size % file.PAGE == 0, "its constants end inside a page")
@@ -175,11 +176,7 @@ class _Reader:
     def _placed(self, kind: int, size: int, place: int, *, is_record: bool) -> Memory:
         """Return the memory that an entry of the file describes, after checks.
 
-        Args:
-            kind: number of the kind of memory, such as a constant or a tensor.
-            size: number of bytes.
-            place: an offset or an index; the kind decides which.
-            is_record: whether the memory holds records.
+        *place* is an offset or an index; the *kind*, a number, decides which.
         """
         if kind == file.REPORT:
             return report()
@@ -260,11 +257,7 @@ class _Reader:
             yield Row(instruction, tiles, self._words(instruction), own)
 
     def _words(self, instruction: Instruction) -> dict[str, Any]:
-        """Return the next words of the file, by name, as the operands of a kernel call or a record.
-
-        Args:
-            instruction: the kernel, or the description of the record, with the names of its words.
-        """
+        """Return the file's next words, by name, as the operands of a kernel call or a record."""
         start = self._next_word
         self._next_word = end = start + len(instruction.names)
         self._require(end <= len(self._kinds), "it has fewer words than rows")
@@ -307,11 +300,7 @@ class _Reader:
 
 
 def _instruction(line: str) -> Instruction:
-    """Return the kernel that a line of the file names, with the names of its operands.
-
-    Args:
-        line: the text ``family kernel``.
-    """
+    """Return the kernel that a line ``family kernel`` names, with the names of its operands."""
     family, _, kernel = line.partition(" ")
     if family in FAMILIES:
         module = import_module(f"delegraph_numba_cpu.instructions.{family}")

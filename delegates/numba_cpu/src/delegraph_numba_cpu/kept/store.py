@@ -328,9 +328,7 @@ class KeptPrograms:
 def _missing(entries: ModelEntries, maker: Maker) -> str:
     """Return the reason why no program in a model file fits, as text for the user.
 
-    Args:
-        entries: this delegate's entries in the model file.
-        maker: settings that a program would have to fit.
+    *entries* are those of this delegate; a program would have to fit the settings of *maker*.
     """
     if _version_everywhere() not in entries.versions:
         return "the programs in the file are of another version: compile the model again"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph_numba_cpu.instructions import Instruction
-from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, padded
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.program.program import Program, packed
 
@@ -73,11 +73,7 @@ class _Writer:
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Number a piece of memory in the file, and all memory to which its records point.
-
-        Args:
-            memory: the piece of memory.
-        """
+        """Number a piece of memory in the file, and all memory to which its records point."""
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
@@ -86,12 +82,7 @@ class _Writer:
                 self._add_all(memory.instruction, words)
 
     def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
-        """Number the pieces of memory to which the operands of a kernel call point.
-
-        Args:
-            instruction: the kernel, or the description of a record, with the names of its words.
-            words: value of each word, by name.
-        """
+        """Number the pieces of memory to which the operands of a kernel call or a record point."""
         self._instruction_number(instruction)
         for name in instruction.names:
             if isinstance(words[name], Address):
@@ -145,11 +136,7 @@ class _Writer:
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
         """Return two numbers for the file: the kind of a piece of memory, and its place.
 
-        The kind decides whether the place is an offset or an index.
-
-        Args:
-            number: number of the memory in the file.
-            memory: the memory.
+        The kind decides whether the place is an offset or an index. *number* is that of the memory.
         """
         if memory.is_report:
             return file.REPORT, 0
@@ -165,17 +152,12 @@ class _Writer:
         if self._shared is not None and memory.size >= file.LEAST_SHARED:
             return file.SHARED, self._share(memory, self._shared)
         place = self._places[number] = self._constants_end
-        self._constants_end = file.padded(place + memory.size + SLACK, file.LINE)
+        self._constants_end = padded(place + memory.size + SLACK, file.LINE)
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
-        """Put a large constant into *shared* instead of the file; return its number in *shared*.
-
-        Args:
-            memory: the constant.
-            shared: bytes of constants by their SHA-256.
-        """
-        content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
+        """Put a large constant in *shared*, by SHA-256, instead of the file; return its number."""
+        content = np.zeros(padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
         name = sha256(content.data).digest()
         shared[name] = content.tobytes()
@@ -189,7 +171,7 @@ class _Writer:
             array = memories[number].array.reshape(-1).view(np.uint8)
             found += [np.zeros(place - end, np.uint8), array]
             end = place + len(array)
-        whole = file.padded(self._constants_end, file.PAGE)
+        whole = padded(self._constants_end, file.PAGE)
         return [*found, np.zeros(whole - end, np.uint8)]
 
     def _words_of_rows(self) -> Iterator[tuple[int, int]]:
@@ -208,12 +190,8 @@ class _Writer:
         """Yield two numbers for each word (operand): a piece of memory, and a value.
 
         The first is the number of the memory that the word points into, or -1; the second is the
-        offset in it, or the word itself.
-
-        Args:
-            instruction: the kernel, or the description of a record, with the names of its words.
-            words: value of each word, by name.
-            numbers: the words as int64, in order; used for those that are not addresses.
+        offset in it, or the word itself. *numbers* are the words as int64, in order,
+        used for those that are not addresses.
         """
         for name, number in zip(instruction.names, numbers.tolist(), strict=True):
             word = words[name]

@@ -205,12 +205,7 @@ class Compiler:
         raise CompileError(self._failure(process, family))
 
     def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Return an error message, on one line, for a process that failed to compile a family.
-
-        Args:
-            process: the process, which has ended.
-            family: name of the family.
-        """
+        """Return an error message, on one line, for a process that ended without the family."""
         code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
@@ -228,9 +223,6 @@ def _environment(level: CpuLevel) -> dict[str, str]:
     """Return the environment variables for a process that compiles kernels.
 
     The user's settings for Numba are removed: some would disable the compiler.
-
-    Args:
-        level: instruction set of the processor that the kernels may use.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings["NUMBA_CPU_NAME"] = level.target

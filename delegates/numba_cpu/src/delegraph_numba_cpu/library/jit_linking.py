@@ -93,9 +93,6 @@ class LinkedObjects:
 def _linker(level: CpuLevel) -> llvm.ExecutionEngine:
     """Return an LLVM engine that links object code into this process.
 
-    Args:
-        level: instruction set that the object code uses.
-
     Raises:
         DelegateError: llvmlite is not installed.
     """

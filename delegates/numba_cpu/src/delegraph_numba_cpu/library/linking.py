@@ -140,15 +140,7 @@ def find_linker(machine: str | None = None) -> list[str] | None:
 def _library(
     level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
 ) -> bytes:
-    """Return a level's shared library of kernels as bytes; their object code if there is no linker.
-
-    Args:
-        level: instruction set of the kernels, such as ``avx2``.
-        machine: the target's type of processor.
-        sources: digest of the kernels' source files.
-        linker: first words of the linker's command line; None if there is no linker.
-        progress: function that gets the level's name, the number of compiled families, and of all.
-    """
+    """Return a level's library of kernels as bytes; their object code if there is no linker."""
     names = families()
     count = 0
 
@@ -194,10 +186,6 @@ def _surroundings(machine: str, sources: str) -> bytes:
     """Return object code that completes a library: unused symbols, and the digest of its sources.
 
     Kernels refer to the symbols, but never use them.
-
-    Args:
-        machine: the target's type of processor.
-        sources: digest of the kernels' source files.
     """
     import llvmlite.binding as llvm
 

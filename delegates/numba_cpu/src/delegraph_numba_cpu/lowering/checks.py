@@ -84,6 +84,19 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
     return None
 
 
+def check_constant_parameter(call: Call, expected: str = "a constant") -> Rejection | None:
+    """Return a rejection unless the node has two inputs, of which the second is a constant.
+
+    *expected* says in words what the second is.
+    """
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    parameter = call.input(1)
+    if parameter.is_constant:
+        return None
+    return Rejection("computed-parameter", expected=expected, tensor=parameter.index)
+
+
 def check_bias(call: Call, position: int = 2) -> Rejection | None:
     """Return a rejection unless the bias has one value per output.
 

@@ -83,10 +83,7 @@ def inlined(calls: Sequence[Call]) -> list[Call]:
 def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
     """Yield *call*; if it is a composite, yield the nodes of its decomposition instead.
 
-    Args:
-        call: the call; its context is an :class:`InlinedContext`.
-        is_sized: whether shapes are known, so that inner subgraphs get them.
-        left: number of nodes that may be yielded.
+    Inner subgraphs get shapes if *is_sized*. At most *left* nodes are yielded.
 
     Raises:
         OperatorError: there are too many nodes.
@@ -111,7 +108,7 @@ def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator
             for each in (node.inputs, node.outputs, node.intermediates)
         )
         own = with_operands(node, call.node.index, *operands)
-        for each in _expanded(Call.of(context, own, registration), is_sized=is_sized, left=left):
+        for each in _expanded(Call(context, own, registration.name), is_sized=is_sized, left=left):
             left -= 1
             if left < 0:
                 raise OperatorError(f"more than {MOST_NODES} nodes would take its place")
@@ -125,9 +122,7 @@ def _called(call: Call) -> DelegateContext:
 def _give_shapes(call: Call, inner: DelegateContext) -> None:
     """Make the host compute the shapes inside a composite if its input shapes have changed.
 
-    Args:
-        call: the composite.
-        inner: the subgraph that is its decomposition.
+    *inner* is its decomposition.
 
     Raises:
         OperatorError: a shape inside is known only while invoking.
@@ -194,7 +189,7 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
             return Rejection("subgraph", "an operand differs from that inside", tensor=given)
     for node, registration in plan:
         if registration.name == COMPOSITE:
-            found = _check_borders(Call.of(inner, node, registration), (*active, index))
+            found = _check_borders(Call(inner, node, registration.name), (*active, index))
             if found is not None:
                 return found
     return None

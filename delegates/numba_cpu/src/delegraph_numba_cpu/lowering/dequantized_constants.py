@@ -8,16 +8,6 @@ from delegraph_numba_cpu.lowering.registry import Call
 WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
-def is_widened(call: Call, tensor: int) -> bool:
-    """Whether a tensor is computed from a constant by DEQUANTIZE and DENSIFY nodes alone.
-
-    Args:
-        call: a node that reads the tensor.
-        tensor: index of the tensor.
-    """
-    return widened_constant(call, tensor) is not None
-
-
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
     """Return the constant from which DEQUANTIZE and DENSIFY nodes compute *tensor*.
 

@@ -1,7 +1,7 @@
 """Partitions as fusers see them, and fusions of several nodes into one step.
 
 A *fuser* looks at a node and its neighbours, and may take several nodes as one step. Values
-between these nodes are never stored as tensors. ``lowering/fusers.py`` lists the fusers in order.
+between these nodes are never stored as tensors. ``lowering/schedule.py`` lists the fusers in order.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
+from delegraph import Claim, DelegateContext, Node, Rejection, Tensor
 from delegraph.errors import OperatorError
 from delegraph.operators import LazyTable, options_or_defaults
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -25,11 +25,6 @@ class Call:
     context: DelegateContext
     node: Node
     name: str
-
-    @classmethod
-    def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
-        """Return a node together with its context and its operator's name."""
-        return cls(context, node, registration.name)
 
     @property
     def options(self) -> Any:
@@ -166,6 +161,15 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
         if type in by_type or (other is not None and not by_type):
             raise ValueError(f"{name} is registered already for {type}")
         OPERATORS.entered[name] = _by_type({**by_type, type: operator}, position)
+
+
+def one_of(choose: Callable[[Call], Operator], *variants: Operator) -> Operator:
+    """Return an operator that checks and lowers each node by the variant that *choose* returns."""
+    return Operator(
+        lambda call: choose(call).check(call),
+        lambda call, builder: choose(call).lower(call, builder),
+        variants=variants,
+    )
 
 
 def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:

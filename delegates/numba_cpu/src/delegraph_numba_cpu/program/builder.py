@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.bounds import Overrun, check_row
-from delegraph_numba_cpu.instructions import Instruction, float_word
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import (
     Address,
     Memory,
@@ -46,6 +46,11 @@ LARGEST_SHARED = 512 << 10
 """Largest scratch memory of a worker that is at one place in all rows; more fits into no cache."""
 
 PAGE = 4096
+
+
+def aligned(size: int) -> int:
+    """Return *size*, in bytes, rounded up to whole cache lines."""
+    return (size + 63) & ~63
 
 
 class WorkerScratch(NamedTuple):
@@ -292,10 +297,6 @@ class ProgramBuilder:
         If there are several workers, each has the same place in all calls. Otherwise a worker would
         write where another worker wrote in the call before, and fetch each line from that worker's
         cache.
-
-        Args:
-            name: name of the operand.
-            size: number of bytes for each worker.
         """
         if self.workers == 1 or size > LARGEST_SHARED or is_guarded():
             return self.scratch(size * self.workers)
@@ -343,4 +344,4 @@ def _guarded(array: NDArray[Any]) -> Memory:
     return Memory(array.nbytes, piece.address, array=piece.array)
 
 
-__all__ = ["Address", "Memory", "ProgramBuilder", "WorkerScratch", "float_word"]
+__all__ = ["Address", "Memory", "ProgramBuilder", "WorkerScratch"]

@@ -184,12 +184,7 @@ class Crew:
         library.invoke(self._address, table, workers)
 
     def _hire(self, library: Library, count: int) -> None:
-        """Start worker threads until there are enough, or as many as the system allows.
-
-        Args:
-            library: the compiled kernels; the executor in it has the workers' loop.
-            count: number of workers that are wanted.
-        """
+        """Start worker threads until there are *count*, or as many as the system allows."""
         import threading  # imported here: a run without workers needs no thread
 
         if not self.threads:
@@ -212,11 +207,7 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Measure how long a poll for work takes, and set how often workers poll before they sleep.
-
-        Args:
-            library: the compiled kernels; the executor in it polls.
-        """
+        """Measure the time of a poll for work, and set how often workers poll before they sleep."""
         address, looks = self._address, 200
         best = 1.0
         for _ in range(3):
@@ -237,12 +228,7 @@ class Crew:
 
 
 def _work(library: Library, control: NDArray[np.int64]) -> None:
-    """Run the loop of a worker thread until the pool stops.
-
-    Args:
-        library: the compiled kernels; the executor in it has the loop.
-        control: memory by which workers and callers communicate; this call keeps the memory alive.
-    """
+    """Run the loop of a worker thread until the pool stops; keep the *control* memory alive."""
     library.work(control.ctypes.data, 0, 0)
 
 

@@ -202,9 +202,7 @@ class Program:
     def _place(self, row: Row, start: int) -> None:
         """Write the addresses among a kernel call's operands, and note those that may change.
 
-        Args:
-            row: the kernel call.
-            start: position of its first operand among those of all calls.
+        *start* is the position of its first operand among those of all calls.
         """
         for position, name in enumerate(row.instruction.names, start):
             word = row.words[name]

@@ -11,13 +11,28 @@ from numpy.typing import NDArray
 from delegraph import Tensor
 from delegraph.operators import MemoryLimit
 from delegraph_numba_cpu.instructions.memory import Memory
-from delegraph_numba_cpu.program.constant_keys import constant_key
 
 LEAST = 64 << 10
 """Least number of bytes of a constant for which an equal constant is sought."""
 
 _SAMPLE = 256
 """Number of bytes that are compared first."""
+
+
+def constant_key(tensor: Tensor | None) -> object:
+    """Return a key that stands for a tensor's values among the keys of packed constants.
+
+    Constants that share a buffer, with equal type, shape and scales, have one key: the address of
+    the values, and these properties. The key of any other tensor is its index.
+
+    Args:
+        tensor: the tensor; None for an absent input, whose key is None.
+    """
+    if tensor is None or not tensor.is_constant or tensor.data is None:
+        return None if tensor is None else tensor.index
+    quantization = tensor.quantization
+    scales = None if quantization is None else quantization.scales.tobytes()
+    return tensor.data.ctypes.data, tensor.type, tensor.shape, scales
 
 
 class SharedConstants:

@@ -67,11 +67,7 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
 
 
 def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the blocks of working memory in groups; the blocks of a group share one place.
-
-    Args:
-        rows: the kernel calls that use the blocks.
-    """
+    """Return the blocks of working memory in groups; the blocks of a group share one place."""
     groups: dict[int, list[Memory]] = {}
     for i, row in enumerate(rows):
         for memory in row.memories:
@@ -86,13 +82,8 @@ def _replaced(
 ) -> list[Memory]:
     """Return the group of blocks whose place a kernel call's result may take over; may be empty.
 
-    The call is the last to read that group, and it reads each element before it writes there.
-
-    Args:
-        row: the kernel call.
-        number: number of the call.
-        memory: memory of the call's result.
-        groups: group of each block, by the ``id`` of its :class:`Memory`.
+    The call is the last to read that group, and it reads each element before it writes there. The
+    groups of blocks are given by the ``id`` of their :class:`Memory`.
     """
     target = row.words.get("target")
     if isinstance(target, Address) and target.memory is memory and not target.offset:

@@ -9,7 +9,7 @@ same time, so the longer time counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar, NamedTuple
 
@@ -72,7 +72,7 @@ class OperatorRoof(JsonRecord):
     nodes: tuple[int, ...]
     operators: str
     delegate: str | None
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] = field(metadata={"json_key": "output_shape"})
     seconds: float
     share: float
     macs_float32: int
@@ -224,12 +224,7 @@ _BITS: Mapping[str, int] = {
 
 
 def _present(recording: Recording, graph: SubgraphSpec) -> list[TensorSpec]:
-    """Return the tensors of a subgraph, with the shapes that they had after the profiled runs.
-
-    Args:
-        recording: profile of the runs.
-        graph: the subgraph.
-    """
+    """Return the tensors of a subgraph, with the shapes that they had after the profiled runs."""
     figures = recording.tensors
     return [
         spec._replace(shape=figures[graph.index, i].shape) if spec.data is None else spec
@@ -242,11 +237,8 @@ def _least_seconds(
 ) -> dict[tuple[tuple[int, ...], str | None], float]:
     """Return the shortest measured time in seconds of each node or group of nodes.
 
-    The keys are the node indices and the delegate's name.
-
-    Args:
-        recording: profile of several runs.
-        call_seconds: seconds of a native call, which are subtracted.
+    The keys are the node indices and the delegate's name. The seconds of a native call are
+    subtracted.
     """
     found: dict[tuple[tuple[int, ...], str | None], float] = {}
     for run in recording.runs:

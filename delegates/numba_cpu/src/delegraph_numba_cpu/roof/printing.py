@@ -173,9 +173,7 @@ def _unbroken(column: str, cell: str) -> Sequence[str]:
 def _cells(each: OperatorRoof, unmarked: str) -> tuple[str, ...]:
     """Return the cells of an operator's row.
 
-    Args:
-        each: the operator.
-        unmarked: text in place of the mark of operators that are too brief to be findings.
+    *unmarked* replaces the mark of operators that are too brief to be findings.
     """
     rate, reached = each.operations_per_second, each.of_roof
     return (

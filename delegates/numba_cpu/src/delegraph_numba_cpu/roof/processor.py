@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
 
@@ -63,8 +63,8 @@ class ProcessorRoof(JsonRecord):
 
     level: str
     threads: int
-    float32: float
-    int8: float | None
+    float32: float = field(metadata={"json_key": "float32_operations_per_second"})
+    int8: float | None = field(metadata={"json_key": "int8_operations_per_second"})
     memory: tuple[MemoryRoof, ...]
     call_seconds: float
     rounds: int
@@ -139,11 +139,7 @@ class RoofMeasurement:
 
 
 def _sizes(threads: int) -> Iterator[tuple[str, int | None, int]]:
-    """Yield name and size of each level of memory, and the number of bytes that are read from it.
-
-    Args:
-        threads: number of threads.
-    """
+    """Yield name and size of each level of memory, and the number of bytes to read from it."""
     found = caches()
     for cache in found:
         size = cache.capacity(threads)
@@ -166,10 +162,8 @@ class _Table(NamedTuple):
 def _table(*row: int, tiles: int = 1) -> _Table:
     """Return a table of one kernel call, or an empty table, in the form that the thread pool runs.
 
-    Args:
-        row: address of the kernel, number of tiles, and address of the kernel's operands; nothing
-            for an empty table.
-        tiles: number of tiles, parts of the call.
+    *row* is the address of the kernel, the number of tiles (parts of the call), and the address of
+    the kernel's operands; nothing for an empty table.
     """
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from delegraph.errors import ArgumentError, printable
 from delegraph.json_records import JsonRecord
-from delegraph.tools import RunControl, Setup, record
+from delegraph.tools import InputRequest, RunControl, Setup, record
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE, is_guarded
@@ -46,6 +46,7 @@ def roof_report(
     cpu: str = "auto",
     threads: int = 1,
     *,
+    inputs: InputRequest | None = None,
     exact: bool = True,
     progress: Callable[..., object] = lambda what, done, total: None,
 ) -> RoofReport:
@@ -55,12 +56,14 @@ def roof_report(
         model: path of the model.
         cpu: level of instructions, as in the option ``cpu``.
         threads: number of threads, >= 1; at most one for each processor is used.
+        inputs: values for the inputs; None means random ones as in ``delegraph benchmark``.
         exact: as in the option ``exact``.
         progress: function that gets the name of the present step, the number of finished steps and
             of all.
 
     Raises:
-        ArgumentError: numba_cpu takes no node of the model, or programs run between guards.
+        ArgumentError: an input does not fit the model, numba_cpu takes no node of the model, or
+            programs run between guards.
         DelegateError: the processor has no such level, or its kernels cannot be compiled.
         DelegraphError: the model cannot be used, or it fails.
     """
@@ -70,7 +73,7 @@ def roof_report(
     delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
     setup = Setup(model, delegates=(delegate,), threads=threads)
     measurement = RoofMeasurement(level, threads)
-    recording = record(setup, control=RUNS, progress=_measuring(measurement, progress))
+    recording = record(setup, inputs, control=RUNS, progress=_measuring(measurement, progress))
     if not any(event.delegate for run in recording.runs for event in run.events):
         raise ArgumentError(
             f"numba_cpu takes no node of {printable(model)}; for the reasons: "
@@ -92,9 +95,7 @@ def _measuring(
 ) -> Callable[..., None]:
     """Return a function for the progress of :func:`record`, which measures between the runs.
 
-    Args:
-        measurement: measurement of the processor, whose rounds are spread over the profiled runs.
-        progress: function that is called first, with the same arguments.
+    The rounds of *measurement* are spread over the profiled runs. *progress* is called first.
     """
     begin: float | None = None
 

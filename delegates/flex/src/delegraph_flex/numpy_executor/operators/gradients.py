@@ -25,7 +25,6 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
     depthwise_sliding,
     require_no_dilations,
 )
-from delegraph_flex.numpy_executor.operators.pooling import inputs_of_windows, taps_inside
 from delegraph_flex.numpy_executor.registry import FLOATS, REAL, operator
 from delegraph_flex.numpy_executor.windows import Sliding, spatial, surrounded, tap_index
 
@@ -139,7 +138,7 @@ def max_pool_grad(node: FlexNode) -> Step:
         windows = sliding.windows(x.shape[1:-1], kernel)
         _require_outputs(dy, len(x), windows)
         dx, is_open = np.zeros_like(x), np.ones(dy.shape, bool)
-        for outputs, inputs in taps_inside(windows):
+        for _, outputs, inputs in Window.overlaps(windows):
             is_first = is_open[outputs] & (x[inputs] == y[outputs])
             is_open[outputs] &= ~is_first
             dx[inputs] += np.where(is_first, dy[outputs], dx.dtype.type(0))
@@ -160,11 +159,11 @@ def average_pool_grad(node: FlexNode) -> Step:
             raise ValueError(f"input and gradient have shapes {list(shape)} and {list(dy.shape)}")
         windows = sliding.windows(shape[1:-1], kernel)
         _require_outputs(dy, shape[0], windows)
-        down, across = (inputs_of_windows(window) for window in windows)
+        down, across = (window.inputs_of_outputs() for window in windows)
         wide = _widened(dy)
         share = wide / np.outer(down, across)[:, :, np.newaxis].astype(wide.dtype)
         dx = np.zeros(shape, wide.dtype)
-        for outputs, inputs in taps_inside(windows):
+        for _, outputs, inputs in Window.overlaps(windows):
             dx[inputs] += share[outputs]
         return dx.astype(dy.dtype, copy=False)
 

@@ -8,7 +8,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,7 @@ def _average_pool(node: FlexNode, rank: int, data_format: str) -> Step:
         sums = _reduced(x.astype(compute, copy=False), windows, np.add, 0)
         for axis, window in enumerate(windows, 1):
             shape = (-1,) + (1,) * (rank - 1 - axis)
-            sums /= inputs_of_windows(window).reshape(shape).astype(compute)
+            sums /= window.inputs_of_outputs().reshape(shape).astype(compute)
         return sums.astype(dtype, copy=False)
 
     return run
@@ -150,26 +149,10 @@ def _reduced(
         y = np.full(shape, identity, x.dtype)
         source, target = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
         for tap in window.taps:
-            first, end = window.valid_outputs(tap)
-            if first < end:
-                part = target[first:end]
-                function(part, source[_positions(window, tap, first, end)], out=part)
+            outputs, inputs = window.overlap(tap)
+            function(target[outputs], source[inputs], out=target[outputs])
         x = y
     return x
-
-
-def _positions(window: Window, tap: int, first: int, end: int) -> slice:
-    """Return the slice of inputs that *tap* of *window* reads, for windows *first* to *end* - 1."""
-    start = first * window.stride + tap * window.dilation - window.before
-    return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
-
-
-def inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return the number of taps inside the input for each position of *window*: ``[output]``."""
-    counts = np.zeros(window.output, np.int64)
-    for tap in window.taps:
-        counts[slice(*window.valid_outputs(tap))] += 1
-    return counts
 
 
 @operator("MaxPoolWithArgmax", types=REAL)
@@ -188,7 +171,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
         shape = (len(x), *(window.output for window in windows), x.shape[3])
         require(shape, np.int64)
         y, indices = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
-        for outputs, inputs in taps_inside(windows):
+        for _, outputs, inputs in Window.overlaps(windows):
             values = x[inputs]
             is_better = (values > y[outputs]) | (indices[outputs] < 0)
             np.copyto(y[outputs], values, where=is_better)
@@ -196,22 +179,6 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
         return [y, indices.astype(index_dtype, copy=False)]
 
     return run
-
-
-def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Return index pairs for each tap of *windows*: into the outputs, and into the inputs.
-
-    Only outputs whose tap is inside the image are included.
-    """
-    pairs = []
-    for tap in product(*(window.taps for window in windows)):
-        outputs, inputs = [slice(None)], [slice(None)]
-        for at, window in zip(tap, windows, strict=True):
-            first, end = window.valid_outputs(at)
-            outputs.append(slice(first, end))
-            inputs.append(_positions(window, at, first, end) if first < end else slice(0))
-        pairs.append((tuple(outputs), tuple(inputs)))
-    return pairs
 
 
 @operator("Dilation2D", types=REAL)
@@ -229,8 +196,7 @@ def dilation2d(node: FlexNode) -> Step:
         shape = (len(x), *(window.output for window in windows), x.shape[3])
         require(shape, x.dtype)
         y = np.full(shape, lowest, x.dtype)
-        taps = product(*(window.taps for window in windows))
-        for tap, (outputs, inputs) in zip(taps, taps_inside(windows), strict=True):
+        for tap, outputs, inputs in Window.overlaps(windows):
             part = y[outputs]
             np.fmax(part, x[inputs] + weight[tap], out=part)
         return y

@@ -17,14 +17,11 @@ from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION, head_bytes
 from delegraph_numba_cpu.lowering.checks import activation_of
 from delegraph_numba_cpu.lowering.convolution.attention_f32_places import Places, places, right
 from delegraph_numba_cpu.lowering.convolution.batch_matmul import few_rows
-from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
-    PRODUCTS_A_NANOSECOND,
-    aligned,
-)
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import PRODUCTS_A_NANOSECOND
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch, aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +79,9 @@ def _is_product(call: Call) -> bool:
 
 
 def _scores_after(partition: Partition, position: int) -> Scores | None:
-    """Return the nodes between the two matrix products of an attention, and the second product.
+    """Return the nodes after the first product, at *position*, up to the second product.
 
-    The result is None if the nodes after the first product are no attention.
-
-    Args:
-        partition: the nodes.
-        position: position of the first product.
+    The result is None if these nodes of *partition* are no attention.
     """
     members, y = [position], partition.calls[position].output()
     count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
@@ -133,12 +126,7 @@ def _other_operand(call: Call, y: Tensor) -> Tensor | None:
 
 
 def _is_factor(call: Call, other: Tensor) -> bool:
-    """Whether a node multiplies scores by one value, or divides them by a constant power of 2.
-
-    Args:
-        call: the node.
-        other: its operand beside the scores.
-    """
+    """Whether a node multiplies scores by one value, or divides by a constant power of 2."""
     if math.prod(other.shape) != 1:
         return False
     if call.name == "MUL":
@@ -156,14 +144,7 @@ def _has_rows(first: Call, second: Call) -> bool:
 
 
 def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
-    """Add to the program the kernel call of an attention.
-
-    Args:
-        first: node of the first matrix product, of queries and keys.
-        scores: nodes between the two products, with their parameters.
-        found: tensors that are read and written, and the words with the places of their matrices.
-        builder: builder of the program, to which the kernel call is added.
-    """
+    """Add to the program the kernel call of an attention, whose first product is *first*."""
     words = found.words
     depth, key_count = right(first, found.keys).shape[-2:]
     columns, lanes = found.y.array.shape[-1], builder.level.vector_bytes // 4
@@ -202,11 +183,8 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
 def _scratch(builder: ProgramBuilder, together: int, rows: int, key_count: int) -> dict[str, Any]:
     """Return the words for the scratch memory of an attention, by name.
 
-    Args:
-        builder: builder of the program, with the size of registers.
-        together: number of queries that are computed together.
-        rows: number of values of a query or of a result, whichever is larger.
-        key_count: number of keys.
+    *together* queries are computed together. *rows* is the number of values of a query or of a
+    result, whichever is larger.
     """
     lanes, head = builder.level.vector_bytes // 4, head_bytes(builder.level.vector_bytes)
     scores_at = aligned(head) + 4 * together * -(-rows // lanes) * lanes

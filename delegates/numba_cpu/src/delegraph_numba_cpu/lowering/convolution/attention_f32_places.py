@@ -25,7 +25,7 @@ MASK_LEVELS = 3
 """Number of words for distances between rows of a mask."""
 
 Levels = list[tuple[int, int]]
-"""Size of each dimension of an operand, and the distance in bytes between its neighbours."""
+"""Size of each dimension of an operand, outermost first, and the bytes between its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +120,17 @@ def _is_near(seen: SeenTensor) -> bool:
 def _levels(array: Array, batch: Sequence[int]) -> Levels:
     """Return the sizes and the distances in bytes of each batch dimension of an operand.
 
-    Dimensions are merged where possible.
-
-    Args:
-        array: view of the operand, whose last two dimensions are matrices.
-        batch: batch dimensions to which the matrices are broadcast.
+    Dimensions are merged where possible. The last two of *array* are matrices, and *batch* are the
+    dimensions to which these are broadcast.
     """
     repeated = np.broadcast_to(array, (*batch, *array.shape[-2:]))
     return merged_levels(batch, repeated.strides[:-2])
 
 
 def _steps(keys: Array, values: Array) -> dict[str, int]:
-    """Return the kernel's operands, by name, for the rows and columns of keys and values.
+    """Return the words, by name, for *keys*, ``[..., depth, keys]``, and values.
 
-    Args:
-        keys: right matrices of the first product, ``[..., depth, keys]``.
-        values: right matrices of the second product, ``[..., keys, columns]``.
+    Those are ``[..., keys, columns]``.
     """
     return {
         "keys_row": keys.strides[-1],
@@ -178,11 +173,7 @@ def _words(
 
 
 def _cuts(levels: Levels) -> Iterable[int]:
-    """Return the numbers of matrices at which the distance to the next matrix changes.
-
-    Args:
-        levels: size and distance of each batch dimension, outermost first.
-    """
+    """Return the numbers of matrices at which the distance to the next matrix changes."""
     sizes = [size for size, _ in levels]
     return (math.prod(sizes[i:]) for i in range(1, len(sizes)))
 
@@ -190,9 +181,7 @@ def _cuts(levels: Levels) -> Iterable[int]:
 def _distance(levels: Levels, number: int) -> int:
     """Return the distance in bytes from the first matrix of an operand to matrix *number*.
 
-    Args:
-        levels: size and distance of each batch dimension, outermost first.
-        number: number of the matrix, counted over all batch dimensions.
+    Matrices are counted over all batch dimensions, of which the outermost is the first.
     """
     distance = 0
     for size, step in reversed(levels):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, fixed_point_scaling
+from delegraph.arithmetic import fixed_point_scaling
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import batch_matmul_f32
@@ -25,10 +25,11 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
 from delegraph_numba_cpu.lowering.convolution.conv_hybrid import by_weights
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product, computed_product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import centred
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, tiles_for
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 COLUMNS_A_TILE = 64
 """Least number of columns of a tile, for which a tile is worth its overhead."""
@@ -81,13 +82,16 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     if is_by_row and rows <= few_rows(builder) and not is_packed_once(w):
         _emit_rows(call, builder, left, right, (images, rows, depth, columns))
         return
-    _emit_products(
+    size = conv_f32_packing.packed_bytes(depth, columns, builder.level.vector_bytes // 4)
+    conv_f32.emit_products(
         builder,
-        (images, rows, depth, columns),
+        Windows.of_rows(rows, depth, columns, images),
+        (1, 1),
         x=_left(call, builder, left, depth),
         y=builder.tensor(y.index),
         weight=_right(call, builder, right, depth, columns),
-        is_stack=(left.matrices > 1, right.matrices > 1),
+        weight_image=size if right.matrices > 1 else 0,
+        in_image=4 * depth * rows if left.matrices > 1 else 0,
     )
 
 
@@ -95,9 +99,7 @@ def few_rows(builder: ProgramBuilder) -> int:
     """Largest number of rows of a left matrix for which right matrices are read unpacked.
 
     Each right matrix is then read once or a few times, so packing would take longer than it saves.
-
-    Args:
-        builder: builder of the program; the limit grows with the size of its vector registers.
+    The limit grows with the size of the registers.
     """
     return builder.level.vector_bytes // 8
 
@@ -108,14 +110,8 @@ def _emit_rows(
     """Add to the program a kernel call that multiplies few rows by matrices that are not packed.
 
     It is used where a left matrix has few rows, as in the attention of a decoder. Packing would
-    then take longer than the products.
-
-    Args:
-        call: the BATCH_MATMUL node.
-        builder: builder of the program, to which the kernel call is added.
-        left: the rows.
-        right: the matrices.
-        sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
+    then take longer than the products. *sizes* has the number of products, the rows of a left
+    matrix, their depth, and the columns of a right matrix.
     """
     images, rows, depth, columns = sizes
     builder.emit(
@@ -133,50 +129,10 @@ def _emit_rows(
     )
 
 
-def _emit_products(
-    builder: ProgramBuilder,
-    sizes: tuple[int, int, int, int],
-    x: Memory,
-    y: Memory,
-    weight: Memory,
-    is_stack: tuple[bool, bool],
-) -> None:
-    """Add to the program a kernel call that computes float32 products of left and right matrices.
-
-    Args:
-        builder: builder of the program, to which the kernel call is added.
-        sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
-        x: memory of the left matrices.
-        y: memory of the results.
-        weight: memory of the right matrices in blocks of columns.
-        is_stack: for the left and for the right operand, whether each product has a matrix of its
-            own.
-    """
-    images, rows, depth, columns = sizes
-    widths = conv_f32_packing.block_widths(columns, builder.level.vector_bytes // 4)
-    one = Window(1, 1, 1, 1, 1, 0)
-    conv_f32.emit_products(
-        builder,
-        Windows(Window(rows, 1, 1, 1, rows, 0), one, images, 4 * depth, columns),
-        (1, 1),
-        x=x,
-        y=y,
-        weight=weight,
-        weight_image=4 * (depth + 1) * sum(widths) if is_stack[1] else 0,
-        in_image=4 * depth * rows if is_stack[0] else 0,
-    )
-
-
 def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
-    """Return the memory of the left matrices of a product, row by row.
+    """Return the memory of left matrices, whose rows of *depth* values are contiguous.
 
     If they are stored column by column, a kernel call that transposes them is added to the program.
-
-    Args:
-        call: the BATCH_MATMUL node.
-        builder: builder of the program.
-        left: the left matrices.
-        depth: number of summands of a result.
     """
     source = left.part.memory
     if not call.options.adj_x:
@@ -203,30 +159,17 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 
 
 def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
-    """Return the memory of the right matrices of a product, packed in blocks of adjacent columns.
+    """Return the memory of right matrices ``[depth, columns]``, packed in blocks of columns.
 
-    Constant matrices are packed now; for others, a kernel call that packs them is added.
-
-    Args:
-        call: the BATCH_MATMUL node.
-        builder: builder of the program.
-        right: the right matrices.
-        depth: number of summands of a result.
-        columns: number of columns of a matrix.
+    A constant matrix is packed now; for others, a kernel call that packs them is added.
     """
-    if is_packed_once(call.input(1)):
-        return packed_once(call, builder)
-    is_transposed = bool(call.options.adj_y)
-    sizes = right.matrices, depth, columns
-    return conv_f32_packing.emit_packed(
-        builder, right.part.memory, sizes, is_transposed=is_transposed
-    )
-
-
-def packed_once(call: Call, builder: ProgramBuilder) -> Memory:
-    """Return the memory of the constant right matrix of a product, packed while preparing."""
     w, lanes = call.input(1), builder.level.vector_bytes // 4
     is_transposed = bool(call.options.adj_y)
+    if not is_packed_once(w):
+        sizes = right.matrices, depth, columns
+        return conv_f32_packing.emit_packed(
+            builder, right.part.memory, sizes, is_transposed=is_transposed
+        )
     return builder.packed(
         ("batch_matmul_f32", constant_key(w), is_transposed, lanes),
         lambda: conv_f32_packing.pack_matrix(
@@ -299,8 +242,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     )
     if right.matrices == 1:
         stack, rows = conv_int8.Stack(), images * rows
-    one = Window(1, 1, 1, 1, 1, 0)
-    windows = conv_int8.pack_windows(builder, depth, (one, one), product)
+    windows = conv_int8.pack_windows(builder, depth, ONE_PIXEL, product)
     if is_packed_once(w):
         matrix = conv_int8.pack_matrix(builder, call, product)
     else:

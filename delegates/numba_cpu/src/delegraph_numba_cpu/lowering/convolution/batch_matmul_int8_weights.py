@@ -14,6 +14,7 @@ from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import check_one_scale, check_type, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_hybrid, conv_int16
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -144,5 +145,5 @@ def lower_int16(call: Call, builder: ProgramBuilder) -> None:
     product = _product_of(call)
     outputs, depth = product.weight.shape
     rows = math.prod(call.output().shape) // outputs
-    windows = Window(1, 1, 1, 1, 1, 0), Window(rows, 1, 1, 1, rows, 0)
+    windows = ONE, Window(rows, 1, 1, 1, rows, 0)
     conv_int16.emit_product(call, builder, product, windows, depth)

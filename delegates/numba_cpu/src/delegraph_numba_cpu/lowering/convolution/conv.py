@@ -31,7 +31,10 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are constant and fit the input's channels."""
+    """Return a rejection unless the weights of a convolution, plain or depthwise, are constant.
+
+    They must fit the input's channels.
+    """
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -117,7 +120,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the kernels compute the convolution exactly."""
+    """Return a rejection unless the kernels compute the convolution exactly, plain or depthwise."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, float_activation_range
+from delegraph.arithmetic import float_activation_range
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions.conv_f32 import CONV
 from delegraph_numba_cpu.lowering.checks import check_bias, check_types, first_rejection
@@ -21,7 +21,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     split,
     window_words,
 )
-from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
+from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
@@ -59,10 +59,15 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
     weight = call.input(1)
     if len(weight.shape) != rank or 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected=f"{rank} dimensions")
+    return check_clamp(call)
+
+
+def check_clamp(call: Call) -> Rejection | None:
+    """Return a rejection unless the fused activation is a clamp."""
     activation = Act(call.options.fused_activation_function)
-    if activation not in CLAMPS:
-        return Rejection("activation", actual=activation.name, expected="a clamp")
-    return None
+    if activation in CLAMPS:
+        return None
+    return Rejection("activation", actual=activation.name, expected="a clamp")
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
@@ -71,7 +76,7 @@ def check_constant(call: Call, position: int) -> Rejection | None:
     A constant must be dense.
     """
     tensor = call.input(position)
-    if not tensor.is_constant_or_persistent and not is_widened(call, tensor.index):
+    if not tensor.is_constant_or_persistent and widened_constant(call, tensor.index) is None:
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
     if tensor.sparsity is not None:
         return Rejection("sparse", expected="weights stored in full", tensor=tensor.index)
@@ -130,12 +135,10 @@ def emit_dense(
     rows = math.prod(x.shape) // depth
     if not rows or not outputs:
         return
-    one = Window(1, 1, 1, 1, 1, 0)
-    over = Windows(Window(rows, 1, 1, 1, rows, 0), one, 1, 4 * depth, outputs)
     low, high = limits
     emit_products(
         builder,
-        over,
+        Windows.of_rows(rows, depth, outputs),
         (1, 1),
         x=builder.tensor(x.index),
         y=target,
@@ -146,12 +149,9 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights; if they are computed, add the call that packs them.
+    """Return the memory of packed weights ``[O, K]`` with their bias.
 
-    Args:
-        builder: builder of the program.
-        weight: the weights, ``[O, K]``.
-        bias: tensor that is packed with the weights, or None.
+    If they are computed, the kernel call that packs them is added.
     """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]

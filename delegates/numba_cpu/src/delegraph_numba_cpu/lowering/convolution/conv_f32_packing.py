@@ -11,7 +11,7 @@ from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
 from delegraph_numba_cpu.instructions.memory import aligned_bytes
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 Array = NDArray[Any]
 
@@ -164,29 +164,8 @@ def emit_packed(
         is_transposed: whether the matrices are stored column by column.
         bias: one value for each column, or 0 for zeros.
     """
-    _, rows, columns = sizes
-    strides = (4, 4 * rows) if is_transposed else (4 * columns, 4)
-    return emit_packed_view(builder, source, sizes, (4 * rows * columns, *strides), bias)
-
-
-def emit_packed_view(
-    builder: ProgramBuilder,
-    source: Memory,
-    sizes: tuple[int, int, int],
-    strides: tuple[int, int, int],
-    bias: Memory | int = 0,
-) -> Memory:
-    """Add a kernel call that packs matrices of any strides; return the memory of the packed blocks.
-
-    Args:
-        builder: builder of the program, to which the kernel call is added.
-        source: memory of the matrices.
-        sizes: number of matrices, their rows and columns.
-        strides: number of bytes from one matrix, row and column to the next.
-        bias: one value for each column, or 0 for zeros.
-    """
     images, rows, columns = sizes
-    source_image, down, across = strides
+    down, across = (4, 4 * rows) if is_transposed else (4 * columns, 4)
     lanes = builder.level.vector_bytes // 4
     widths = block_widths(columns, lanes)
     size = packed_bytes(rows, columns, lanes)
@@ -196,7 +175,7 @@ def emit_packed_view(
         source=source,
         target=target,
         images=images,
-        source_image=source_image,
+        source_image=4 * rows * columns,
         target_image=size,
         rows=rows,
         columns=columns,

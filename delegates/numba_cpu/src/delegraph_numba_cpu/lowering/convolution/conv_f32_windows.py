@@ -8,7 +8,8 @@ from typing import Any
 
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 CHUNK_BYTES = 96 << 10
 """Approximate number of input bytes that a chunk reads.
@@ -50,6 +51,11 @@ class Windows:
     pixel: int
     columns: int
 
+    @classmethod
+    def of_rows(cls, rows: int, depth: int, columns: int, images: int = 1) -> Windows:
+        """Return the geometry of *images* matrices, whose rows of *depth* floats are pixels."""
+        return cls(Window(rows, 1, 1, 1, rows, 0), ONE, images, 4 * depth, columns)
+
     @property
     def is_pointwise(self) -> bool:
         """Whether each output pixel depends only on the input pixel at the same position."""
@@ -78,8 +84,7 @@ class Windows:
         if not self.is_pointwise:
             return self
         pixels = self.images * self.down.input * self.across.input
-        one = Window(1, 1, 1, 1, 1, 0)
-        return Windows(Window(pixels, 1, 1, 1, pixels, 0), one, 1, self.pixel, self.columns)
+        return Windows.of_rows(pixels, self.pixel // 4, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +194,3 @@ def window_words(
         "slopes": 0,
         "column_tiles": split.column_tiles,
     }
-
-
-def aligned(size: int) -> int:
-    """Return *size*, in bytes, rounded up to whole cache lines."""
-    return (size + 63) & ~63

@@ -176,12 +176,9 @@ def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
 def _padded(
     call: Call, shape: tuple[int, ...], pads: tuple[tuple[int, int], tuple[int, int]]
 ) -> tuple[Window, Window]:
-    """Return the windows of a convolution, moved to the input of the PAD before it.
+    """Return the windows of the convolution *call*, moved to the input of the PAD before it.
 
-    Args:
-        call: the convolution.
-        shape: shape of the PAD's input.
-        pads: zeros before and after the image, along height and along width.
+    *shape* is that of this input; *pads* are the zeros before and after its height and its width.
     """
     down, across = (
         replace(window, input=size, before=window.before + before)

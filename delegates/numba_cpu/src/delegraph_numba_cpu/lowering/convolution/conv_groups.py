@@ -29,7 +29,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 Array = NDArray[Any]
 
@@ -138,16 +138,7 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
 
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
-    """Add to the program a convolution with groups: regroup the channels, compute, put them back.
-
-    Args:
-        builder: builder of the program, to which the kernel calls are added.
-        x: input images.
-        y: output images.
-        groups: number of groups of channels.
-        emit: function that adds the products of one image; it gets the addresses of its input and
-            of its result, with the channels of a group contiguous in memory.
-    """
+    """Add a convolution with groups: regroup the channels, compute each image, put them back."""
     if 0 in y.shape:
         return
     source, target = Part.of(builder, x), Part.of(builder, y)

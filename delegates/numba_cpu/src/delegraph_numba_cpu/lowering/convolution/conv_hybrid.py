@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, bias_or_zeros, dense_values, rows_have_zero_points
-from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.arithmetic import bias_or_zeros, dense_values, rows_have_zero_points
 from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
-from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, check_constant, clamp_range
+from delegraph_numba_cpu.lowering.checks import check_bias, check_type, first_rejection
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import (
+    check_clamp,
+    check_constant,
+    clamp_range,
+)
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
     column_tiles_for,
@@ -24,8 +27,9 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     tiles_for,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import LANES
-from delegraph_numba_cpu.lowering.registry import Call, Operator
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
+from delegraph_numba_cpu.lowering.registry import Call, Operator, one_of
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch, aligned
 
 WEIGHT_TYPES = ("INT8", "INT4")
 
@@ -71,32 +75,23 @@ def check_constants(call: Call) -> Rejection | None:
 
     The activation must be a clamp.
     """
-    for position in (1, 2):
-        if call.optional_input(position) is not None:
-            found = check_constant(call, position)
-            if found is not None:
-                return found
-    weight, activation = call.input(1), Act(call.options.fused_activation_function)
-    found = check_bias(call)
+    given = (position for position in (1, 2) if call.optional_input(position) is not None)
+    found = first_rejection(*(check_constant(call, i) for i in given), check_bias(call))
     if found is not None:
         return found
+    weight = call.input(1)
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
-    if activation not in CLAMPS:
-        return Rejection("activation", actual=activation.name, expected="a clamp")
-    return None
+    return check_clamp(call)
 
 
 def check_types_and_weights(call: Call) -> Rejection | None:
-    weight = call.input(1)
-    for tensor in (call.input(0), call.optional_input(2), call.output()):
-        if tensor is not None and tensor.type.name != "FLOAT32":
-            return Rejection(
-                "dtype", actual=tensor.type.name, expected="FLOAT32", tensor=tensor.index
-            )
-    if not weight.is_constant:
+    """Return a rejection unless weights are constant, and all other tensors float32."""
+    weight, others = call.input(1), (call.input(0), call.optional_input(2), call.output())
+    found = first_rejection(*(check_type(each, "FLOAT32") for each in others if each is not None))
+    if found is None and not weight.is_constant:
         return Rejection("computed-weights", expected="constant weights", tensor=weight.index)
-    return None
+    return found
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
@@ -144,10 +139,9 @@ def emit_rows(
         words: operands of the kernel by name, see :func:`emit_product`.
     """
     rows, depth, outputs = sizes
-    one = Window(1, 1, 1, 1, 1, 0)
     inputs = 4 if words["form"] == instructions.BYTES else 8
     row_bytes = words["parts"] * words["steps"] * inputs
-    windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
+    windows = pack_windows_record(builder, row_bytes, ONE_PIXEL, zero=ACTIVATION_ZERO, flip=0)
     source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
     is_asymmetric = words["form"] == instructions.PARTS or _has_zero_points(call)
     emit_product(call, builder, windows, instructions.DIRECT, source, is_asymmetric, sizes, **words)
@@ -191,7 +185,7 @@ def emit_product(
     height = instructions.ROWS
     step = min(max(CACHED_BYTES // row_bytes // height, 1), -(-pixels // height), 64) * height
     laid_out = step * row_bytes if layout == instructions.WINDOWED else 0
-    memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
+    memory = aligned(conv_int8.ACC_BYTES + 256 + laid_out)
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = row_tiles_for(builder, tiles, pixels)
     column_tiles = column_tiles_for(builder, tiles, row_tiles, outputs)
@@ -372,12 +366,4 @@ def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:
     """Return an operator that is *plain* for float weights and *mixed* for integer weights."""
-
-    def chosen(call: Call) -> Operator:
-        return mixed if is_hybrid(call) else plain
-
-    return Operator(
-        lambda call: chosen(call).check(call),
-        lambda call, builder: chosen(call).lower(call, builder),
-        variants=(plain, mixed),
-    )
+    return one_of(lambda call: mixed if is_hybrid(call) else plain, plain, mixed)

@@ -16,7 +16,7 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic import bias_or_zeros, dense_values
 from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions.memory import aligned_bytes
-from delegraph_numba_cpu.lowering.checks import first_rejection
+from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
     GROUP,
@@ -56,14 +56,14 @@ def check_parts(call: Call) -> Rejection | None:
 
     The number of values of a part must be a multiple of a kernel step's.
     """
-    found = first_rejection(check_types_and_weights(call), check_constants(call))
+    weight = call.input(1)
+    found = first_rejection(
+        check_types_and_weights(call), check_constants(call), check_type(weight, "INT4")
+    )
     if found is not None:
         return found
-    weight = call.input(1)
     assert weight.quantization is not None
     size, (outputs, depth) = weight.quantization.block_size, weight.shape
-    if weight.type.name != "INT4":
-        return Rejection("dtype", actual=weight.type.name, expected="INT4", tensor=weight.index)
     if size % 8 or size > LARGEST_SUM or depth % size:
         expected = f"blocks of 8, 16, 24, ... that divide {depth}"
         return Rejection("block-size", actual=size, expected=expected, tensor=weight.index)
@@ -122,10 +122,6 @@ def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[
     """Return the sum of each output's weights, and the factor from sums of products to results.
 
     The sums are of weights as kernels multiply them, that is times :data:`UNIT`.
-
-    Args:
-        weight: the weights, ``[O, K]``.
-        parts: number of parts of a row that have separate scales.
     """
     outputs, unit = weight.shape[0], np.float32(1 / UNIT)
     scales = part_scales(weight, parts) if has_parts(weight) else None

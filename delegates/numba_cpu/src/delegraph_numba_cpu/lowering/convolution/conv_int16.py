@@ -35,13 +35,14 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     tiles_for,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import (
+    ONE,
     check_images,
     check_one_group,
     groups_of,
     windows_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 BIAS_TYPES = {
     "CONV_2D": ("INT32", "INT64"),
@@ -269,8 +270,7 @@ def lower_dense(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a 16-bit matrix product, as a convolution whose pixels are the rows."""
     outputs, depth = call.input(1).shape
     rows = math.prod(call.output().shape) // outputs
-    one = Window(1, 1, 1, 1, 1, 0)
-    _emit(call, builder, (one, Window(rows, 1, 1, 1, rows, 0)), depth)
+    _emit(call, builder, (ONE, Window(rows, 1, 1, 1, rows, 0)), depth)
 
 
 def _emit(
@@ -311,7 +311,7 @@ def emit_product(
     count = depth if is_depthwise else -(-depth // 2)
     row_bytes = 4 * -(-down.kernel * across.kernel * channels // 2)
     step = max(CACHED_BYTES // row_bytes // instructions.ROWS, 1) * instructions.ROWS
-    size = -(-(instructions.ACC_BYTES + step * row_bytes + 64) // 64) * 64
+    size = aligned(instructions.ACC_BYTES + step * row_bytes + 64)
     builder.emit(
         instruction,
         tiles_for(builder, results * depth * 4, results * 2, results // outputs),
@@ -329,15 +329,10 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the kernel's operands for the constants of a matrix product, by name.
+    """Return the kernel's operands, by name, for the constants of a product, stored by *name*.
 
-    They are the packed weights, headers (bias and scaling of each group of outputs), and counts.
-
-    Args:
-        builder: builder of the program, which stores the constants.
-        name: key under which the constants are stored.
-        product: weights, bias and scaling.
-        pack: function that brings the weights into the order in which the kernel reads them.
+    They are the weights in the order of *pack*, headers (bias and scaling of each group of
+    outputs), and counts.
     """
     return {
         "weights": builder.packed(
@@ -370,11 +365,7 @@ def _by_channels(weight: Weights) -> Array:
 
 
 def _headers(product: Product) -> Array:
-    """Return bias, multiplier and two shifts of each 16 outputs: ``[blocks, 4, 16], int64``.
-
-    Args:
-        product: the constants of all outputs.
-    """
+    """Return bias, multiplier and two shifts of each 16 outputs: ``[blocks, 4, 16], int64``."""
     scaling, bias = product.scaling, product.bias
     rows = {
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,

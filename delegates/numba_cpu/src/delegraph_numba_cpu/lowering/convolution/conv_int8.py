@@ -16,7 +16,13 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import (
+    Address,
+    Memory,
+    ProgramBuilder,
+    WorkerScratch,
+    aligned,
+)
 
 CACHED_BYTES = 24 * 1024
 """Approximate number of bytes of matrix rows that are processed together."""
@@ -114,7 +120,7 @@ class Rows:
         step = min(most, -(-pixels // ROWS), 64) * ROWS
         kept = instructions.ACC_BYTES + instructions.SPLIT_BYTES * (row_bytes // 4)
         memory = kept + 4 * step + 128 + max(step, 16) * row_bytes + 64
-        return cls(layout, step, -(-memory // 64) * 64)
+        return cls(layout, step, aligned(memory))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, aligned
 
 MATRIX_BYTES = 8 * len(instructions.MATRIX.names)
 
@@ -40,7 +40,7 @@ def emit_packed(
         "sum_factor": -weight_zero,
     }  # fmt: skip
     name = (call.node.outputs[0], builder.exact, outputs, depth)
-    headers = -(-MATRIX_BYTES * images // 64) * 64
+    headers = aligned(MATRIX_BYTES * images)
     weights = headers + instructions.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
     packed.instruction = instructions.MATRIX

@@ -23,7 +23,12 @@ from delegraph.arithmetic import (
 )
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
-from delegraph_numba_cpu.lowering.checks import check_bias
+from delegraph_numba_cpu.lowering.checks import (
+    check_bias,
+    check_same_type,
+    check_type,
+    first_rejection,
+)
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     LANES,
     SPARE,
@@ -145,13 +150,10 @@ class Product:
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
         """Return for each channel whether results are exact for all accumulators up to *largest*.
 
-        The sum of two numbers decides: the accumulator times its multiplier, and the half that
-        rounding adds. Results are exact if the sum fits into the 53 bits of a float64's fraction.
-        They are also exact if it is so large that the result is clamped.
-
-        Args:
-            largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
-                all.
+        *largest* bounds their magnitude without the bias, ``[O]`` or one for all. The sum of two
+        numbers decides: the accumulator times its multiplier, and the half that rounding adds.
+        Results are exact if the sum fits into the 53 bits of a float64's fraction. They are also
+        exact if it is so large that the result is clamped.
         """
         return _is_exact(self.scaling, largest + np.abs(self.bias))
 
@@ -260,9 +262,7 @@ class Product:
 def _is_exact(scaling: Scaling, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether one multiplication in float64 scales accumulators exactly, per channel, ``[O]``.
 
-    Args:
-        scaling: scaling from accumulators to results.
-        sums: upper bounds of the accumulators' magnitude, ``[O]``.
+    *sums* are upper bounds of the accumulators' magnitude, ``[O]``.
     """
     reach = _reach(scaling, sums)
     limit = np.ldexp(scaling.unit, _EXACT_BITS)
@@ -281,13 +281,11 @@ def check_constants(call: Call) -> Rejection | None:
     """Return a rejection unless types are 8-bit, weights constant, and results exact."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
-    if x.type.name not in TYPES or y.type != x.type:
-        return Rejection("dtype", actual=x.type.name, expected="INT8 or UINT8", tensor=x.index)
-    allowed = WEIGHT_TYPES[x.type.name]
-    if weight.type.name not in allowed:
-        return Rejection(
-            "dtype", actual=weight.type.name, expected=" or ".join(allowed), tensor=weight.index
-        )
+    found = first_rejection(check_type(x, *TYPES), check_same_type(x, y))
+    if found is None:
+        found = check_type(weight, *WEIGHT_TYPES[x.type.name])
+    if found is not None:
+        return found
     for tensor in (weight, bias):
         if tensor is not None and not tensor.is_constant:
             return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
@@ -295,9 +293,9 @@ def check_constants(call: Call) -> Rejection | None:
         return Rejection("sparse-weights", expected="dense weights", tensor=weight.index)
     if not weight.shape or 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
-    if bias is not None and bias.type.name != "INT32":
-        return Rejection("dtype", actual=bias.type.name, expected="INT32", tensor=bias.index)
-    found = check_bias(call, _input(call, bias=True))
+    found = None if bias is None else check_type(bias, "INT32")
+    if found is None:
+        found = check_bias(call, _input(call, bias=True))
     if found is not None:
         return found
     try:

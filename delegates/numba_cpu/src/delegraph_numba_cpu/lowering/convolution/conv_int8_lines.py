@@ -10,7 +10,7 @@ from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import Integers
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, aligned
 
 CACHED_BYTES = 24 * 1024
 """Approximate number of bytes of padded lines that are written together."""
@@ -75,7 +75,7 @@ def lines_of(
     copies = 3 if vector_bytes == 32 else 1
     addresses = 8 * (step + instructions.SPARE_WINDOWS)
     memory = instructions.ACC_BYTES + addresses + copies * count * line_bytes
-    return Lines(line_bytes, step, -(-memory // 64) * 64 + 64)
+    return Lines(line_bytes, step, aligned(memory) + 64)
 
 
 def _has_signed_bytes(product: Product) -> bool:

@@ -7,6 +7,12 @@ from delegraph.arithmetic import Window, convolution_windows
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.registry import Call
 
+ONE = Window(1, 1, 1, 1, 1, 0)
+"""Window of an axis of a single pixel."""
+
+ONE_PIXEL = ONE, ONE
+"""Windows of matrix rows, of which each counts as an image of one pixel."""
+
 
 def check_images(call: Call) -> Rejection | None:
     """Return a rejection unless input 0 is an image that fits the weights.

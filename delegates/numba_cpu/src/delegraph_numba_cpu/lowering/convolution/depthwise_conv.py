@@ -8,8 +8,9 @@ from delegraph import Rejection
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import depthwise_conv_f32, depthwise_conv_int8
 from delegraph_numba_cpu.instructions.conv_hybrid import ROUND
-from delegraph_numba_cpu.lowering.checks import first_rejection
+from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_hybrid, conv_int8
+from delegraph_numba_cpu.lowering.convolution.conv import check_f32, check_int8
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     Split,
@@ -20,7 +21,6 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
 from delegraph_numba_cpu.lowering.convolution.conv_hybrid import by_weights
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     CLAIMED_ROLES,
-    check_constants,
     product_of,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, windows_of
@@ -33,11 +33,6 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerSc
 
 SLOWER = 2
 """Time of a multiply-add in a depthwise convolution, as a multiple of that in a matrix product."""
-
-
-def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless the weights are constant and fit the input."""
-    return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
@@ -124,11 +119,10 @@ def check_hybrid(call: Call) -> Rejection | None:
         conv_hybrid.check_types_and_weights(call),
         conv_hybrid.check_constants(call),
         check_images(call),
+        check_type(weight, "INT8"),
     )
     if found is not None:
         return found
-    if weight.type.name != "INT8":
-        return Rejection("dtype", actual=weight.type.name, expected="INT8", tensor=weight.index)
     quantization = weight.quantization
     has_scales = quantization is not None and len(quantization.scales) == weight.shape[3]
     if not has_scales or quantization is None or quantization.quantized_dimension != 3:
@@ -152,12 +146,6 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     builder.emit(ROUND, tiles, y=rounded, **words)
     limits, target = conv_f32.clamp_range(call), builder.tensor(y.index)
     emit_depthwise(call, builder, rounded, x.shape, windows_of(call), target, limits)
-
-
-def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the kernels compute the depthwise convolution exactly."""
-    found = check_images(call)
-    return check_constants(call) if found is None else found
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic import Window
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.lowering.checks import (
     check_bias,
     check_one_zero_point,
     check_scales,
+    check_type,
     first_rejection,
 )
 from delegraph_numba_cpu.lowering.convolution import (
@@ -26,6 +26,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     check_constants,
     product_of,
 )
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -74,9 +75,9 @@ def check_int8(call: Call) -> Rejection | None:
 def _check_computed(call: Call) -> Rejection | None:
     """Return a rejection unless computed weights are int8 and the bias is constant."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
-    for tensor in (x, weight, call.output()):
-        if tensor.type.name != "INT8":
-            return Rejection("dtype", actual=tensor.type.name, expected="INT8", tensor=tensor.index)
+    found = first_rejection(*(check_type(each, "INT8") for each in (x, weight, call.output())))
+    if found is not None:
+        return found
     if len(weight.shape) != 2:
         return Rejection("weights-shape", actual=weight.shape, expected="two dimensions")
     found = first_rejection(
@@ -93,9 +94,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program the kernel call of an 8-bit FULLY_CONNECTED."""
     x, weight, y = call.input(0), call.input(1), call.output()
     product = product_of(call)
-    one = Window(1, 1, 1, 1, 1, 0)
     outputs, depth = product.weight.shape
-    windows = conv_int8.pack_windows(builder, depth, (one, one), product)
+    windows = conv_int8.pack_windows(builder, depth, ONE_PIXEL, product)
     if weight.is_constant:
         matrix = conv_int8.pack_matrix(builder, call, product)
     else:

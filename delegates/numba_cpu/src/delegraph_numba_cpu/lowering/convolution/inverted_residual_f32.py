@@ -22,7 +22,6 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     PRODUCTS_A_NANOSECOND,
     Split,
     Windows,
-    aligned,
     window_words,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
@@ -34,7 +33,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
 )
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""
@@ -207,13 +206,7 @@ def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
 
 
 def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the operands, by name, that differ when two adjacent pixels are computed as one.
-
-    Args:
-        layer: the depthwise convolution.
-        over: geometry of its windows over the input.
-        builder: builder of the program, which stores the weights of both pixels.
-    """
+    """Return the operands, by name, that differ when two adjacent pixels are computed as one."""
     weight, bias = layer.call.input(1), layer.call.optional_input(2)
     return {
         "weight": packed_channels(builder, weight, bias, over.columns, pixels=2),
@@ -266,13 +259,7 @@ def _depthwise_words(
 ) -> dict[str, Any]:
     """Return the operands, by name, of the depthwise convolution, which reads the ring buffer.
 
-    Args:
-        layer: the depthwise convolution.
-        over: geometry of its windows.
-        end: number of pixels at each end of a row that are in the ring buffer; 0 for whole rows.
-        parts: division of the output into parts for threads.
-        ring_rows: number of rows of the ring buffer.
-        builder: builder of the program.
+    That has *ring_rows* rows, each whole, or *end* pixels at both ends if *end* is not 0.
     """
     call, weight = layer.call, layer.call.input(1)
     _, kernel_h, kernel_w, outputs = weight.shape
@@ -319,12 +306,7 @@ def _expand_words(
 ) -> dict[str, Any]:
     """Return the operands, by name, of the convolution, or of the copy, that fills the ring buffer.
 
-    Args:
-        chain: the fused layers.
-        over: geometry of the depthwise convolution's windows.
-        end: number of pixels at each end of a row that are copied; 0 for whole rows.
-        ring_rows: number of rows of the ring buffer.
-        builder: builder of the program.
+    *over*, *end* and *ring_rows* are as for :func:`_depthwise_words`.
     """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:

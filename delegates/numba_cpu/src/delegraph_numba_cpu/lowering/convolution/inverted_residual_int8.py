@@ -28,7 +28,7 @@ from delegraph_numba_cpu.lowering.convolution.depthwise_conv_int8 import (
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch, aligned
 
 LEAST_ROWS = 14
 """Least number of rows of a strip; with fewer, too many rows at its edges are computed twice."""
@@ -134,10 +134,10 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     together = _rows_together(across.output, channels, builder.level.has_tiles)
     pixels = together * across.output
     sums = instructions.ACC_BYTES + instructions.SPLIT_BYTES * -(-channels // 4)
-    row = sums + _lines(4 * pixels + 64)
-    lines = row + _lines(max(pixels, 16) * channels + 64)
-    kept = _lines(down.span * across.input * channels + 64) if has_first else 0
-    size = lines + kept + _lines(work)
+    row = sums + aligned(4 * pixels + 64)
+    lines = row + aligned(max(pixels, 16) * channels + 64)
+    kept = aligned(down.span * across.input * channels + 64) if has_first else 0
+    size = lines + kept + aligned(work)
     builder.emit(
         STRIP,
         _tiles(chain, builder, rows),
@@ -164,13 +164,8 @@ def _first_words(
     """Return the operands of the first convolution, the index of its input, and its scratch bytes.
 
     If there is no convolution before the depthwise one, operands and bytes are 0, and the input is
-    that of the depthwise convolution.
-
-    Args:
-        chain: the fused convolutions.
-        builder: builder of the program.
-        shift: number that is added to results that stay unsigned, as for ``pack_matrix``.
-        width: number of pixels in a row of the depthwise convolution's input.
+    that of the depthwise convolution, whose rows have *width* pixels. *shift* is as for
+    ``pack_matrix``.
     """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")
@@ -218,8 +213,3 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
         return pixels / (-(-pixels // height) * height), rows
 
     return max(range(1, most + 1), key=share)
-
-
-def _lines(size: int) -> int:
-    """Return a size rounded up to whole cache lines."""
-    return -(-size // 64) * 64

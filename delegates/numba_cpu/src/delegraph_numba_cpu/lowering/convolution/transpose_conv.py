@@ -10,9 +10,13 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph.arithmetic import Window, integers, scaling_of, window
-from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions.moves import COPY
-from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection, require_asked
+from delegraph_numba_cpu.lowering.checks import (
+    check_bias,
+    check_type,
+    first_rejection,
+    require_asked,
+)
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_int8
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import bias_values, pack_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
@@ -25,7 +29,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
-from delegraph_numba_cpu.program.constant_keys import constant_key
+from delegraph_numba_cpu.program.shared_constants import constant_key
 
 SHAPE, WEIGHT, X, BIAS = range(4)
 
@@ -41,10 +45,9 @@ def check_f32(call: Call) -> Rejection | None:
         tensor = call.optional_input(position)
         if tensor is None:
             continue
-        if tensor.type.name != "FLOAT32":
-            found = tensor.type.name
-            return Rejection("dtype", actual=found, expected="FLOAT32", tensor=tensor.index)
-        refused = None if position == X else conv_f32.check_constant(call, position)
+        refused = check_type(tensor, "FLOAT32")
+        if refused is None and position != X:
+            refused = conv_f32.check_constant(call, position)
         if refused is not None:
             return refused
     return first_rejection(check_bias(call, BIAS), _check_window(call))
@@ -62,10 +65,7 @@ def _check_window(call: Call) -> Rejection | None:
     # Zeros around x times an infinite or NaN weight would give NaN.
     if not np.isfinite(known.data.astype(np.float32)).all():
         return Rejection("weights", actual="NaN or infinity", expected="finite numbers")
-    activation = Act(options.fused_activation_function)
-    if activation not in conv_f32.CLAMPS:
-        return Rejection("activation", actual=activation.name, expected="a clamp")
-    return None
+    return conv_f32.check_clamp(call)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ import numpy as np
 from delegraph import Rejection
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_shapes
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    PAIR_FEATURES,
+    emit_operation,
+)
 from delegraph_numba_cpu.lowering.moves.moves import share_or_copy
 from delegraph_numba_cpu.lowering.moves.moves_checks import NUMBERS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
-
-FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
-            "dynamic-shapes")  # fmt: skip
 
 _LARGEST_BELOW = float(np.nextafter(np.float32(2**31), np.float32(0)))
 
@@ -74,7 +74,7 @@ CAST = Operator(
     check_cast,
     lower_cast,
     tuple(dict.fromkeys(name for pair in CASTS for name in pair)),
-    (*FEATURES, "extreme-values"),
+    (*PAIR_FEATURES, "extreme-values"),
 )
 
 register({"CAST": CAST})

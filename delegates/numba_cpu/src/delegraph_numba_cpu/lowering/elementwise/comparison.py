@@ -10,16 +10,16 @@ from delegraph_numba_cpu.lowering.checks import (
     check_type,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    PAIR_FEATURES,
+    emit_operation,
+)
 from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_pairs import (
     check_operands,
     lower_pair,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
-
-FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
-            "dynamic-shapes")  # fmt: skip
 
 COMPARED = ("FLOAT32", "INT32", "INT64")
 
@@ -59,11 +59,11 @@ def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
 _TO_BOOL = (("output", ("BOOL",)),)
 
 for _type in COMPARED:
-    _features = (*FEATURES, "extreme-values") if _type == "FLOAT32" else FEATURES
+    _features = (*PAIR_FEATURES, "extreme-values") if _type == "FLOAT32" else PAIR_FEATURES
     _operator = Operator(check_comparison, lower_comparison, (_type,), _features, roles=_TO_BOOL)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
 for _type in ("INT8", "UINT8"):
-    _operator = Operator(check_pair_comparison, lower_pair, (_type,), FEATURES, roles=_TO_BOOL)
+    _operator = Operator(check_pair_comparison, lower_pair, (_type,), PAIR_FEATURES, roles=_TO_BOOL)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
-_OF_BOOL = Operator(check_pair_comparison, lower_pair, ("BOOL",), FEATURES)
+_OF_BOOL = Operator(check_pair_comparison, lower_pair, ("BOOL",), PAIR_FEATURES)
 register_variants("BOOL", dict.fromkeys(("EQUAL", "NOT_EQUAL"), _OF_BOOL))

@@ -13,10 +13,15 @@ from delegraph_numba_cpu.lowering.checks import (
     check_positive_scales,
     check_scales,
     check_shapes,
+    check_type,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, emit_operation
+from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    FEATURES,
+    Chain,
+    emit_operation,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -30,8 +35,6 @@ DEQUANTIZE = {
 PER_CHANNEL = ("INT8", "UINT8")
 """Types that may have a scale for each channel."""
 
-FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
-
 
 def check_dequantize(call: Call) -> Rejection | None:
     """Return a rejection unless scaled integers or float16 become float32.
@@ -39,13 +42,11 @@ def check_dequantize(call: Call) -> Rejection | None:
     Constants are rejected, too, because the core dequantizes them once.
     """
     x, y = call.input(0), call.output()
-    if x.is_constant or is_widened(call, x.index):
+    if x.is_constant or widened_constant(call, x.index) is not None:
         return Rejection("folded", "it depends on constants alone: Delegraph computes it once")
-    if y.type.name != "FLOAT32":
-        return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)
     if x.type.name == "INT16" and x.zero_point:
         return Rejection("zero-point", actual=x.zero_point, expected=0, tensor=x.index)
-    found = check_shapes(call, 1)
+    found = first_rejection(check_type(y, "FLOAT32"), check_shapes(call, 1))
     if found is not None or x.type.name == "FLOAT16":
         return found
     scales = check_scales(x, x.shape) if x.type.name in PER_CHANNEL else check_one_scale(x)

@@ -27,9 +27,21 @@ from delegraph_numba_cpu.instructions.elementwise import (
     Step,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
+from delegraph_numba_cpu.program.builder import (
+    Address,
+    Memory,
+    ProgramBuilder,
+    WorkerScratch,
+    aligned,
+)
 
 Place = Memory | Address
+
+FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
+"""Claimed features of operators of one operand."""
+
+PAIR_FEATURES = ("activation", "broadcast", "computed-weights", *FEATURES)
+"""Claimed features of operators of several operands."""
 
 LENGTH = 1024
 """Approximate number of elements on which all steps run before the next elements.
@@ -191,7 +203,7 @@ class Chain:
             length, in_register = -(-elements // (tiles * granule)) * granule, granule
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
-        register_bytes = -(-in_register * widest // 64) * 64 + 1024
+        register_bytes = aligned(in_register * widest) + 1024
         builder.emit(
             CHAIN,
             tiles,
@@ -235,9 +247,7 @@ class Chain:
     def _layouts(self, granule: int, elements: int) -> tuple[int, list[int]]:
         """Return the number of elements that kernels process at a time, and each source's layout.
 
-        Args:
-            granule: number of which the number of elements is a multiple.
-            elements: number of elements of the target.
+        The number is a multiple of *granule*; the target has *elements* elements.
         """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
@@ -332,6 +342,26 @@ def emit_operation(
     operands = [operand(builder, chain, tensor) for tensor in tensors]
     chain.step(operation, operands, *parameters)
     chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
+
+
+def emit_section(
+    call: Call,
+    builder: ProgramBuilder,
+    operation: int,
+    parameters: Sequence[float | NDArray[Any]],
+    start: int,
+    stop: int,
+) -> None:
+    """Add a kernel call that applies an operation to a part of a node's only operand.
+
+    The part has the elements from number *start* on, and before number *stop*.
+    """
+    x, y = call.input(0), call.output()
+    sizes = x.dtype.itemsize, y.dtype.itemsize
+    chain = Chain((stop - start,))
+    source = chain.source(builder.tensor(x.index) + start * sizes[0], chain.shape, sizes[0])
+    chain.step(operation, [source], *parameters)
+    chain.emit(builder, builder.tensor(y.index) + start * sizes[1], sizes[1])
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:

@@ -17,7 +17,7 @@ from delegraph_numba_cpu.lowering.checks import (
     check_types,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import PAIR_FEATURES, Chain
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -176,12 +176,7 @@ def _is_fusible(call: Call) -> bool:
     return call.name in STEPS and call.input(0).type is TensorType.FLOAT32
 
 
-_FEATURES = ("activation", "broadcast", "computed-weights", "empty", "extreme-values")
-
-FLOAT = Operator(
-    check_float, lower_float, ("FLOAT32",), (*_FEATURES, "many-dims", "scalar", "dynamic-shapes")
-)
-
+FLOAT = Operator(check_float, lower_float, ("FLOAT32",), (*PAIR_FEATURES, "extreme-values"))
 
 # For DIV, the kit's empty models are of bytes alone, and their divisors are not constant.
 _DIV = replace(FLOAT, features=tuple(name for name in FLOAT.features if name != "empty"))

@@ -19,7 +19,11 @@ from delegraph_numba_cpu.lowering.checks import (
     first_rejection,
 )
 from delegraph_numba_cpu.lowering.elementwise import elementwise_int8_pairs
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, operand
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    PAIR_FEATURES,
+    Chain,
+    operand,
+)
 from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_formulas import PRODUCT, SUMS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -66,16 +70,9 @@ def _has_powers_of_two(call: Call) -> bool:
 
 
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
-    """Add to the program a kernel call that computes some elements of a node's output.
+    """Add a kernel call that computes elements number *start* to *stop* - 1 of a node's output.
 
     These must be all elements if the operands have different shapes.
-
-    Args:
-        call: the node.
-        builder: builder of the program, to which the kernel call is added.
-        steps: function that adds the node's operations to a chain of element-wise operations.
-        start: number of the first element.
-        stop: number of the element after the last one.
     """
     y = call.output()
     tensors = call.input(0), call.input(1)
@@ -146,14 +143,7 @@ def _sum_of_powers(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
-    """Add the last step to a chain: multiply, round and store as int16.
-
-    Args:
-        call: the node, which gives the output's quantization.
-        chain: the chain of element-wise operations.
-        x: number of the operand, as :meth:`Chain.step` returns it.
-        factor: real number by which the operand is multiplied.
-    """
+    """Add the last step to a chain: multiply operand *x* by *factor*, round and store as int16."""
     y = call.output()
     multiplier, shift = quantize_multiplier(factor)
     low, high = quantized_activation_range(activation_of(call), y)
@@ -177,7 +167,7 @@ def check_scaled_pair(call: Call) -> Rejection | None:
     return found
 
 
-_OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), elementwise_int8_pairs.FEATURES)
+_OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), PAIR_FEATURES)
 
 register_variants(
     "INT16",

@@ -13,16 +13,16 @@ from delegraph_numba_cpu.lowering.checks import (
     check_types,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    PAIR_FEATURES,
+    emit_operation,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 ARITHMETIC = ("ADD", "SUB", "MUL")
 
 EXTREMES = ("MAXIMUM", "MINIMUM")
-
-FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
-            "dynamic-shapes")  # fmt: skip
 
 
 def check_arithmetic(call: Call) -> Rejection | None:
@@ -62,6 +62,6 @@ register_variants(
     "INT32",
     dict.fromkeys(
         (*ARITHMETIC, *EXTREMES),
-        Operator(check_arithmetic, lower_arithmetic, ("INT32",), FEATURES),
+        Operator(check_arithmetic, lower_arithmetic, ("INT32",), PAIR_FEATURES),
     ),
 )

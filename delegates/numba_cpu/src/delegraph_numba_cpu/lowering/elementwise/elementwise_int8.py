@@ -7,6 +7,7 @@ from delegraph_numba_cpu.lowering.elementwise import (
     elementwise_int8_pairs,
     elementwise_lookup_tables,
 )
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import FEATURES, PAIR_FEATURES
 from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_formulas import PRODUCT, SUMS
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 
@@ -44,9 +45,7 @@ def check_division(call: Call) -> Rejection | None:
     return elementwise_int8_pairs.check_pair(call)
 
 
-_QUOTIENT_FEATURES = tuple(
-    name for name in elementwise_int8_pairs.FEATURES if name not in ("empty", "many-dims")
-)
+_QUOTIENT_FEATURES = tuple(name for name in PAIR_FEATURES if name not in ("empty", "many-dims"))
 
 for _type, _one, _two in (
     ("INT8", SIGNED, (*_EITHER, "SQUARED_DIFFERENCE")),
@@ -57,13 +56,13 @@ for _type, _one, _two in (
         elementwise_lookup_tables.check_lookup,
         elementwise_lookup_tables.lower_lookup,
         (_type,),
-        elementwise_lookup_tables.FEATURES,
+        FEATURES,
     )
     _pair = Operator(
         elementwise_int8_pairs.check_pair,
         elementwise_int8_pairs.lower_pair,
         (_type,),
-        elementwise_int8_pairs.FEATURES,
+        PAIR_FEATURES,
     )
     register_variants(_type, {**dict.fromkeys(_one, _lookup), **dict.fromkeys(_two, _pair)})
 for _type in ("INT8", "UINT8"):

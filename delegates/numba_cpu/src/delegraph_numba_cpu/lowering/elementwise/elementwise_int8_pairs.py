@@ -104,9 +104,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 def _formula(call: Call, exact: bool) -> tuple[int, Parameters] | None:
     """Return a formula for the node's results: operation and parameters; None if there is none.
 
-    Args:
-        call: a node of 8-bit operands.
-        exact: whether the formula must give all results of the core's kernel.
+    With *exact* it gives all results of the core's kernel.
     """
     if call.name not in (*SUMS, PRODUCT):
         return None
@@ -115,7 +113,3 @@ def _formula(call: Call, exact: bool) -> tuple[int, Parameters] | None:
     if known.length != known.vector_end:  # the kernel's results depend on the position
         return None
     return find_formula(call, pairs, known.vector if exact else None)
-
-
-FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
-            "dynamic-shapes")  # fmt: skip

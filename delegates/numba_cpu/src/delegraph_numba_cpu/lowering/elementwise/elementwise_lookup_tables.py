@@ -11,7 +11,7 @@ from delegraph import Rejection
 from delegraph.operators import Numerics
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_shapes
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_section
 from delegraph_numba_cpu.lowering.evaluation import check_evaluation, evaluate, every_value
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -21,8 +21,6 @@ _OPERATIONS = {
     (2, 2): Operation.LOOKUP_INT16,
     (2, 1): Operation.LOOKUP_INT16_IN_8_BIT,
 }
-
-FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
@@ -52,9 +50,5 @@ def lower_lookup(call: Call, builder: ProgramBuilder) -> None:
 def emit_lookup(
     call: Call, builder: ProgramBuilder, values: NDArray[np.generic], start: int, end: int
 ) -> None:
-    x, y = call.input(0), call.output()
-    sizes = x.dtype.itemsize, y.dtype.itemsize
-    chain = Chain((end - start,))
-    source = chain.source(builder.tensor(x.index) + start * sizes[0], chain.shape, sizes[0])
-    chain.step(_OPERATIONS[sizes], [source], values)
-    chain.emit(builder, builder.tensor(y.index) + start * sizes[1], sizes[1])
+    sizes = call.input(0).dtype.itemsize, call.output().dtype.itemsize
+    emit_section(call, builder, _OPERATIONS[sizes], [values], start, end)

@@ -18,9 +18,14 @@ from delegraph_numba_cpu.lowering.checks import (
     check_positive_scales,
     check_scales,
     check_shapes,
+    check_type,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    FEATURES,
+    Chain,
+    emit_section,
+)
 from delegraph_numba_cpu.lowering.elementwise.elementwise_lookup_tables import (
     check_lookup,
     emit_lookup,
@@ -39,8 +44,6 @@ QUANTIZE = {
 QUANTIZE_LANES = 8
 """Number of elements that the official vector loop processes at a time."""
 
-FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
-
 
 def check_quantize(call: Call) -> Rejection | None:
     """Return a rejection unless float32 becomes integers of 8 or 16 bits.
@@ -48,10 +51,8 @@ def check_quantize(call: Call) -> Rejection | None:
     Scales must be positive, and all zero points equal.
     """
     y = call.output()
-    if y.type.name not in QUANTIZE:
-        expected = " or ".join(QUANTIZE)
-        return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
     return first_rejection(
+        check_type(y, *QUANTIZE),
         check_scales(y, call.input(0).shape),
         check_positive_scales(y),
         check_one_zero_point(y),
@@ -64,7 +65,7 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
 
     LiteRT's vector loop and its loop over the last elements round differently, so each gets a call.
     """
-    x, y = call.input(0), call.output()
+    y = call.output()
     scales, zero_points = channel_parameters(y)
     if scales.ndim:
         _lower_channels(call, builder, scales, int(zero_points.flat[0]))
@@ -75,20 +76,9 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
     low, high, zero = int(limits.min), int(limits.max), y.zero_point
     scale = np.float32(y.scale)
     vector, rest = QUANTIZE[y.type.name]
-    for operation, start, stop, parameters in (
-        (
-            vector,
-            0,
-            end,
-            (float(np.float32(1) / scale), float(low - zero), float(high - zero), zero),
-        ),
-        (rest, end, size, (float(scale), low, high, zero)),
-    ):
-        chain = Chain((stop - start,))
-        source = chain.source(builder.tensor(x.index) + 4 * start, chain.shape, 4)
-        chain.step(operation, [source], *parameters)
-        itemsize = y.dtype.itemsize
-        chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
+    multiplied = float(np.float32(1) / scale), float(low - zero), float(high - zero), zero
+    emit_section(call, builder, vector, multiplied, 0, end)
+    emit_section(call, builder, rest, (float(scale), low, high, zero), end, size)
 
 
 def _lower_channels(
@@ -96,11 +86,7 @@ def _lower_channels(
 ) -> None:
     """Add to the program a kernel call that quantizes float32 values with a scale for each channel.
 
-    Args:
-        call: the QUANTIZE node.
-        builder: builder of the program, to which the kernel call is added.
-        scales: scale of each channel.
-        zero_point: zero point of all channels.
+    All channels have the same zero point.
     """
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)
@@ -133,13 +119,10 @@ def check_requantize(call: Call) -> Rejection | None:
 
 def _check_widened(call: Call) -> Rejection | None:
     x, y = call.input(0), call.output()
-    found = first_rejection(
-        check_one_scale(x),
-        check_one_scale(y),
-        check_positive_scales(x),
-        check_positive_scales(y),
-        check_shapes(call, 1),
-    )
+    checks = (check_one_scale, check_positive_scales)
+    found = first_rejection(*(check(each) for check in checks for each in (x, y)))
+    if found is None:
+        found = check_shapes(call, 1)
     if found is None:
         found = check_multiplier(x.scale / y.scale)
     if found is None and y.zero_point:
@@ -164,11 +147,9 @@ def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
     if factors is None:
         emit_lookup(call, builder, values, 0, end)
     else:
-        chain = Chain((end,))
-        source = chain.source(builder.tensor(x.index), chain.shape, 1)
         limits = np.iinfo(y.dtype)
-        chain.step(SCALED[y.type.name], [source], *factors, int(limits.min), int(limits.max))
-        chain.emit(builder, builder.tensor(y.index), 1)
+        parameters = *factors, int(limits.min), int(limits.max)
+        emit_section(call, builder, SCALED[y.type.name], parameters, 0, end)
     if end < size:
         emit_lookup(call, builder, table(call, "reference"), end, size)
 
@@ -186,11 +167,7 @@ def _scaling(call: Call, wanted: NDArray[np.generic]) -> tuple[float, float] | N
     """Return a factor and an offset in float32 that give every result; None if there are none.
 
     Some processors round a product before they add it, others do not. Results must be right in both
-    cases.
-
-    Args:
-        call: a QUANTIZE node.
-        wanted: the right result of each value, from :func:`table`.
+    cases. *wanted* has the right result of each value, from :func:`table`.
     """
     x, y = call.input(0), call.output()
     if x.type is not y.type or y.type.name not in SCALED:
@@ -210,11 +187,8 @@ def _scaling(call: Call, wanted: NDArray[np.generic]) -> tuple[float, float] | N
 def _lower_widened(call: Call, builder: ProgramBuilder) -> None:
     x, y = call.input(0), call.output()
     multiplier, shift = quantize_multiplier(x.scale / y.scale)
-    chain = Chain((math.prod(y.shape),))
-    source = chain.source(builder.tensor(x.index), chain.shape, 2)
-    scaling = max(shift, 0), 0, multiplier, max(-shift, 0)
-    chain.step(Operation.RESCALE_INT16, [source], x.zero_point, *scaling)
-    chain.emit(builder, builder.tensor(y.index), 4)
+    parameters = x.zero_point, max(shift, 0), 0, multiplier, max(-shift, 0)
+    emit_section(call, builder, Operation.RESCALE_INT16, parameters, 0, math.prod(y.shape))
 
 
 REQUANTIZED = {

@@ -14,12 +14,13 @@ from delegraph_numba_cpu.lowering.checks import (
     check_types,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, operand
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import (
+    PAIR_FEATURES,
+    Chain,
+    operand,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
-
-FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
-            "dynamic-shapes")  # fmt: skip
 
 SELECTED_TYPES = ("BOOL", "FLOAT32", "INT8", "UINT8", "INT32", "INT64")
 
@@ -70,7 +71,7 @@ SELECT = Operator(
     check_select,
     lower_select,
     SELECTED_TYPES,
-    (*FEATURES, "extreme-values"),
+    (*PAIR_FEATURES, "extreme-values"),
 )
 
 register({"SELECT": SELECT, "SELECT_V2": SELECT})

@@ -14,7 +14,6 @@ TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 
 VALUES_A_NANOSECOND = 8
 """Approximate number of window elements that are pooled in a nanosecond."""
-"""Number of elements that a tile reads in some microseconds."""
 
 AVERAGE = {
     "FLOAT32": instructions.MEAN_F32, "INT8": instructions.MEAN_S8, "UINT8": instructions.MEAN_U8,

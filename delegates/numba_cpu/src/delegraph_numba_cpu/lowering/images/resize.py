@@ -17,6 +17,7 @@ from delegraph_numba_cpu.instructions.resize import (
     TAP_WORDS,
 )
 from delegraph_numba_cpu.lowering.checks import (
+    check_constant_parameter,
     check_same_type,
     check_type,
     first_rejection,
@@ -34,17 +35,15 @@ INSTRUCTIONS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_
 
 VALUES_A_NANOSECOND = 8
 """Approximate number of output values that are computed in a nanosecond."""
-"""Number of output elements of a tile, which take some microseconds."""
 
 
 def check_bilinear(call: Call) -> Rejection | None:
     """Return a rejection unless the size is a constant and the types are supported."""
-    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
-        return Rejection("operands", expected="two inputs")
-    x, size = call.input(0), call.input(1)
-    if not size.is_constant:
-        return Rejection("computed-parameter", expected="a constant", tensor=size.index)
-    return first_rejection(check_type(x, *TYPES), check_same_type(x, call.output()))
+    found = check_constant_parameter(call)
+    if found is not None:
+        return found
+    x, y = call.input(0), call.output()
+    return first_rejection(check_type(x, *TYPES), check_same_type(x, y))
 
 
 def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:

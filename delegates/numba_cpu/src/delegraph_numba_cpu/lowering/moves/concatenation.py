@@ -1,4 +1,4 @@
-"""Claims and lowering of CONCATENATION."""
+"""Claims and lowering of CONCATENATION, PACK and UNPACK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic import normalized_axis, requantisation_table
 from delegraph_numba_cpu.instructions.moves import RECODE
 from delegraph_numba_cpu.lowering.moves.moves import Part, move, tiles_for
-from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.lowering.moves.moves_checks import (
+    FEATURES,
+    NUMBERS,
+    WITH_HALVES,
+    check_moved,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -46,14 +51,9 @@ def _differs(x: Tensor, y: Tensor) -> bool:
 
 
 def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: int) -> None:
-    """Add a kernel call that converts uint8 values of an input to the output's scale, by a table.
+    """Add a kernel call that converts the uint8 values *x* to the output's scale, by a table.
 
-    Args:
-        call: the CONCATENATION node.
-        builder: builder of the program, to which the kernel call is added.
-        x: the input.
-        part: place of the input's values in the output.
-        axis: axis along which inputs are joined.
+    *part* is their place in the output, and *axis* that along which inputs are joined.
     """
     if not part.array.size:
         return
@@ -72,10 +72,31 @@ def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: in
     )
 
 
+def lower_pack(call: Call, builder: ProgramBuilder) -> None:
+    """Add kernel calls that copy each input to its index along the new axis of the output."""
+    y = Part.of(builder, call.output())
+    lead = (slice(None),) * normalized_axis(int(call.options.axis), y.array.ndim)
+    for i in range(len(call.node.inputs)):
+        move(builder, Part.of(builder, call.input(i)), y[(*lead, i, ...)])
+
+
+def lower_unpack(call: Call, builder: ProgramBuilder) -> None:
+    """Add kernel calls that copy the elements at each index of an axis to a separate output."""
+    x = Part.of(builder, call.input(0))
+    lead = (slice(None),) * normalized_axis(int(call.options.axis), x.array.ndim)
+    for i in range(len(call.node.outputs)):
+        move(builder, x[(*lead, i, ...)], Part.of(builder, call.output(i)))
+
+
+UNPACKED = tuple(name for name in WITH_HALVES if name != "INT64")
+
+
 register(
     {
         "CONCATENATION": Operator(
             check_concatenation, lower_concatenation, (*WITH_HALVES, "UINT32"), FEATURES
-        )
+        ),
+        "PACK": Operator(check_moved, lower_pack, (*NUMBERS, "UINT32"), FEATURES),
+        "UNPACK": Operator(check_moved, lower_unpack, UNPACKED, FEATURES),
     }
 )

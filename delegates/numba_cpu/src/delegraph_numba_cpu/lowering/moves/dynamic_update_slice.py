@@ -18,12 +18,15 @@ def check_dynamic_update_slice(call: Call) -> Rejection | None:
     if len(call.node.inputs) != 3:
         return Rejection("operands", actual=len(call.node.inputs), expected=3)
     x, block, starts, y = call.input(0), call.input(1), call.input(2), call.output()
-    if starts.type.name not in ("INT32", "INT64"):
-        return Rejection("dtype", actual=starts.type.name, expected="INT32", tensor=starts.index)
     for tensor in (x, block, starts):
         if tensor.sparsity is not None:
             return Rejection("sparse", expected="a dense constant", tensor=tensor.index)
-    return first_rejection(check_type(y, *TYPES), check_same_type(x, block, y), check_sizes(call))
+    return first_rejection(
+        check_type(starts, "INT32", "INT64"),
+        check_type(y, *TYPES),
+        check_same_type(x, block, y),
+        check_sizes(call),
+    )
 
 
 def check_sizes(call: Call) -> Rejection | None:

@@ -17,7 +17,7 @@ from delegraph_numba_cpu.instructions.memory import report
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves import moves
 from delegraph_numba_cpu.lowering.moves.moves_checks import WITH_HALVES
-from delegraph_numba_cpu.lowering.registry import Call, Operator, register, with_operands
+from delegraph_numba_cpu.lowering.registry import Call, Operator, one_of, register, with_operands
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 BITS = {"INT4": 4, "INT8": 8, "UINT8": 8}
@@ -109,16 +109,6 @@ _FLOATS = Operator(
 )
 
 
-def _chosen(call: Call) -> Operator:
-    return _FLOATS if becomes_floats(call) else _ROWS
+_EITHER = one_of(lambda call: _FLOATS if becomes_floats(call) else _ROWS, _ROWS, _FLOATS)
 
-
-register(
-    {
-        "EMBEDDING_LOOKUP": Operator(
-            lambda call: _chosen(call).check(call),
-            lambda call, builder: _chosen(call).lower(call, builder),
-            variants=(_ROWS, _FLOATS),
-        )
-    }
-)
+register({"EMBEDDING_LOOKUP": _EITHER})

@@ -240,12 +240,9 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
 
 
 def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, Any]:
-    """Return the operands, by name, that all kernels with nested loops have in common.
+    """Return the operands, by name, that all kernels with nested *loops* have in common.
 
-    Args:
-        builder: builder of the program, which stores the table of loops as a constant.
-        loops: the nested loops, outermost first.
-        unit: number of bytes that each step moves.
+    The outermost loop is the first; each step moves *unit* bytes.
     """
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
     return {

@@ -92,12 +92,9 @@ def _seen(
 ) -> Iterator[SeenTensor]:
     """Yield *tensor* as views of the stored tensors beyond TRANSPOSE and RESHAPE nodes.
 
-    Args:
-        tensor: the tensor that a kernel reads or writes.
-        steps: positions and nodes from *tensor* on, the nearest first.
-        stored_by: function that returns the tensor on the far side of a node.
-        move: function that returns the view on the far side of a node, given the view on the near
-            side; None if strides cannot express it.
+    *steps* are these nodes, the nearest first. *stored_by* returns the tensor on the far side of a
+    node. *move* returns the view on its near side, given that on the far side; None if strides
+    cannot express it.
     """
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":

@@ -1,4 +1,4 @@
-"""Claims and lowering of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+"""SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND, SPACE_TO_DEPTH and DEPTH_TO_SPACE: blocks of pixels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.arithmetic import integers
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import require_asked
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
-from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, check_moved, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -74,6 +74,30 @@ def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
     return found
 
 
+BLOCK_TYPES = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
+
+
+def lower_space_to_depth(call: Call, builder: ProgramBuilder) -> None:
+    """Add a kernel call that copies the pixels of each block to the channels of one pixel."""
+    image, deep = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    move(builder, *_by_blocks(call, image, deep))
+
+
+def lower_depth_to_space(call: Call, builder: ProgramBuilder) -> None:
+    """Add a kernel call that copies the channels of each pixel to the pixels of a block."""
+    deep, image = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    blocks, pixels = _by_blocks(call, image, deep)
+    move(builder, pixels, blocks)
+
+
+def _by_blocks(call: Call, image: Part, deep: Part) -> tuple[Part, Part]:
+    """Return the pixels of *image* and the channels of *deep*, both as ``[N, H, W, B, B, C]``."""
+    n, h, w, _ = deep.array.shape
+    size, c = int(call.options.block_size), image.array.shape[3]
+    blocks = image.array.reshape(n, h, size, w, size, c).transpose(0, 1, 3, 2, 4, 5)
+    return image.seen(blocks), deep.seen(deep.array.reshape(blocks.shape))
+
+
 register(
     {
         "SPACE_TO_BATCH_ND": Operator(
@@ -82,5 +106,7 @@ register(
         "BATCH_TO_SPACE_ND": Operator(
             move_check(1, 2, inputs=3), lower_batch_to_space, TYPES, FEATURES
         ),
+        "SPACE_TO_DEPTH": Operator(check_moved, lower_space_to_depth, BLOCK_TYPES, FEATURES),
+        "DEPTH_TO_SPACE": Operator(check_moved, lower_depth_to_space, BLOCK_TYPES, FEATURES),
     }
 )

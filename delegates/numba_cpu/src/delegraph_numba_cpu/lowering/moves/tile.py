@@ -1,4 +1,4 @@
-"""Claims and lowering of TILE and BROADCAST_TO."""
+"""Claims and lowering of TILE, BROADCAST_TO, FILL and ZEROS_LIKE."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from delegraph.arithmetic import integers
 from delegraph_numba_cpu.lowering.checks import require_asked
-from delegraph_numba_cpu.lowering.moves.moves import Part, move
-from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
+from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, check_moved, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -42,9 +42,29 @@ def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
     move(builder, x.seen(np.broadcast_to(x.array, y.array.shape)), y)
 
 
+def lower_fill(call: Call, builder: ProgramBuilder) -> None:
+    """Add to the program a kernel call that copies a scalar to each element of the output.
+
+    Raises:
+        OperatorError: the output does not have the requested dimensions.
+    """
+    require_asked("dimensions", integers(call.input(0)), call.output().shape)
+    value, y = Part.of(builder, call.input(1)), Part.of(builder, call.output())
+    move(builder, value.seen(np.broadcast_to(value.array, y.array.shape)), y)
+
+
+def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
+    """Add to the program a kernel call that sets all elements of the output to zero."""
+    fill(builder, Part.of(builder, call.output()), np.zeros((), call.output().dtype))
+
+
 register(
     {
         "TILE": Operator(move_check(1), lower_tile, TYPES, FEATURES),
         "BROADCAST_TO": Operator(move_check(1), lower_broadcast_to, TYPES, FEATURES),
+        "FILL": Operator(move_check(0, inputs=2), lower_fill, TYPES, FEATURES),
+        "ZEROS_LIKE": Operator(
+            check_moved, lower_zeros_like, ("FLOAT32", "INT32", "INT64"), FEATURES
+        ),
     }
 )

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, dequantized_weights
+from delegraph.arithmetic import dequantized_weights
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import conv_hybrid
 from delegraph_numba_cpu.instructions import lstm_f32 as instructions
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, emit_products
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import pack_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
@@ -24,6 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
     packed_weights,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import pack_windows_record
+from delegraph_numba_cpu.lowering.convolution.conv_windows import ONE_PIXEL
 from delegraph_numba_cpu.lowering.recurrent.lstm_layer import (
     LstmLayer,
     Pack,
@@ -38,7 +40,6 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     STRIP,
     byte_strips,
     float_strips,
-    padded,
     stacked_gates,
     strip_row,
 )
@@ -160,15 +161,8 @@ def _emit_float_inputs(
 ) -> None:
     """Add a kernel call that multiplies the inputs of all time steps by the gates' float weights.
 
-    Args:
-        call: the LSTM node.
-        builder: builder of the program, to which the kernel call is added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
+    The results, the inputs' part of each gate, are written to *gates*.
     """
-    one = Window(1, 1, 1, 1, 1, 0)
-    pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
     lanes = builder.level.vector_bytes // 4
     weight = builder.packed(
         (call.node.inputs, "input weights", lanes),
@@ -177,7 +171,7 @@ def _emit_float_inputs(
     )
     emit_products(
         builder,
-        Windows(pixels, one, 1, 4 * over.inputs, layer.width),
+        Windows.of_rows(over.rows, over.inputs, layer.width),
         (1, 1),
         x=builder.tensor(over.source),
         y=gates,
@@ -190,19 +184,13 @@ def _emit_byte_inputs(
 ) -> None:
     """Add kernel calls that quantize all time steps' inputs, and multiply them by int8 weights.
 
-    Args:
-        call: the LSTM node.
-        builder: builder of the program, to which the kernel calls are added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
+    The results are as of :func:`_emit_float_inputs`.
     """
-    one = Window(1, 1, 1, 1, 1, 0)
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
     emit_product(
         call,
         builder,
-        pack_windows_record(builder, over.inputs, (one, one), zero=ACTIVATION_ZERO, flip=0),
+        pack_windows_record(builder, over.inputs, ONE_PIXEL, zero=ACTIVATION_ZERO, flip=0),
         conv_hybrid.DIRECT,
         (over.rows, over.inputs, padded(over.inputs, 4)),
         LstmOptions.of(call.node).asymmetric,

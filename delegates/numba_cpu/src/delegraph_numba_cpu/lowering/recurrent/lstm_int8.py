@@ -19,6 +19,7 @@ from delegraph.arithmetic import (
 )
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph_numba_cpu.instructions.lstm_int8 import GATE, LSTM, PROJECT, ROWS
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.recurrent.lstm_layer import (
     LstmLayer,
@@ -33,7 +34,6 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     DEPTH,
     STRIP,
     byte_strips,
-    padded,
     stacked_gates,
     strip_row,
 )
@@ -108,12 +108,7 @@ def _emit_inputs(
 ) -> None:
     """Add a kernel call that multiplies the inputs of all time steps by the gates' int8 weights.
 
-    Args:
-        builder: builder of the program, to which the kernel call is added.
-        layer: constants of the layer.
-        over: number of sequences and time steps, and their tensors.
-        gates: memory of the results, the inputs' part of each gate.
-        packed: function that packs a constant once, stores it, and returns its memory.
+    The results, the inputs' part of each gate, are written to *gates*.
     """
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))

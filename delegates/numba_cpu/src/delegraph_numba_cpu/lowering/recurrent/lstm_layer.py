@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from delegraph import Rejection
 from delegraph.operators import LstmInput, LstmTensors, OpContext, lstm_tensors, option
 from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.memory import padded
 from delegraph_numba_cpu.lowering.checks import check_types
-from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded
+from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 

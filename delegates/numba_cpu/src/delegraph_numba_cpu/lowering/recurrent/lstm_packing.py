@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_numba_cpu.instructions.memory import padded
+
 STRIP = 64
 """Number of columns of a strip."""
 
@@ -16,11 +18,6 @@ BLOCK = 16
 
 DEPTH = 8
 """Number that divides the number of rows of a strip."""
-
-
-def padded(count: int, unit: int) -> int:
-    """Return *count* rounded up to a multiple of *unit*."""
-    return -(-count // unit) * unit
 
 
 def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:

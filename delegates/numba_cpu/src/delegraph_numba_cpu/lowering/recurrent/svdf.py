@@ -77,13 +77,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _products(call: Call, builder: ProgramBuilder, batch: int) -> Memory:
-    """Add kernel calls that multiply the input by all feature filters; return the results' memory.
-
-    Args:
-        call: the SVDF node.
-        builder: builder of the program, to which the kernel calls are added.
-        batch: number of rows of the input.
-    """
+    """Add kernel calls that multiply the input by all feature filters; return their results."""
     features = call.input(SvdfInput.WEIGHTS_FEATURE)
     target = builder.scratch(4 * batch * features.shape[0])
     if features.type.name == "FLOAT32":

@@ -8,7 +8,11 @@ from functools import partial
 from delegraph import Rejection
 from delegraph.arithmetic import integers, normalized_axis
 from delegraph_numba_cpu.instructions import arg_min_max as instructions
-from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
+from delegraph_numba_cpu.lowering.checks import (
+    check_constant_parameter,
+    check_type,
+    first_rejection,
+)
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.lowering.rows.reductions import FEATURES, Axes
 from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -16,10 +20,11 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 def check_arg(call: Call) -> Rejection | None:
     """Return a rejection unless the axis is a constant."""
-    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
-        return Rejection("operands", expected="two inputs")
+    found = check_constant_parameter(call, "a constant axis")
+    if found is not None:
+        return found
     x, axis = call.input(0), call.input(1)
-    if not axis.is_constant or axis.data.size != 1:
+    if axis.data.size != 1:
         return Rejection("computed-parameter", expected="a constant axis", tensor=axis.index)
     return first_rejection(
         check_type(x, *instructions.ARG_KINDS), check_type(call.output(), "INT32", "INT64")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from delegraph import Rejection
 from delegraph_numba_cpu.instructions.l2_normalization import (
     L2_NORMALIZATION,
@@ -13,14 +11,13 @@ from delegraph_numba_cpu.lowering.checks import (
     activation_of,
     check_one_scale,
     check_same_type,
-    check_shapes,
     first_rejection,
 )
-from delegraph_numba_cpu.lowering.evaluation import check_evaluation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.lowering.rows.last_axis import (
     FEATURES,
     check_float_rows,
+    check_own_rows,
     check_rank,
     emit_float_rows,
     emit_rows,
@@ -47,15 +44,11 @@ def lower_l2_normalization(call: Call, builder: ProgramBuilder) -> None:
 def check_8_bit(call: Call) -> Rejection | None:
     """Return a rejection unless Delegraph's own kernel accepts the rows, and they are short."""
     x, y = call.input(0), call.output()
-    found = first_rejection(
-        check_rank(call), check_shapes(call, 1), check_same_type(x, y), check_one_scale(x)
-    )
-    if found is not None:
-        return found
-    if x.shape[-1] > LONGEST_8_BIT_ROW:
+    found = first_rejection(check_rank(call), check_same_type(x, y), check_one_scale(x))
+    if found is None and x.shape[-1] > LONGEST_8_BIT_ROW:
         expected = f"at most {LONGEST_8_BIT_ROW} elements in a row"
         return Rejection("shape", actual=list(x.shape), expected=expected)
-    return check_evaluation(call, [np.zeros((1, 2), x.dtype)])
+    return check_own_rows(call) if found is None else found
 
 
 def lower_8_bit(call: Call, builder: ProgramBuilder) -> None:

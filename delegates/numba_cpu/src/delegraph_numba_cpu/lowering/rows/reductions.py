@@ -14,6 +14,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import reductions as instructions
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering.checks import (
+    check_constant_parameter,
     check_multiplier,
     check_same_type,
     check_type,
@@ -31,7 +32,6 @@ FEATURES = ("empty", "many-dims", "scalar")
 
 VALUES_A_NANOSECOND = 16
 """Approximate number of values that are reduced in a nanosecond."""
-"""Number of elements that a tile reads in some microseconds."""
 
 _SPATIAL_LANES = 16
 """Number of channels that the official mean over height and width processes at a time.
@@ -45,10 +45,9 @@ _MASKS = {"INT8": -1, "UINT8": 255}
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
     """Return a rejection unless the axes are constant and the types supported."""
-    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
-        return Rejection("operands", expected="two inputs")
-    if not call.input(1).is_constant:
-        return Rejection("computed-parameter", expected="a constant", tensor=call.input(1).index)
+    found = check_constant_parameter(call)
+    if found is not None:
+        return found
     x, y = call.input(0), call.output()
     return first_rejection(check_type(x, *types), check_same_type(x, y))
 

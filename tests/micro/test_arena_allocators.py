@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from delegraph.errors import ArenaTooSmallError, StateError
-from delegraph.micro.recording_arena import RecordingSingleArenaBufferAllocator
-from delegraph.micro.single_arena import SingleArenaBufferAllocator
-from delegraph.micro.split_arenas import (
+from delegraph.micro.arena_allocators import (
     NonPersistentArenaBufferAllocator,
     PersistentArenaBufferAllocator,
+    RecordingSingleArenaBufferAllocator,
+    SingleArenaBufferAllocator,
 )
 
 
