@@ -252,7 +252,8 @@ def as_registration(op: AnyCustomOp, name: str) -> Registration:
         ArgumentError: *op* is neither a registration nor a custom operator.
     """
     if name in BuiltinOperator.__members__:
-        warnings.warn(f"a custom_op is not called for builtin {name}; a delegate is", stacklevel=4)
+        text = f"builtin {name} nodes never call custom operator {name!r}; a delegate may take them"
+        warnings.warn(text, stacklevel=4)  # the caller of custom_op()
     if isinstance(op, CustomOp):
         return op.registration
     if isinstance(op, Registration):
