@@ -10,7 +10,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.operators.elementwise import through_float32
-from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, operator
+from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, functions, operator
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -37,10 +37,7 @@ def leaky_relu(node: FlexNode) -> Step:
     return lambda x: np.where(x > 0, x, x * alpha)
 
 
-@operator("Elu", types=FLOATS)
-def elu(node: FlexNode) -> Step:
-    """Return a function that computes x where x >= 0, exp(x) - 1 otherwise."""
-    return lambda x: np.where(x < 0, np.expm1(x), x)
+functions({"Elu": lambda x: np.where(x < 0, np.expm1(x), x)}, FLOATS)
 
 
 @operator("Selu", types=FLOATS)

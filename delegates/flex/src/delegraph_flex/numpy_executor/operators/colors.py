@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, operator, step_of
 
 Floats = NDArray[Any]
 _FLOAT32 = (DataType.FLOAT32,)
@@ -92,47 +92,35 @@ def _mixed(sextant: Floats, least: Floats, span: Floats) -> Floats:
     return np.stack([least + share * span for share in _shares(sextant)], axis=-1)
 
 
-@operator("AdjustSaturation", types=_FLOAT32)
-def adjust_saturation(node: FlexNode) -> Step:
-    """Return a function that multiplies the saturation of colours; the result is clamped to 1."""
-
-    def run(x: Floats, scale: Any) -> Floats:
-        _require_colors(x, 3)
-        _require_scalar(scale, "scale")
-        hue, saturation, value = np.moveaxis(_hsv(x), -1, 0)
-        span = np.clip(saturation * np.float32(scale), 0, 1) * value
-        return _mixed(hue * 6, value - span, span)
-
-    return run
+@step_of("AdjustSaturation", types=_FLOAT32)
+def adjust_saturation(x: Floats, scale: Any) -> Floats:
+    """Return *x* with the saturation of colours multiplied by *scale*, and clamped to 1."""
+    _require_colors(x, 3)
+    _require_scalar(scale, "scale")
+    hue, saturation, value = np.moveaxis(_hsv(x), -1, 0)
+    span = np.clip(saturation * np.float32(scale), 0, 1) * value
+    return _mixed(hue * 6, value - span, span)
 
 
-@operator("AdjustHue", types=_FLOAT32)
-def adjust_hue(node: FlexNode) -> Step:
-    """Return a function that rotates hues on the colour circle; 1 is a whole turn."""
-
-    def run(x: Floats, delta: Any) -> Floats:
-        _require_colors(x, 3)
-        _require_scalar(delta, "delta")
-        least, most = x.min(axis=-1), x.max(axis=-1)
-        span = most - least
-        sextant = _hue(x, most, 1 / np.where(span > 0, span, 1), np.float32(2))
-        return _mixed(np.mod(sextant + np.float32(delta) * 6, np.float32(6)), least, span)
-
-    return run
+@step_of("AdjustHue", types=_FLOAT32)
+def adjust_hue(x: Floats, delta: Any) -> Floats:
+    """Return *x* with hues rotated on the colour circle by *delta*; 1 is a whole turn."""
+    _require_colors(x, 3)
+    _require_scalar(delta, "delta")
+    least, most = x.min(axis=-1), x.max(axis=-1)
+    span = most - least
+    sextant = _hue(x, most, 1 / np.where(span > 0, span, 1), np.float32(2))
+    return _mixed(np.mod(sextant + np.float32(delta) * 6, np.float32(6)), least, span)
 
 
-@operator("AdjustContrastv2", types=_FLOAT32)
-def adjust_contrast(node: FlexNode) -> Step:
-    """Return a function that multiplies the differences from the mean, per channel and image."""
-
-    def run(x: Floats, factor: Any) -> Floats:
-        _require_scalar(factor, "contrast factor")
-        if x.ndim < 3:
-            raise ValueError(f"image has shape {list(x.shape)}, expected 3 dimensions or more")
-        if not x.size:
-            return x
-        mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float64).astype(np.float32)
-        y: Floats = (x - mean) * np.float32(factor) + mean
-        return y
-
-    return run
+@step_of("AdjustContrastv2", types=_FLOAT32)
+def adjust_contrast(x: Floats, factor: Any) -> Floats:
+    """Return *x* with its differences from the mean, per channel and image, multiplied."""
+    _require_scalar(factor, "contrast factor")
+    if x.ndim < 3:
+        raise ValueError(f"image has shape {list(x.shape)}, expected 3 dimensions or more")
+    if not x.size:
+        return x
+    mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float64).astype(np.float32)
+    y: Floats = (x - mean) * np.float32(factor) + mean
+    return y

@@ -26,7 +26,7 @@ from delegraph_flex.numpy_executor.dataset import (
     function_of,
     kept,
 )
-from delegraph_flex.numpy_executor.registry import REAL, operator
+from delegraph_flex.numpy_executor.registry import REAL, functions, operator
 
 Array = NDArray[Any]
 
@@ -306,13 +306,10 @@ def zip_dataset(node: FlexNode) -> Step:
     return run
 
 
-@operator("PrefetchDataset", "OptionsDataset")
-def same_dataset(node: FlexNode) -> Step:
-    """Return a function that returns its input dataset.
-
-    Options of datasets such as prefetching have no effect here.
-    """
-    return lambda source, *_: dataset_of(source)
+# Options of datasets such as prefetching have no effect here.
+functions(
+    dict.fromkeys(("PrefetchDataset", "OptionsDataset"), lambda source, *_: dataset_of(source))
+)
 
 
 @operator("ReduceDataset")

@@ -13,24 +13,20 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.linear_algebra import WIDE, check_square
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 
-@operator("Cholesky", types=WIDE)
-def cholesky(node: FlexNode) -> Step:
-    """Function that computes lower triangular l with l @ l^H = x, from x's lower triangle only.
+@step_of("Cholesky", types=WIDE)
+def cholesky(x: NDArray[Any]) -> NDArray[Any]:
+    """Return lower triangular l with l @ l^H = x, from x's lower triangle only.
 
     A matrix that is not positive definite gives NaN, as in TensorFlow.
     """
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        check_square(x)
-        try:
-            return np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            return _cholesky_or_nan(x)
-
-    return run
+    check_square(x)
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return _cholesky_or_nan(x)
 
 
 def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import scalar
-from delegraph_flex.numpy_executor.registry import NUMBERS, operator
+from delegraph_flex.numpy_executor.registry import NUMBERS, operator, step_of
 
 
 class Band(NamedTuple):
@@ -224,30 +224,22 @@ def _inside_band(rows: int, columns: int, low: int, high: int) -> NDArray[np.boo
     return ((low < 0) | (offset >= -low)) & ((high < 0) | (offset <= high))
 
 
-@operator("Diag", types=NUMBERS)
-def diag(node: FlexNode) -> Step:
-    """Return a function that makes a tensor of twice the rank, with the input on its diagonal."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        if not x.ndim:
-            raise ValueError("input is a scalar, expected at least one dimension")
-        require(x.shape * 2, x.dtype)
-        result = np.zeros((x.size, x.size), x.dtype)
-        np.fill_diagonal(result, x.reshape(-1))
-        return result.reshape(x.shape * 2)
-
-    return run
+@step_of("Diag", types=NUMBERS)
+def diag(x: NDArray[Any]) -> NDArray[Any]:
+    """Return a tensor of twice the rank, with *x* on its diagonal."""
+    if not x.ndim:
+        raise ValueError("input is a scalar, expected at least one dimension")
+    require(x.shape * 2, x.dtype)
+    result = np.zeros((x.size, x.size), x.dtype)
+    np.fill_diagonal(result, x.reshape(-1))
+    return result.reshape(x.shape * 2)
 
 
-@operator("DiagPart", types=NUMBERS)
-def diag_part(node: FlexNode) -> Step:
-    """Return a function that returns the elements for which both halves of the index are equal."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        half = x.ndim // 2
-        if not x.ndim or x.shape[:half] != x.shape[half:]:
-            raise ValueError(f"input has shape {list(x.shape)}, expected a shape twice")
-        size = math.prod(x.shape[:half])
-        return x.reshape(size, size).diagonal().reshape(x.shape[:half]).copy()
-
-    return run
+@step_of("DiagPart", types=NUMBERS)
+def diag_part(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the elements for which both halves of the index are equal."""
+    half = x.ndim // 2
+    if not x.ndim or x.shape[:half] != x.shape[half:]:
+        raise ValueError(f"input has shape {list(x.shape)}, expected a shape twice")
+    size = math.prod(x.shape[:half])
+    return x.reshape(size, size).diagonal().reshape(x.shape[:half]).copy()

@@ -20,6 +20,7 @@ from delegraph_flex.numpy_executor.registry import (
     SIGNED,
     functions,
     operator,
+    step_of,
 )
 
 Array = NDArray[Any]
@@ -113,62 +114,42 @@ def sigmoid(node: FlexNode) -> Step:
     return through_float32(step, type)
 
 
-@operator("PopulationCount", types=INTEGERS)
-def population_count(node: FlexNode) -> Step:
-    """Return a function that computes the number of set bits in x, as uint8."""
-
-    def run(x: Array) -> Any:
-        octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
-        return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
-
-    return run
+@step_of("PopulationCount", types=INTEGERS)
+def population_count(x: Array) -> Any:
+    """Return the number of set bits in x, as uint8."""
+    octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
 
 
-@operator("ClipByValue", types=REAL)
-def clip(node: FlexNode) -> Step:
-    """Return a function that clamps x between bounds, which are scalars or arrays of x's shape.
+@step_of("ClipByValue", types=REAL)
+def clip(x: Array, low: Array, high: Array) -> Array:
+    """Return *x* clamped between bounds, which are scalars or arrays of its shape.
 
     Where the low bound is above the high bound, the low bound is the result.
     """
-
-    def run(x: Array, low: Array, high: Array) -> Array:
-        for bound in (low, high):
-            if np.ndim(bound) and np.shape(bound) != np.shape(x):
-                raise ValueError(
-                    f"bound has shape {list(bound.shape)}, expected {list(x.shape)} or []"
-                )
-        below = np.where(x > high, high, x)
-        return np.where(below < low, low, below)
-
-    return run
+    for bound in (low, high):
+        if np.ndim(bound) and np.shape(bound) != np.shape(x):
+            raise ValueError(f"bound has shape {list(bound.shape)}, expected {list(x.shape)} or []")
+    below = np.where(x > high, high, x)
+    return np.where(below < low, low, below)
 
 
-@operator("Real", types=COMPLEX)
-def real_part(node: FlexNode) -> Step:
-    """Return a function that computes the real part of x."""
-    _check_part(node)
-    return lambda x: x.real
+_PARTS = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
+_OF_COMPLEX: dict[str, Step] = {
+    "Angle": lambda x: np.arctan2(x.imag, x.real),
+    "ComplexAbs": np.abs,
+    "Imag": lambda x: x.imag,
+    "Real": lambda x: x.real,
+}
 
 
-@operator("Imag", types=COMPLEX)
-def imaginary_part(node: FlexNode) -> Step:
-    """Return a function that computes the imaginary part of x."""
-    _check_part(node)
-    return lambda x: x.imag
-
-
-@operator("Angle", types=COMPLEX)
-def angle(node: FlexNode) -> Step:
-    """Return a function that computes the angle of complex x to the real axis."""
-    _check_part(node)
-    return lambda x: np.arctan2(x.imag, x.real)
-
-
-@operator("ComplexAbs", types=COMPLEX)
-def complex_absolute(node: FlexNode) -> Step:
-    """Return a function that computes the magnitude of complex x."""
-    _check_part(node)
-    return np.abs
+@operator(*_OF_COMPLEX, types=COMPLEX)
+def real_of_complex(node: FlexNode) -> Step:
+    """Return a function that computes a real number from each complex number."""
+    types = (node.type("Tout", DataType.FLOAT32), node.type("T", DataType.COMPLEX64))
+    if types not in _PARTS.items():
+        raise Unsupported(f"{node.op} makes {types[0].name} of {types[1].name}", "dtype")
+    return _OF_COMPLEX[node.op]
 
 
 @operator("Complex", broadcasts=True)
@@ -185,12 +166,3 @@ def complex_number(node: FlexNode) -> Step:
         return result
 
     return run
-
-
-_PARTS = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
-
-
-def _check_part(node: FlexNode) -> None:
-    types = (node.type("Tout", DataType.FLOAT32), node.type("T", DataType.COMPLEX64))
-    if types not in _PARTS.items():
-        raise Unsupported(f"{node.op} makes {types[0].name} of {types[1].name}", "dtype")

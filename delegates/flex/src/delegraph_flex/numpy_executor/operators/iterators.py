@@ -12,7 +12,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.dataset import Element, check_element, dataset_of
 from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 
 @dataclass(slots=True)
@@ -46,27 +46,20 @@ def iterator(node: FlexNode) -> Step:
     return lambda: reader
 
 
-@operator("AnonymousIteratorV3")
-def anonymous_iterator(node: FlexNode) -> Step:
-    """Return a function that returns a new iterator."""
-    return lambda: Reader()
+functions(
+    {
+        "AnonymousIteratorV3": lambda: Reader(),
+        "AnonymousIteratorV2": lambda: (reader := Reader(), reader),  # it is its own deleter
+        "OptionalHasValue": lambda handle: np.array(_optional(handle).element is not None),
+    }
+)
 
 
-@operator("AnonymousIteratorV2")
-def anonymous_iterator_with_deleter(node: FlexNode) -> Step:
-    """Function that returns a new iterator and its deleter, which are the same object here."""
-    return lambda: (reader := Reader(), reader)
-
-
-@operator("MakeIterator")
-def make_iterator(node: FlexNode) -> Step:
-    """Function that sets an iterator to the first element of a dataset; it has no output."""
-
-    def run(dataset: Any, handle: Any) -> tuple[()]:
-        _reader(handle).elements = dataset_of(dataset).read()
-        return ()
-
-    return run
+@step_of("MakeIterator")
+def make_iterator(dataset: Any, handle: Any) -> tuple[()]:
+    """Set an iterator to the first element of a dataset."""
+    _reader(handle).elements = dataset_of(dataset).read()
+    return ()
 
 
 @operator("IteratorGetNext", "IteratorGetNextSync")
@@ -86,40 +79,26 @@ def get_next(node: FlexNode) -> Step:
     return run
 
 
-@operator("DeleteIterator")
-def delete_iterator(node: FlexNode) -> Step:
-    """Return a function that sets an iterator to the end of its dataset; it has no output."""
-
-    def run(handle: Any, deleter: Any) -> tuple[()]:
-        _reader(handle).elements = iter(())
-        return ()
-
-    return run
+@step_of("DeleteIterator")
+def delete_iterator(handle: Any, deleter: Any) -> tuple[()]:
+    """Set an iterator to the end of its dataset."""
+    _reader(handle).elements = iter(())
+    return ()
 
 
-@operator("IteratorGetNextAsOptional")
-def get_next_as_optional(node: FlexNode) -> Step:
-    """Function that returns an iterator's next element as an optional, empty at the end."""
-
-    def run(handle: Any) -> Optional:
-        elements = _reader(handle).elements
-        if elements is None:
-            raise ValueError("the iterator has no dataset yet")
-        return Optional(next(elements, None))
-
-    return run
+@step_of("IteratorGetNextAsOptional")
+def get_next_as_optional(handle: Any) -> Optional:
+    """Return an iterator's next element as an optional, which is empty at the end."""
+    elements = _reader(handle).elements
+    if elements is None:
+        raise ValueError("the iterator has no dataset yet")
+    return Optional(next(elements, None))
 
 
 def _optional(handle: Any) -> Optional:
     if not isinstance(handle, Optional):
         raise ValueError(f"handle is no optional but a {handle.__class__.__name__}")
     return handle
-
-
-@operator("OptionalHasValue")
-def has_value(node: FlexNode) -> Step:
-    """Return a function that computes whether an optional has an element."""
-    return lambda handle: np.array(_optional(handle).element is not None)
 
 
 @operator("OptionalGetValue")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator, step_of
 
 Array = NDArray[Any]
 
@@ -118,7 +118,7 @@ def local_response_normalization(node: FlexNode) -> Step:
 def bias_add(node: FlexNode) -> Step:
     """Return a function that adds input 1 to each channel."""
     if node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC":
-        return _add_bias
+        return add_bias
 
     def run(x: Array, bias: Array) -> Array:
         if x.ndim < 2 or bias.shape != x.shape[1:2]:
@@ -130,13 +130,9 @@ def bias_add(node: FlexNode) -> Step:
     return run
 
 
-@operator("BiasAddV1", types=NUMBERS)
-def bias_add_v1(node: FlexNode) -> Step:
-    """Return a function that adds input 1 to each channel, which is the last axis."""
-    return _add_bias
-
-
-def _add_bias(x: Array, bias: Array) -> Array:
+@step_of("BiasAddV1", types=NUMBERS)
+def add_bias(x: Array, bias: Array) -> Array:
+    """Return *x* plus a number for each channel, which is the last axis."""
     if x.ndim < 2 or bias.shape != x.shape[-1:]:
         shapes = f"{list(x.shape)} and {list(bias.shape)}"
         raise ValueError(f"input and bias have shapes {shapes}, expected channels last")
@@ -163,45 +159,37 @@ def _require_classes(logits: Array) -> None:
         raise ValueError("logits are a scalar, expected at least one dimension")
 
 
-@operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
-def softmax_cross_entropy(node: FlexNode) -> Step:
-    """Function that computes the softmax cross entropy with label rows, and its gradient."""
-
-    def run(logits: Array, labels: Array) -> list[Array]:
-        if logits.ndim != 2 or labels.ndim != 2:
-            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
-            raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
-        dtype = logits.dtype
-        logits, labels = np.broadcast_arrays(_widened(logits), _widened(labels))
-        if not logits.shape[1]:
-            raise ValueError("logits have no classes, expected at least one")
-        shifted, sums = _exponents(logits)
-        losses = (labels * (np.log(sums) - shifted)).sum(axis=1)
-        gradient = np.exp(shifted) / sums - labels
-        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
-
-    return run
+@step_of("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
+def softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
+    """Return the softmax cross entropies with label rows, and their gradient."""
+    if logits.ndim != 2 or labels.ndim != 2:
+        shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+        raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
+    dtype = logits.dtype
+    logits, labels = np.broadcast_arrays(_widened(logits), _widened(labels))
+    if not logits.shape[1]:
+        raise ValueError("logits have no classes, expected at least one")
+    shifted, sums = _exponents(logits)
+    losses = (labels * (np.log(sums) - shifted)).sum(axis=1)
+    gradient = np.exp(shifted) / sums - labels
+    return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
 
 
-@operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
-def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
-    """Function that computes the softmax cross entropy with one label per row, and its gradient."""
-
-    def run(logits: Array, labels: Array) -> list[Array]:
-        if logits.ndim != 2 or labels.shape != logits.shape[:1]:
-            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
-            raise ValueError(f"logits and labels have shapes {shapes}, expected a label a row")
-        if labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
-            wrong = f"{labels.min()} to {labels.max()}"
-            raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
-        dtype, rows = logits.dtype, np.arange(len(logits))
-        shifted, sums = _exponents(_widened(logits))
-        losses = np.log(sums[:, 0]) - shifted[rows, labels]
-        gradient = np.exp(shifted) / sums
-        gradient[rows, labels] -= 1
-        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
-
-    return run
+@step_of("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
+def sparse_softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
+    """Return the softmax cross entropy with one label per row, and its gradient."""
+    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
+        shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+        raise ValueError(f"logits and labels have shapes {shapes}, expected a label a row")
+    if labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
+        wrong = f"{labels.min()} to {labels.max()}"
+        raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
+    dtype, rows = logits.dtype, np.arange(len(logits))
+    shifted, sums = _exponents(_widened(logits))
+    losses = np.log(sums[:, 0]) - shifted[rows, labels]
+    gradient = np.exp(shifted) / sums
+    gradient[rows, labels] -= 1
+    return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
 
 
 def _widened(x: Array) -> Array:

@@ -19,7 +19,7 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.elementwise import through_float32
 from delegraph_flex.numpy_executor.operators.matmul import product
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 Array = NDArray[Any]
 Weights = tuple[Array, Array, Array, Array, Array]
@@ -140,21 +140,15 @@ def _check_shapes(names: str, arrays: list[Array], expected: list[tuple[int, ...
             raise ValueError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
 
 
-@operator("GRUBlockCell", types=[DataType.FLOAT32])
-def gru_cell(node: FlexNode) -> Step:
-    """Function for one time step of a GRU: reset, update, candidate, state ``[batch, cell]``."""
-
-    def run(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
-        if x.ndim != 2 or h.ndim != 2:
-            raise ValueError(
-                f"x and h_prev are {list(x.shape)}, {list(h.shape)}, expected matrices"
-            )
-        cell = h.shape[1]
-        inputs = x.shape[1] + cell
-        expected = [(len(x), cell), (inputs, 2 * cell), (inputs, cell), (2 * cell,), (cell,)]
-        _check_shapes("h_prev w_ru w_c b_ru b_c", [h, w_ru, w_c, b_ru, b_c], expected)
-        r, u = np.split(special.expit(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
-        c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
-        return [r, u, c, u * (h - c) + c]
-
-    return run
+@step_of("GRUBlockCell", types=[DataType.FLOAT32])
+def gru_cell(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
+    """Return one time step of a GRU: reset, update, candidate, state, ``[batch, cell]`` each."""
+    if x.ndim != 2 or h.ndim != 2:
+        raise ValueError(f"x and h_prev are {list(x.shape)}, {list(h.shape)}, expected matrices")
+    cell = h.shape[1]
+    inputs = x.shape[1] + cell
+    expected = [(len(x), cell), (inputs, 2 * cell), (inputs, cell), (2 * cell,), (cell,)]
+    _check_shapes("h_prev w_ru w_c b_ru b_c", [h, w_ru, w_c, b_ru, b_c], expected)
+    r, u = np.split(special.expit(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+    c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+    return [r, u, c, u * (h - c) + c]

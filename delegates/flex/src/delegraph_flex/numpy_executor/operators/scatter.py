@@ -19,7 +19,7 @@ from delegraph_flex.numpy_executor.indices import (
     inside,
     places,
 )
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 _UPDATES = {
     "TensorScatterAdd": np.add,
@@ -141,17 +141,13 @@ def inplace(node: FlexNode) -> Step:
     return run
 
 
-@operator("InvertPermutation")
-def invert_permutation(node: FlexNode) -> Step:
-    """Return a function that inverts a permutation."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        check_rank(x, 1, "the permutation")
-        check_range(x, x.size, "the permutation")
-        result = np.full_like(x, -1)
-        result[x] = np.arange(x.size, dtype=x.dtype)
-        if x.size and result.min() < 0:
-            raise ValueError(f"{x.tolist()} is no permutation: a number occurs twice")
-        return result
-
-    return run
+@step_of("InvertPermutation")
+def invert_permutation(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the inverse of the permutation *x*."""
+    check_rank(x, 1, "the permutation")
+    check_range(x, x.size, "the permutation")
+    result = np.full_like(x, -1)
+    result[x] = np.arange(x.size, dtype=x.dtype)
+    if x.size and result.min() < 0:
+        raise ValueError(f"{x.tolist()} is no permutation: a number occurs twice")
+    return result

@@ -11,7 +11,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
 
@@ -91,7 +91,10 @@ def detokenize(node: FlexNode) -> Step:
     return run
 
 
-@operator("SentencepieceVocabSizeOp")
-def vocabulary_size(node: FlexNode) -> Step:
-    """Return a function that returns the number of pieces in the model."""
-    return lambda handle: np.array(_model(handle).get_piece_size(), np.int32)
+functions(
+    {
+        "SentencepieceVocabSizeOp": lambda handle: np.array(
+            _model(handle).get_piece_size(), np.int32
+        ),
+    }
+)

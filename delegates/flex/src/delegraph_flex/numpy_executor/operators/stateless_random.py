@@ -28,7 +28,7 @@ from delegraph_flex.numpy_executor.philox import (
     uniform,
 )
 from delegraph_flex.numpy_executor.random_classes import draw_classes
-from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, functions, operator, step_of
 
 Draw = Callable[[Philox, int], NDArray[Any]]
 """Function that draws a number of values from a position in the stream."""
@@ -175,29 +175,23 @@ def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
     return run
 
 
-@operator("StatelessRandomGetKeyCounter")
-def stateless_random_get_key_counter(node: FlexNode) -> Step:
-    """Return a function that computes key and counter from a seed."""
-
-    def run(seed: NDArray[Any]) -> list[NDArray[Any]]:
-        random = Philox.of_stateless_seed(seed)
-        halves = [random.counter & (1 << 64) - 1, random.counter >> 64]
-        return [np.array([random.key], np.uint64), np.array(halves, np.uint64)]
-
-    return run
+@step_of("StatelessRandomGetKeyCounter")
+def stateless_random_get_key_counter(seed: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return key and counter from a seed."""
+    random = Philox.of_stateless_seed(seed)
+    halves = [random.counter & (1 << 64) - 1, random.counter >> 64]
+    return [np.array([random.key], np.uint64), np.array(halves, np.uint64)]
 
 
-@operator("StatelessRandomGetAlg")
-def stateless_random_get_alg(node: FlexNode) -> Step:
-    """Return a function that returns the number of the random algorithm, Philox."""
-    return lambda: np.array(_PHILOX, np.int32)
-
-
-@operator("StatelessRandomGetKeyCounterAlg")
-def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
-    """Function that computes key and counter from a seed, and returns the algorithm's number."""
-    key_counter = stateless_random_get_key_counter(node)
-    return lambda seed: [*key_counter(seed), np.array(_PHILOX, np.int32)]
+functions(
+    {
+        "StatelessRandomGetAlg": lambda: np.array(_PHILOX, np.int32),
+        "StatelessRandomGetKeyCounterAlg": lambda seed: [
+            *stateless_random_get_key_counter(seed),
+            np.array(_PHILOX, np.int32),
+        ],
+    }
+)
 
 
 @operator("StatelessMultinomial")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import Taken, require
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Strings = NDArray[np.object_]
 
@@ -34,30 +34,22 @@ def each(
     return run
 
 
-def _by_encoding(
-    node: FlexNode, text: Callable[[str], str], ascii: Callable[[bytes], bytes]
-) -> Step:
+_CASES: dict[str, tuple[Callable[[str], str], Callable[[bytes], bytes]]] = {
+    "StringLower": (str.lower, bytes.lower),
+    "StringUpper": (str.upper, bytes.upper),
+}
+
+
+@operator(*_CASES)
+def convert_case(node: FlexNode) -> Step:
+    """Return a function that changes the case of strings: of ASCII letters, or of all letters."""
+    text, ascii = _CASES[node.op]
     if node.choice("encoding", ("", "utf-8"), "") == "":
         return each(ascii)
     return each(lambda value: text(value.decode("utf-8", "replace")).encode())
 
 
-@operator("StringLower")
-def lower(node: FlexNode) -> Step:
-    """Return a function that converts strings to lower case, ASCII letters only or all letters."""
-    return _by_encoding(node, str.lower, bytes.lower)
-
-
-@operator("StringUpper")
-def upper(node: FlexNode) -> Step:
-    """Return a function that converts strings to upper case, ASCII letters only or all letters."""
-    return _by_encoding(node, str.upper, bytes.upper)
-
-
-@operator("StringStrip")
-def strip(node: FlexNode) -> Step:
-    """Return a function that removes blanks at both ends of strings."""
-    return each(lambda value: value.strip(b" \t\n\v\f\r"))
+functions({"StringStrip": each(lambda value: value.strip(b" \t\n\v\f\r"))})
 
 
 def _unit(node: FlexNode) -> str:

@@ -13,7 +13,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import functions, operator
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -96,22 +96,18 @@ def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
     return _handle(node, node.shape("value_shape") or (), is_mutable=True)
 
 
-@operator("LookupTableFindV2")
-def find(node: FlexNode) -> Step:
-    """Return a function that looks up the values of keys, with a default for missing keys."""
-
-    def run(handle: Any, keys: Array, default: Array) -> Array:
-        table = _table(handle)
-        items, missing = table.contents(), default[()] if not table.value_shape else default
-        if np.shape(default) != table.value_shape:
-            raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
-        require((np.size(keys), *table.value_shape), table.value_type.dtype)
-        result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
-        for i, key in enumerate(_keys(keys)):
-            result[i] = items.get(key, missing)
-        return result.reshape(*np.shape(keys), *table.value_shape)
-
-    return run
+@step_of("LookupTableFindV2")
+def find(handle: Any, keys: Array, default: Array) -> Array:
+    """Return the values of *keys* in a table, and *default* for missing keys."""
+    table = _table(handle)
+    items, missing = table.contents(), default[()] if not table.value_shape else default
+    if np.shape(default) != table.value_shape:
+        raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
+    require((np.size(keys), *table.value_shape), table.value_type.dtype)
+    result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
+    for i, key in enumerate(_keys(keys)):
+        result[i] = items.get(key, missing)
+    return result.reshape(*np.shape(keys), *table.value_shape)
 
 
 def _writing(anew: bool) -> Step:
@@ -127,41 +123,28 @@ functions(
         "LookupTableImportV2": _writing(anew=True),
         "InitializeTableV2": _writing(anew=False),
         "LookupTableInsertV2": _writing(anew=False),
+        "LookupTableSizeV2": lambda handle: np.array(len(_table(handle).contents()), np.int64),
     }
 )
 
 
-@operator("LookupTableRemoveV2")
-def remove(node: FlexNode) -> Step:
-    """Return a function that removes keys from a table; it has no output."""
-
-    def run(handle: Any, keys: Array) -> tuple[()]:
-        items = _table(handle).contents()
-        for key in _keys(keys):
-            items.pop(key, None)
-        return ()
-
-    return run
+@step_of("LookupTableRemoveV2")
+def remove(handle: Any, keys: Array) -> tuple[()]:
+    """Remove *keys* from a table."""
+    items = _table(handle).contents()
+    for key in _keys(keys):
+        items.pop(key, None)
+    return ()
 
 
-@operator("LookupTableSizeV2")
-def size(node: FlexNode) -> Step:
-    """Return a function that returns the number of keys in a table."""
-    return lambda handle: np.array(len(_table(handle).contents()), np.int64)
-
-
-@operator("LookupTableExportV2")
-def export(node: FlexNode) -> Step:
-    """Return a function that returns all keys and values of a table."""
-
-    def run(handle: Any) -> list[Array]:
-        table = _table(handle)
-        items = table.contents()
-        keys = np.empty(len(items), table.key_type.dtype)
-        keys[:] = list(items)
-        values = np.empty((len(items), *table.value_shape), table.value_type.dtype)
-        for i, value in enumerate(items.values()):
-            values[i] = value
-        return [keys, values]
-
-    return run
+@step_of("LookupTableExportV2")
+def export(handle: Any) -> list[Array]:
+    """Return all keys and values of a table."""
+    table = _table(handle)
+    items = table.contents()
+    keys = np.empty(len(items), table.key_type.dtype)
+    keys[:] = list(items)
+    values = np.empty((len(items), *table.value_shape), table.value_type.dtype)
+    for i, value in enumerate(items.values()):
+        values[i] = value
+    return [keys, values]

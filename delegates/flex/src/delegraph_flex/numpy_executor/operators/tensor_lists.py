@@ -18,7 +18,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import Taken, require
 from delegraph_flex.node_def import Shape
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -164,10 +164,7 @@ def pop_back(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorListLength")
-def length(node: FlexNode) -> Step:
-    """Return a function that returns the number of elements of a list."""
-    return lambda handle: np.array(len(handle.items), np.int32)
+functions({"TensorListLength": lambda handle: np.array(len(handle.items), np.int32)})
 
 
 @operator("TensorListElementShape")
@@ -203,16 +200,12 @@ def set_item(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorListResize")
-def resize(node: FlexNode) -> Step:
-    """Return a function that shortens a list, or extends it by elements that are not set."""
-
-    def run(handle: Any, size: Array) -> TensorList:
-        found: TensorList = _list(handle, handle.type)
-        items = found.items[: _count(size)]
-        return found.with_items(items + (None,) * (_count(size) - len(items)))
-
-    return run
+@step_of("TensorListResize")
+def resize(handle: Any, size: Array) -> TensorList:
+    """Return a list shortened, or extended by elements that are not set."""
+    found: TensorList = _list(handle, handle.type)
+    items = found.items[: _count(size)]
+    return found.with_items(items + (None,) * (_count(size) - len(items)))
 
 
 def _items(found: TensorList, places: Iterable[int], shape: Shape) -> list[Array]:

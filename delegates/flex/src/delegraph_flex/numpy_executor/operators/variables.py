@@ -14,7 +14,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
-from delegraph_flex.numpy_executor.registry import functions, operator
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -87,21 +87,19 @@ def handle(node: FlexNode) -> Step:
     return lambda: variable
 
 
-@operator("ReadVariableOp")
-def read(node: FlexNode) -> Step:
-    """Return a function that returns the value of a variable."""
-    return lambda handle: _variable(handle).read()
+functions(
+    {
+        "ReadVariableOp": lambda handle: _variable(handle).read(),
+        "VarIsInitializedOp": lambda handle: np.array(_variable(handle).value is not None),
+    }
+)
 
 
-@operator("AssignVariableOp")
-def assign(node: FlexNode) -> Step:
-    """Return a function that sets the value of a variable; it has no output."""
-
-    def run(handle: Any, value: Array) -> tuple[()]:
-        _variable(handle).assign(value)
-        return ()
-
-    return run
+@step_of("AssignVariableOp")
+def assign(handle: Any, value: Array) -> tuple[()]:
+    """Set the value of a variable."""
+    _variable(handle).assign(value)
+    return ()
 
 
 def _updating(function: Any) -> Step:
@@ -119,12 +117,6 @@ def _updating(function: Any) -> Step:
 functions({"AssignAddVariableOp": _updating(np.add), "AssignSubVariableOp": _updating(np.subtract)})
 
 
-@operator("VarIsInitializedOp")
-def is_initialized(node: FlexNode) -> Step:
-    """Return a function that returns whether a variable has a value."""
-    return lambda handle: np.array(_variable(handle).value is not None)
-
-
 @operator("VariableShape")
 def variable_shape(node: FlexNode) -> Step:
     """Return a function that returns the shape of a variable's value."""
@@ -132,16 +124,12 @@ def variable_shape(node: FlexNode) -> Step:
     return lambda handle: np.array(_variable(handle).read().shape, dtype)
 
 
-@operator("DestroyResourceOp")
-def destroy(node: FlexNode) -> Step:
-    """Return a function that removes the value of a variable; it has no output."""
-
-    def run(handle: Any) -> tuple[()]:
-        if isinstance(handle, Variable):
-            handle.value = None
-        return ()
-
-    return run
+@step_of("DestroyResourceOp")
+def destroy(handle: Any) -> tuple[()]:
+    """Remove the value of a variable."""
+    if isinstance(handle, Variable):
+        handle.value = None
+    return ()
 
 
 @operator("ResourceGather")
