@@ -18,6 +18,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import check_scalar
 from delegraph_flex.numpy_executor.registry import operator, step_of
 
 Floats = NDArray[Any]
@@ -248,8 +249,7 @@ def _check_combined(
 
 def _require_scalars(*values: Any) -> None:
     for value in values:
-        if np.ndim(value):
-            raise ValueError(f"a threshold has shape {list(np.shape(value))}, expected a scalar")
+        check_scalar(value, "a threshold")
 
 
 def _best_of_classes(

@@ -74,8 +74,7 @@ def convolution(node: FlexNode, sliding: Sliding) -> Convolve:
 
     *sliding* is the geometry of the windows.
     """
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
     rank = len(sliding.strides) + 2
 
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
@@ -135,8 +134,7 @@ def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window])
 def depthwise_conv2d(node: FlexNode) -> Step:
     """Function that convolves each channel separately, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
 
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         require_depthwise(x.shape, weight)

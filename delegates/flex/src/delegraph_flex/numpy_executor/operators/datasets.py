@@ -26,14 +26,14 @@ from delegraph_flex.numpy_executor.dataset import (
     function_of,
     kept,
 )
+from delegraph_flex.numpy_executor.indices import check_scalar
 from delegraph_flex.numpy_executor.registry import REAL, functions, operator
 
 Array = NDArray[Any]
 
 
 def _number(value: Array, name: str) -> int:
-    if np.ndim(value) != 0:
-        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
+    check_scalar(value, name)
     return int(value)
 
 

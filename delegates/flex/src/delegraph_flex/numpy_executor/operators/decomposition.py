@@ -11,6 +11,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import check_matrices
 from delegraph_flex.numpy_executor.operators.linear_algebra import WIDE, check_square
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
 from delegraph_flex.numpy_executor.registry import operator, step_of
@@ -46,8 +47,7 @@ def qr(node: FlexNode) -> Step:
     mode: Any = "complete" if is_full else "reduced"
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        if x.ndim < 2:
-            raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+        check_matrices(x)
         if is_full:
             require((*x.shape[:-1], x.shape[-2]), x.dtype)
         q, r = np.linalg.qr(x, mode)
@@ -91,8 +91,7 @@ def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
     The mask is None if all matrices are finite.
     """
-    if x.ndim < 2:
-        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+    check_matrices(x)
     good = np.isfinite(x)
     if good.all():
         return x, None

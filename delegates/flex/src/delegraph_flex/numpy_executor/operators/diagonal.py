@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.indices import scalar
+from delegraph_flex.numpy_executor.indices import check_matrices, scalar
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator, step_of
 
 
@@ -90,18 +90,13 @@ def _check_inside(low: int, high: int, rows: int, columns: int) -> None:
             raise ValueError(f"diagonal {k} is not inside a matrix of {rows} x {columns}")
 
 
-def _check_matrices(x: NDArray[Any]) -> None:
-    if x.ndim < 2:
-        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
-
-
 @operator("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: FlexNode) -> Step:
     """Return a function that returns one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], k: NDArray[Any], padding: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         low, high = _diagonals(k)
         _check_inside(low, high, *x.shape[-2:])
         at = band(*x.shape[-2:], low, high, align)
@@ -110,7 +105,7 @@ def matrix_diag_part(node: FlexNode) -> Step:
         return result
 
     def main(x: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         return x.diagonal(axis1=-2, axis2=-1).copy()
 
     return main if node.op == "MatrixDiagPart" else run
@@ -122,7 +117,7 @@ def matrix_set_diag(node: FlexNode) -> Step:
     align = _align(node)
 
     def run(x: NDArray[Any], diagonal: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         low, high = _diagonals(k)
         _check_inside(low, high, *x.shape[-2:])
         at = band(*x.shape[-2:], low, high, align)
@@ -167,7 +162,7 @@ def matrix_diag(node: FlexNode) -> Step:
         return result
 
     zero, unknown = np.zeros((), np.int32), np.full((), -1, np.int32)
-    padding = np.full((), b"" if node.type("T") is DataType.STRING else 0, node.type("T").dtype)
+    padding = zeros((), node.type("T").dtype)
     if node.op == "MatrixDiag":
         return lambda diagonal: run(diagonal, zero, unknown, unknown, padding)
     return run
@@ -204,16 +199,16 @@ def matrix_band_part(node: FlexNode) -> Step:
 
     The band lies around the main diagonal.
     """
-    zero: Any = b"" if node.type("T") is DataType.STRING else 0
+    zero = zeros((), node.type("T").dtype)
 
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         rows, columns = x.shape[-2:]
         low, high = scalar(lower, "num_lower"), scalar(upper, "num_upper")
         if low > rows or high > columns:
             raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
         keep = _inside_band(rows, columns, low, high)
-        return np.where(keep, x, np.full((), zero, x.dtype))
+        return np.where(keep, x, zero)
 
     return run
 

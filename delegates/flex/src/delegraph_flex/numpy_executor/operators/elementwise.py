@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HALVES, DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import (
@@ -24,8 +24,6 @@ from delegraph_flex.numpy_executor.registry import (
 )
 
 Array = NDArray[Any]
-
-HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 
 def through_float32(function: Step, type: DataType) -> Step:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import SMALL, require
@@ -94,8 +95,7 @@ def gather_nd(node: FlexNode) -> Step:
         if where is not None:
             return rows.take(where, 0)
         good = inside(indices, params.shape, ignores)
-        zero = b"" if params.dtype.hasobject else 0
-        result = np.full(indices.shape[:-1] + inner, zero, params.dtype)
+        result = zeros(indices.shape[:-1] + inner, params.dtype)
         result[good] = run(params, indices[good])
         return result
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import Window
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import requested_shape
@@ -40,7 +40,7 @@ def bias_add_grad(node: FlexNode) -> Step:
         if dy.ndim < 2:
             raise ValueError(f"gradient has shape {list(dy.shape)}, expected 2 dimensions or more")
         axes = tuple(range(dy.ndim - 1)) if is_last else (0, *range(2, dy.ndim))
-        sums: Array = _widened(dy).sum(axis=axes)
+        sums: Array = widened(dy).sum(axis=axes)
         return sums.astype(dy.dtype, copy=False)
 
     return run
@@ -107,7 +107,7 @@ def _of_filters(
             raise ValueError(f"input, filter and gradient have shapes {shapes}")
         windows = sliding.windows(x.shape[1:-1], shape[:axes])
         _require_outputs(dy, len(x), windows)
-        padded, wide = surrounded(_widened(x), windows), _widened(dy)
+        padded, wide = surrounded(widened(x), windows), widened(dy)
         gradient = np.empty(shape, padded.dtype)
         for tap in product(*map(range, shape[:axes])):
             gradient[tap] = gather(padded[tap_index(windows, tap)], wide)
@@ -160,7 +160,7 @@ def average_pool_grad(node: FlexNode) -> Step:
         windows = sliding.windows(shape[1:-1], kernel)
         _require_outputs(dy, shape[0], windows)
         down, across = (window.inputs_of_outputs() for window in windows)
-        wide = _widened(dy)
+        wide = widened(dy)
         share = wide / np.outer(down, across)[:, :, np.newaxis].astype(wide.dtype)
         dx = np.zeros(shape, wide.dtype)
         for _, outputs, inputs in Window.overlaps(windows):
@@ -197,7 +197,7 @@ def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
             raise ValueError(f"gradient, input and scale have shapes {shapes}")
         mean, variance = reserved[:2]
         inverse = np.float32(1) / np.sqrt(variance + epsilon)
-        gradient, values = (np.moveaxis(_widened(array), axis, -1) for array in (dy, x))
+        gradient, values = (np.moveaxis(widened(array), axis, -1) for array in (dy, x))
         axes = tuple(range(x.ndim - 1))
         centred = values - mean
         offset, products = gradient.sum(axis=axes), (gradient * centred).sum(axis=axes)
@@ -210,7 +210,3 @@ def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
         return [np.ascontiguousarray(dx), products * inverse, offset, nothing, nothing]
 
     return run
-
-
-def _widened(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x

@@ -11,7 +11,7 @@ import numpy as np
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.dataset import Element, check_element, dataset_of
-from delegraph_flex.numpy_executor.operators.variables import shared
+from delegraph_flex.numpy_executor.handles import of_kind, shared
 from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 
@@ -34,9 +34,14 @@ class Optional:
 
 
 def _reader(handle: Any) -> Reader:
-    if not isinstance(handle, Reader):
-        raise ValueError(f"handle is no iterator but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Reader, "iterator")
+
+
+def _next(handle: Any) -> Element | None:
+    elements = _reader(handle).elements
+    if elements is None:
+        raise ValueError("the iterator has no dataset yet")
+    return next(elements, None)
 
 
 @operator("IteratorV2")
@@ -67,10 +72,7 @@ def get_next(node: FlexNode) -> Step:
     """Function that returns an iterator's next element; raises at the end of the dataset."""
 
     def run(handle: Any) -> list[Any]:
-        elements = _reader(handle).elements
-        if elements is None:
-            raise ValueError("the iterator has no dataset yet")
-        element = next(elements, None)
+        element = _next(handle)
         if element is None:
             raise ValueError("End of sequence")
         check_element(element, node)
@@ -89,16 +91,11 @@ def delete_iterator(handle: Any, deleter: Any) -> tuple[()]:
 @step_of("IteratorGetNextAsOptional")
 def get_next_as_optional(handle: Any) -> Optional:
     """Return an iterator's next element as an optional, which is empty at the end."""
-    elements = _reader(handle).elements
-    if elements is None:
-        raise ValueError("the iterator has no dataset yet")
-    return Optional(next(elements, None))
+    return Optional(_next(handle))
 
 
 def _optional(handle: Any) -> Optional:
-    if not isinstance(handle, Optional):
-        raise ValueError(f"handle is no optional but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Optional, "optional")
 
 
 @operator("OptionalGetValue")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape, require
@@ -70,7 +70,7 @@ def pack(node: FlexNode) -> Step:
 @operator("Pad")
 def pad(node: FlexNode) -> Step:
     """Return a function that pads the input with zeros or empty strings."""
-    zero = zero_of(node.type("T"))
+    zero = zeros((), node.type("T").dtype)
     return lambda x, paddings: _padded(x, paddings, zero)
 
 
@@ -161,21 +161,11 @@ def fill(dims: Array, value: Array) -> Array:
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
     """Function that returns zeros or empty strings; TensorFlow's result is uninitialized."""
-    dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
-    return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
+    dtype = node.type("dtype").dtype
+    return lambda dims: zeros(requested_shape(dims, dtype), dtype)
 
 
-@operator("ZerosLike", types=ALL)
-def zeros_like(node: FlexNode) -> Step:
-    """Return a function that returns zeros or empty strings in the shape of the input."""
-    if node.type("T") is DataType.STRING:
-        return lambda x: np.full(x.shape, b"", object)
-    return lambda x: np.zeros(x.shape, x.dtype)
-
-
-def zero_of(type: DataType) -> Any:
-    """Return the initial value of arrays of *type* in TensorFlow: 0, or an empty string."""
-    return b"" if type is DataType.STRING else type.dtype.type(0)
+functions({"ZerosLike": lambda x: zeros(x.shape, x.dtype)}, ALL)
 
 
 def _padded(x: Array, paddings: Array, value: Any) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator, step_of
@@ -147,7 +147,7 @@ def softmax(node: FlexNode) -> Step:
 
     def run(logits: Array) -> Array:
         _require_classes(logits)
-        shifted, sums = _exponents(_widened(logits))
+        shifted, sums = _exponents(widened(logits))
         y: Array = shifted - np.log(sums) if is_logarithm else np.exp(shifted) / sums
         return y.astype(logits.dtype, copy=False)
 
@@ -166,7 +166,7 @@ def softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
         shapes = f"{list(logits.shape)} and {list(labels.shape)}"
         raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
     dtype = logits.dtype
-    logits, labels = np.broadcast_arrays(_widened(logits), _widened(labels))
+    logits, labels = np.broadcast_arrays(widened(logits), widened(labels))
     if not logits.shape[1]:
         raise ValueError("logits have no classes, expected at least one")
     shifted, sums = _exponents(logits)
@@ -185,15 +185,11 @@ def sparse_softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
         wrong = f"{labels.min()} to {labels.max()}"
         raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
     dtype, rows = logits.dtype, np.arange(len(logits))
-    shifted, sums = _exponents(_widened(logits))
+    shifted, sums = _exponents(widened(logits))
     losses = np.log(sums[:, 0]) - shifted[rows, labels]
     gradient = np.exp(shifted) / sums
     gradient[rows, labels] -= 1
     return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
-
-
-def _widened(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _exponents(logits: Array) -> tuple[Array, Array]:

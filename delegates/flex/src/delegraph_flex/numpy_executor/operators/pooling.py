@@ -80,8 +80,7 @@ def _max_pool(node: FlexNode, rank: int, data_format: str) -> Step:
 def _average_pool(node: FlexNode, rank: int, data_format: str) -> Step:
     sliding = Sliding.of(node, rank, data_format=data_format)
     kernel = spatial(node, "ksize", node.ints("ksize"), rank)
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         windows = sliding.windows(_image_sizes(x, rank), kernel)

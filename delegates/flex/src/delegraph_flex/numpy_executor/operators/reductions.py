@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HALVES, DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.operators.elementwise import HALVES
 from delegraph_flex.numpy_executor.registry import (
     COMPLEX,
     FLOATS,
@@ -30,11 +29,10 @@ Reduce = Callable[[Array, Axes, bool], Any]
 def total(node: FlexNode) -> Step:
     """Return a function for the sum over axes; integers wrap around, 16-bit floats use float32."""
     type = node.type("T")
-    dtype = type.dtype
+    wide = type.wide
     add: Any = np.add.reduce
-    if type in HALVES:
-        return _reduction(lambda x, axes, keep: add(x, axes, np.float32, None, keep), node, dtype)
-    return _reduction(lambda x, axes, keep: add(x, axes, dtype, None, keep), node)
+    result = type.dtype if type in HALVES else None
+    return _reduction(lambda x, axes, keep: add(x, axes, wide, None, keep), node, result)
 
 
 @operator("Prod", types=NUMBERS)
@@ -55,7 +53,7 @@ def mean(node: FlexNode) -> Step:
     type = node.type("T")
     if type in INTEGERS:
         return _reduction(_integer_mean, node, type.dtype)
-    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+    wide = type.wide
     add: Any = np.add.reduce
 
     def run(x: Array, axes: Axes, keep: bool) -> Any:
@@ -100,7 +98,7 @@ def euclidean_norm(node: FlexNode) -> Step:
             return np.sqrt(add(np.square(x.real) + np.square(x.imag), axes, keepdims=keep))
 
         return _reduction(run_complex, node, type.dtype)
-    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+    wide = type.wide
 
     def run(x: Array, axes: Axes, keep: bool) -> Any:
         return np.sqrt(add(np.square(x, dtype=wide), axes, wide, None, keep))
@@ -111,8 +109,7 @@ def euclidean_norm(node: FlexNode) -> Step:
 @operator("L2Loss", types=FLOATS)
 def half_the_squares(node: FlexNode) -> Step:
     """Return a function that computes half the sum of all squares; 16-bit floats use float32."""
-    dtype = node.type("T").dtype
-    wide = np.result_type(dtype, np.float32)
+    dtype, wide = node.type("T").dtype, node.type("T").wide
 
     def run(x: Array) -> Any:
         return (np.square(x, dtype=wide).sum(dtype=wide) / 2).astype(dtype)

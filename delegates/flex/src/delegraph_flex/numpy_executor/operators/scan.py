@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.indices import axis_of
@@ -33,8 +34,7 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
     dtype = node.type("T").dtype
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
-        wide = x.astype(np.float32) if dtype.itemsize == 2 else x
-        return np.logaddexp.accumulate(wide, axis).astype(dtype, copy=False)
+        return np.logaddexp.accumulate(widened(x), axis).astype(dtype, copy=False)
 
     return _scan(node, scan, -np.inf)
 

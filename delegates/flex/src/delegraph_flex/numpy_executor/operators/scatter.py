@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import requested_shape
@@ -37,9 +38,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
         dims = requested_shape(shape, updates.dtype)
-        if updates.dtype.hasobject:
-            return _scatter(np.add, np.full(dims, b"", object), indices, updates, ignores)
-        return _scatter(np.add, np.zeros(dims, updates.dtype), indices, updates, ignores)
+        return _scatter(np.add, zeros(dims, updates.dtype), indices, updates, ignores)
 
     return run
 

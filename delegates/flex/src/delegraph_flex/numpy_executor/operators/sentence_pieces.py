@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
-from delegraph_flex.numpy_executor.operators.variables import shared
+from delegraph_flex.numpy_executor.handles import of_kind, shared
 from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
@@ -34,9 +34,7 @@ class SentencePieceModel:
 
 
 def _model(handle: Any) -> Any:
-    if not isinstance(handle, SentencePieceModel):
-        raise ValueError(f"handle is no SentencePiece model but a {handle.__class__.__name__}")
-    return handle.processor
+    return of_kind(handle, SentencePieceModel, "SentencePiece model").processor
 
 
 @operator("SentencepieceOp")

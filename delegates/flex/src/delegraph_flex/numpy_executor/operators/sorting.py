@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.indices import scalar
@@ -59,7 +59,7 @@ def _falling(x: NDArray[Any]) -> NDArray[Any]:
     """Return numbers whose ascending order is the descending order of *x*."""
     if x.dtype.kind in "iu":
         return ~x
-    return -(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
+    return -widened(x)
 
 
 def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:

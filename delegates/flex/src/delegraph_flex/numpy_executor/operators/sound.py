@@ -15,9 +15,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import boxed
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import check_scalar
 from delegraph_flex.numpy_executor.registry import operator, step_of
 from delegraph_flex.numpy_executor.rounding import half_away
 
@@ -148,10 +150,8 @@ def decode_wav(node: FlexNode) -> Step:
 
 
 def _scalar_bytes(contents: Any) -> bytes:
-    array = np.asarray(contents, object)
-    if array.ndim:
-        raise ValueError(f"contents have shape {list(array.shape)}, expected a scalar")
-    data: bytes = array.item()
+    check_scalar(contents, "contents")
+    data: bytes = np.asarray(contents, object).item()
     return data
 
 
@@ -211,6 +211,4 @@ def encode_wav(sound: Floats, rate: NDArray[Any]) -> NDArray[Any]:
     layout = (1, sound.shape[1], int(rate), int(rate) * frame & 0xFFFFFFFF, frame, 16)
     header = b"RIFF" + struct.pack("<I", size + 36) + b"WAVEfmt " + struct.pack("<I", 16)
     header += struct.pack("<HHIIHH", *layout) + b"data" + struct.pack("<I", size)
-    result = np.empty((), object)
-    result[()] = header + samples.tobytes()
-    return result
+    return boxed(header + samples.tobytes())

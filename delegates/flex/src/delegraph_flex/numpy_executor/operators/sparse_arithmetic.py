@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
@@ -116,8 +116,7 @@ def sparse_softmax(
     if not len(values):
         return values.copy()
     order = row_order(indices)
-    wide = np.float32 if values.dtype == np.float16 else values.dtype
-    rows, x = indices[order, :-1], values[order].astype(wide)
+    rows, x = indices[order, :-1], widened(values[order])
     is_new = np.append(True, (np.diff(rows, axis=0) != 0).any(axis=1))
     starts, group = np.flatnonzero(is_new), np.cumsum(is_new) - 1
     powers = np.exp(x - np.maximum.reduceat(x, starts)[group])

@@ -12,7 +12,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.operators.variables import shared
+from delegraph_flex.numpy_executor.handles import of_kind, shared
 from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
@@ -66,9 +66,7 @@ def _keys(keys: Array) -> list[Any]:
 
 
 def _table(handle: Any) -> Table:
-    if not isinstance(handle, Table):
-        raise ValueError(f"handle is no table but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Table, "table")
 
 
 def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:

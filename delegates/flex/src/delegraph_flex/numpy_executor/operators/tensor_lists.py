@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import Taken, require
 from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.handles import of_kind
 from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
@@ -56,10 +57,10 @@ class TensorList:
         known = merged(self.shape, shape)
         for other in self.items:
             known = merged(known, None if other is None else other.shape)
-        return zeros(self.type, known)
+        return unset(self.type, known)
 
 
-def zeros(type: DataType, shape: Shape) -> Array:
+def unset(type: DataType, shape: Shape) -> Array:
     """Return zeros of *type* and *shape*, the value of a list element that was never set.
 
     Raises:
@@ -68,7 +69,7 @@ def zeros(type: DataType, shape: Shape) -> Array:
     if shape is None or -1 in shape:
         raise ValueError(f"an element that was never set has the unknown shape {shape}")
     require(shape, type.dtype)
-    return np.full(shape, b"", object) if type.dtype.hasobject else np.zeros(shape, type.dtype)
+    return zeros(shape, type.dtype)
 
 
 def merged(a: Shape, b: Shape) -> Shape:
@@ -100,11 +101,10 @@ def _count(given: Array) -> int:
 
 
 def _list(value: Any, type: DataType) -> TensorList:
-    if not isinstance(value, TensorList):
-        raise ValueError(f"handle is no list of tensors but a {value.__class__.__name__}")
-    if value.type != type:
-        raise ValueError(f"list of {value.type.name}, expected {type.name}")
-    return value
+    found = of_kind(value, TensorList, "list of tensors")
+    if found.type != type:
+        raise ValueError(f"list of {found.type.name}, expected {type.name}")
+    return found
 
 
 def _own(tensor: Array, list_shape: Shape) -> Array:

@@ -90,8 +90,7 @@ def _gradient(
 
     *sliding* is the geometry of the windows; *spread* computes a tap's contribution to the input.
     """
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
     spatial = len(sliding.strides)
 
     def run(shape: Sequence[int], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.handles import of_kind, shared
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
 from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
@@ -51,28 +52,8 @@ class Variable:
         self.value = np.array(value, self.type.dtype)
 
 
-def shared(node: FlexNode, kind: str, make: Any) -> Any:
-    """Return the resource with a node's container and name; *make* creates a missing resource.
-
-    *kind* is the kind of resource, which is a part of its key.
-
-    A resource that has no name belongs to its node only.
-    """
-    container = node.bytes("container", b"").decode(errors="replace")
-    name = node.bytes("shared_name", b"").decode(errors="replace")
-    if not name:
-        return make(f"of node {node.index}")
-    key = ("flex", kind, container, name)
-    found = node.around.resources.get(key)
-    if found is None:
-        found = node.around.resources[key] = make(name)
-    return found
-
-
 def _variable(handle: Any) -> Variable:
-    if not isinstance(handle, Variable):
-        raise ValueError(f"handle is no variable but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Variable, "variable")
 
 
 @operator("VarHandleOp")
