@@ -25,6 +25,7 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
     depthwise_sliding,
     require_no_dilations,
 )
+from delegraph_flex.numpy_executor.operators.normalization import batch_norm_formats
 from delegraph_flex.numpy_executor.registry import FLOATS, REAL, operator
 from delegraph_flex.numpy_executor.windows import Sliding, spatial, surrounded, tap_index
 
@@ -46,19 +47,20 @@ def bias_add_grad(node: FlexNode) -> Step:
     return run
 
 
-@operator("Conv2DBackpropFilter", types=FLOATS)
-def conv2d_backprop_filter(node: FlexNode) -> Step:
+@operator("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", types=FLOATS)
+def conv_backprop_filter(node: FlexNode) -> Step:
     """Return a function for a convolution's gradient with respect to its filters.
 
-    The filters are ``[KH, KW, C, O]``.
+    The filters are ``[KH, KW, C, O]``, or ``[KD, KH, KW, C, O]`` for volumes.
     """
-    return _filter_gradient(Sliding.of(node, 4, data_format="NHWC"))
+    sliding = Sliding.of(node)
+    require_no_dilations(sliding)
 
+    def gather(x: Array, dy: Array) -> Array:
+        sums: Array = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+        return sums
 
-@operator("Conv3DBackpropFilterV2", types=FLOATS)
-def conv3d_backprop_filter(node: FlexNode) -> Step:
-    """Function for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
-    return _filter_gradient(Sliding.of(node, 5, data_format="NDHWC"))
+    return _of_filters(sliding, gather, lambda channels, depth: channels[1] == depth)
 
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
@@ -71,16 +73,6 @@ def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
         return sums
 
     return _of_filters(depthwise_sliding(node), gather, lambda c, depth: c[0] * c[1] == depth)
-
-
-def _filter_gradient(sliding: Sliding) -> Step:
-    require_no_dilations(sliding)
-
-    def gather(x: Array, dy: Array) -> Array:
-        sums: Array = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
-        return sums
-
-    return _of_filters(sliding, gather, lambda channels, depth: channels[1] == depth)
 
 
 def _of_filters(
@@ -128,8 +120,8 @@ def max_pool_grad(node: FlexNode) -> Step:
 
     The gradient goes to the first maximum of a window.
     """
-    sliding = Sliding.of(node, 4, data_format="NHWC")
-    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    sliding = Sliding.of(node)
+    kernel = spatial(node, "ksize")
 
     def run(x: Array, y: Array, dy: Array) -> Array:
         if x.ndim != 4 or y.shape != dy.shape or dy.ndim != 4:
@@ -150,8 +142,8 @@ def max_pool_grad(node: FlexNode) -> Step:
 @operator("AvgPoolGrad", types=FLOATS)
 def average_pool_grad(node: FlexNode) -> Step:
     """Function for the gradient of average pooling, from input shape and output gradient."""
-    sliding = Sliding.of(node, 4, data_format="NHWC")
-    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    sliding = Sliding.of(node)
+    kernel = spatial(node, "ksize")
 
     def run(sizes: Array, dy: Array) -> Array:
         shape = requested_shape(sizes, np.result_type(dy, np.float32))
@@ -171,19 +163,13 @@ def average_pool_grad(node: FlexNode) -> Step:
 
 
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
-@operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Function for the gradients of batch normalization with respect to input, scale, offset."""
-    return _batch_norm_grad(node, ("NHWC", "NCHW"))
+@operator("FusedBatchNormGradV2", "FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
+def batch_norm_gradient(node: FlexNode) -> Step:
+    """Function for the gradients of batch normalization with respect to input, scale, offset.
 
-
-@operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Function for the gradients of 2D or 3D batch normalization: of input, scale and offset."""
-    return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
-
-
-def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
+    Version 3 also takes 3D images.
+    """
+    formats = batch_norm_formats(node)
     is_training = node.bool("is_training", True)
     if not is_training:  # TensorFlow's kernel for the CPU does the same
         formats = tuple(name for name in formats if name.endswith("C"))

@@ -20,32 +20,25 @@ from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator, st
 Array = NDArray[Any]
 
 
+def batch_norm_formats(node: FlexNode) -> tuple[str, ...]:
+    """Return the data formats of a batch normalization; version 3 also takes 3D images."""
+    return ("NHWC", "NCHW", *(("NDHWC", "NCDHW") if node.op.endswith("V3") else ()))
+
+
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
-@operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm(node: FlexNode) -> Step:
-    """Function of batch normalization, versions 1 and 2: results, means and variances."""
-    return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
-
-
-@operator("FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_v3(node: FlexNode) -> Step:
-    """Return a function of version 3 of batch normalization, which also takes 3D images."""
-    formats = ("NHWC", "NCHW", "NDHWC", "NCDHW")
-    return _batch_norm(node, formats, has_third_reserve=True)
-
-
-def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the function of a batch normalization in one of the data *formats*.
+@operator("FusedBatchNormV2", "FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
+def batch_norm(node: FlexNode) -> Step:
+    """Function of batch normalization: results, means, variances, and reserved outputs.
 
     The reserved outputs 3 and 4 are mean and variance. Without training, they are computed as in
-    version 1. *has_third_reserve* says whether the node has another reserved output.
+    version 1. Version 3 has another reserved output.
     """
-    data_format = node.choice("data_format", formats, "NHWC")
+    data_format = node.choice("data_format", batch_norm_formats(node), "NHWC")
     axis, rank = data_format.index("C"), len(data_format)
     epsilon = np.float32(node.float("epsilon", 1e-4))
     factor = np.float32(node.float("exponential_avg_factor", 1.0))
     is_training = node.bool("is_training", True)
-    extra = [np.zeros((), np.float32)] if has_third_reserve else []
+    extra = [np.zeros((), np.float32)] if node.op.endswith("V3") else []
 
     def run(x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> list[Array]:
         if x.ndim != rank:

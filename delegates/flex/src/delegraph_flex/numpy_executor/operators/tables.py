@@ -69,29 +69,17 @@ def _table(handle: Any) -> Table:
     return of_kind(handle, Table, "table")
 
 
-def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
+@operator("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2")
+def table(node: FlexNode) -> Step:
+    """Return a function that returns the handle of a table.
+
+    A table that is not mutable can be filled only once.
+    """
     keys, values = node.type("key_dtype"), node.type("value_dtype")
+    shape, is_mutable = node.shape("value_shape") or (), node.op != "HashTableV2"
     items: dict[Any, Any] | None = {} if is_mutable else None
-    table = shared(node, "table", lambda name: Table(name, keys, values, shape, is_mutable, items))
-    return lambda: table
-
-
-@operator("HashTableV2")
-def hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table that can be filled only once."""
-    return _handle(node, (), is_mutable=False)
-
-
-@operator("MutableHashTableV2")
-def mutable_hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table that can be changed."""
-    return _handle(node, (), is_mutable=True)
-
-
-@operator("MutableHashTableOfTensorsV2")
-def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a changeable table whose values are tensors."""
-    return _handle(node, node.shape("value_shape") or (), is_mutable=True)
+    found = shared(node, "table", lambda name: Table(name, keys, values, shape, is_mutable, items))
+    return lambda: found
 
 
 @step_of("LookupTableFindV2")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.operators.strings import each
@@ -73,28 +74,19 @@ def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
         start += bad.end - bad.start
 
 
-def _decode_all(
-    node: FlexNode, x: Array, decode: Callable[[bytes], Iterator[tuple[int, int]]]
-) -> list[Array]:
-    rows = [list(decode(value)) for value in np.asarray(x, object).reshape(-1)]
-    splits = np.cumsum([0, *map(len, rows)])
-    found = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
-    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
-    return [splits.astype(dtype), found[:, 0].astype(np.int32), found[:, 1].copy()]
-
-
-@operator("UnicodeDecode")
+@operator("UnicodeDecode", "UnicodeDecodeWithOffsets")
 def decode(node: FlexNode) -> Step:
-    """Return a function that decodes strings to code points, and returns the row splits."""
-    convert = _decoder(node, _codec(node))
-    return lambda x: _decode_all(node, x, convert)[:2]
+    """Function that decodes strings to row splits, code points and, if wanted, byte positions."""
+    convert, count = _decoder(node, _codec(node)), 3 if node.op.endswith("Offsets") else 2
+    dtype = node.type("Tsplits", DataType.INT64).dtype
 
+    def run(x: Array) -> list[Array]:
+        rows = [list(convert(value)) for value in np.asarray(x, object).reshape(-1)]
+        splits = np.cumsum([0, *map(len, rows)])
+        found = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
+        return [splits.astype(dtype), found[:, 0].astype(np.int32), found[:, 1].copy()][:count]
 
-@operator("UnicodeDecodeWithOffsets")
-def decode_with_offsets(node: FlexNode) -> Step:
-    """Return a function that decodes strings to code points, with row splits and byte positions."""
-    convert = _decoder(node, _codec(node))
-    return lambda x: _decode_all(node, x, convert)
+    return run
 
 
 @operator("UnicodeEncode")
@@ -169,7 +161,7 @@ def whitespace_tokenize(node: FlexNode) -> Step:
     Source:
         tensorflow_text/core/kernels/whitespace_tokenize_kernel.cc.
     """
-    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
+    dtype = node.type("Tsplits", DataType.INT64).dtype
 
     def run(points: Array, splits: Array) -> list[Array]:
         bounds = splits.tolist()
