@@ -113,12 +113,7 @@ def window(
 
 
 def patches(x: NDArray[Any], windows: Sequence[Window]) -> NDArray[Any]:
-    """Return every window, as a view: ``[N, *outputs, *kernels, C]``, with zeros around the image.
-
-    Args:
-        x: images, ``[N, *spatial, C]``.
-        windows: windows along each spatial axis.
-    """
+    """Return every window of *x*, as a view: ``[N, *outputs, *kernels, C]``, padded with zeros."""
     x = surrounded(x, windows)
     steps = x.strides[1:-1]
     shape = (

@@ -97,11 +97,9 @@ def argument_types(
 
 
 def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
-    """Return an attribute's value in the form for eager execution.
+    """Return an attribute's value, which is no tensor, in the form for eager execution.
 
-    Args:
-        value: a value of any kind except a tensor.
-        functions: mapping from each function of the model to TensorFlow's name for it.
+    *functions* maps each function of the model to TensorFlow's name for it.
     """
     if isinstance(value, list):
         return [eager_attribute(item, functions) for item in value]

@@ -253,12 +253,7 @@ def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _owned(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, extended so that its resources are removed with the interpreter.
-
-    Args:
-        call: function that computes a node and returns a resource.
-        state: state of the interpreter.
-    """
+    """Return *call*, extended so that its resources are removed with the interpreter."""
     owner = state.unique_name()
 
     def run(*values: Any) -> Any:
@@ -272,14 +267,7 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call*, adapted for quantized types, which the file stores as plain integers.
-
-    Args:
-        node: the node.
-        op_def: TensorFlow's definition of the operator.
-        attrs: attributes of the node.
-        call: function that computes the node.
-    """
+    """Return *call*, adapted for quantized types, which the file stores as plain integers."""
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
         for args in (op_def.input_arg, op_def.output_arg)
@@ -309,12 +297,7 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call* with better errors: shorter texts, or the error of a function that it called.
-
-    Args:
-        call: function that computes a node.
-        state: state of the interpreter, with the error of a function of the model.
-    """
+    """Return *call* with shorter errors, or the error of a function of the model that it called."""
 
     def run(*values: Any) -> Any:
         try:

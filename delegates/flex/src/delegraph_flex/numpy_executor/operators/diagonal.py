@@ -40,13 +40,8 @@ class Band(NamedTuple):
 def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
     """Return the positions of diagonals *low* to *high* of matrices.
 
-    Args:
-        rows: number of rows of a matrix.
-        columns: number of columns of a matrix.
-        low: lowest diagonal; negative below the main diagonal.
-        high: highest diagonal.
-        align: alignment, in the rows of the packed form, of diagonals above and below the main
-            diagonal, such as ``"RIGHT_LEFT"``.
+    *align* is the alignment, in the rows of the packed form, of diagonals above and below the main
+    diagonal, such as ``"RIGHT_LEFT"``. Diagonals below the main diagonal are negative.
     """
     above, below = align.split("_")
     spans = []  # diagonal, first row, length

@@ -82,12 +82,8 @@ def _of_filters(
 ) -> Step:
     """Return the function that computes a convolution's gradient with respect to its filters.
 
-    Args:
-        sliding: geometry of the windows.
-        gather: function that computes a tap's gradient from the tap's input and the output's
-            gradient.
-        fits: function that returns whether the last two sizes of filters fit a number of output
-            channels.
+    *gather* computes a tap's gradient from the tap's input and the output's gradient. *fits* says
+    whether the last two sizes of filters fit a number of output channels.
     """
     axes = len(sliding.strides)
 

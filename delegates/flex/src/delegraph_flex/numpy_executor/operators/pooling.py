@@ -119,12 +119,8 @@ def _reduced(
 ) -> NDArray[Any]:
     """Return the windows of *x* reduced by *function*, axis by axis: ``[N, *outputs, C]``.
 
-    Args:
-        x: the image, ``[N, *spatial, C]``.
-        windows: windows along each spatial axis.
-        function: NumPy function of two arrays, such as ``np.maximum``, that combines the values of
-            two taps element by element.
-        identity: value with which each result starts. Taps outside of the image are left out.
+    The image *x* is ``[N, *spatial, C]``. *function* combines the values of two taps, such as
+    ``np.maximum``. Each result starts with *identity*; taps outside of the image are left out.
     """
     for axis, window in enumerate(windows, 1):
         shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import Taken, require
+from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import functions, operator
 
 Strings = NDArray[np.object_]
@@ -111,7 +112,7 @@ def reduce_join(node: FlexNode) -> Step:
 
     def run(x: Strings, axes: NDArray[Any]) -> Strings:
         rank = np.ndim(x)
-        order = [_axis(axis, rank) for axis in np.asarray(axes).reshape(-1).tolist()]
+        order = [axis_of(axis, rank, "dimension") for axis in np.asarray(axes).reshape(-1).tolist()]
         if len(set(order)) < len(order):
             raise ValueError(f"dimensions {order} have one twice")
         kept = [i for i in range(rank) if i not in order]
@@ -128,12 +129,6 @@ def reduce_join(node: FlexNode) -> Step:
         return result.reshape(shape)
 
     return run
-
-
-def _axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"dimension {axis}, expected one of {rank}")
-    return axis % rank
 
 
 @operator("Substr")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.ragged import check_splits
 from delegraph_flex.numpy_executor.operators.strings import each
 from delegraph_flex.numpy_executor.registry import operator
 
@@ -101,8 +102,8 @@ def encode(node: FlexNode) -> Step:
         return "".join(chr(point) for point in valid if point >= 0).encode(codec)
 
     def run(points: Array, splits: Array) -> Array:
+        check_splits(splits, len(points))
         bounds = splits.tolist()
-        _check_splits(bounds, len(points))
         result = np.empty(len(bounds) - 1, object)
         for i, (start, end) in enumerate(pairwise(bounds)):
             result[i] = text(points[start:end].tolist())
@@ -121,11 +122,6 @@ def _checked(point: int, errors: str, replacement: int) -> int:
     if errors == "strict":
         raise ValueError(f"code point {point} does not exist")
     return replacement if errors == "replace" else -1
-
-
-def _check_splits(bounds: list[int], count: int) -> None:
-    if not bounds or bounds[0] != 0 or bounds[-1] != count or bounds != sorted(bounds):
-        raise ValueError(f"splits of {count} values are {bounds[:8]}, expected 0 ... {count}")
 
 
 @operator("UnicodeTranscode")
@@ -164,8 +160,8 @@ def whitespace_tokenize(node: FlexNode) -> Step:
     dtype = node.type("Tsplits", DataType.INT64).dtype
 
     def run(points: Array, splits: Array) -> list[Array]:
+        check_splits(splits, len(points))
         bounds = splits.tolist()
-        _check_splits(bounds, len(points))
         is_blank = np.array([chr(p).isspace() for p in points.tolist()], bool)
         is_blank &= ~np.isin(points, _NO_BLANKS)
         # First and last point of the word, and start of its string.

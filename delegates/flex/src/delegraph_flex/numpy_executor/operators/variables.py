@@ -14,6 +14,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
 from delegraph_flex.numpy_executor.handles import of_kind, shared
+from delegraph_flex.numpy_executor.indices import check_range
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
 from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
@@ -121,8 +122,7 @@ def resource_gather(node: FlexNode) -> Step:
 
     def run(handle: Any, indices: Array) -> Array:
         stored = _variable(handle).read()
-        if np.size(indices) and (np.min(indices) < 0 or np.max(indices) >= len(stored)):
-            raise ValueError(f"an index is outside of 0 to {len(stored) - 1}")
+        check_range(indices, len(stored))
         require((*np.shape(indices), *stored.shape[1:]), stored.dtype)
         return stored[indices]
 
