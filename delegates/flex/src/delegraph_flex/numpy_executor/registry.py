@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from delegraph.operators import LazyTable
@@ -85,6 +86,19 @@ def step_of(
 
     def register(step: F) -> F:
         operator(*names, types=types, broadcasts=broadcasts)(lambda _: step)
+        return step
+
+    return register
+
+
+def step_of_node(*names: str) -> Callable[[F], F]:
+    """Return the decorator that registers a step whose first argument is the :class:`FlexNode`.
+
+    It is for steps that use the node's environment, or check values by its attributes.
+    """
+
+    def register(step: F) -> F:
+        operator(*names)(lambda node: partial(step, node))
         return step
 
     return register

@@ -12,7 +12,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.dataset import Element, check_element, dataset_of
 from delegraph_flex.numpy_executor.handles import of_kind, shared
-from delegraph_flex.numpy_executor.registry import functions, operator, step_of
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of, step_of_node
 
 
 @dataclass(slots=True)
@@ -67,18 +67,14 @@ def make_iterator(dataset: Any, handle: Any) -> tuple[()]:
     return ()
 
 
-@operator("IteratorGetNext", "IteratorGetNextSync")
-def get_next(node: FlexNode) -> Step:
-    """Function that returns an iterator's next element; raises at the end of the dataset."""
-
-    def run(handle: Any) -> list[Any]:
-        element = _next(handle)
-        if element is None:
-            raise ValueError("End of sequence")
-        check_element(element, node)
-        return list(element)
-
-    return run
+@step_of_node("IteratorGetNext", "IteratorGetNextSync")
+def get_next(node: FlexNode, handle: Any) -> list[Any]:
+    """Return an iterator's next element; the end of the dataset is an error."""
+    element = _next(handle)
+    if element is None:
+        raise ValueError("End of sequence")
+    check_element(element, node)
+    return list(element)
 
 
 @step_of("DeleteIterator")
@@ -98,15 +94,11 @@ def _optional(handle: Any) -> Optional:
     return of_kind(handle, Optional, "optional")
 
 
-@operator("OptionalGetValue")
-def get_value(node: FlexNode) -> Step:
-    """Return a function that returns an optional's element, or raises if there is none."""
-
-    def run(handle: Any) -> list[Any]:
-        element = _optional(handle).element
-        if element is None:
-            raise ValueError("the optional has no value")
-        check_element(element, node)
-        return list(element)
-
-    return run
+@step_of_node("OptionalGetValue")
+def get_value(node: FlexNode, handle: Any) -> list[Any]:
+    """Return an optional's element; an optional without one is an error."""
+    element = _optional(handle).element
+    if element is None:
+        raise ValueError("the optional has no value")
+    check_element(element, node)
+    return list(element)
