@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,18 +89,27 @@ def sign(node: FlexNode) -> Step:
     return run
 
 
-@operator("Rsqrt", types=FLOATS | COMPLEX)
-def reciprocal_square_root(node: FlexNode) -> Step:
-    """Return a function that computes 1 / sqrt(x)."""
-    one = node.type("T").dtype.type(1)
-    return lambda x: one / np.sqrt(x)
+def functions_of_one(steps: Mapping[str, Step], types: Collection[DataType]) -> None:
+    """Register steps whose first argument is the number 1 in the operator's type.
+
+    A Python number in its place would be slower, and give float64 in older versions of NumPy.
+    """
+    for name, step in steps.items():
+
+        def bind(node: FlexNode, step: Step = step) -> Step:
+            return partial(step, node.type("T").dtype.type(1))
+
+        operator(name, types=types, broadcasts=True)(bind)
 
 
-@operator("Reciprocal", "Inv", types=FLOATS | COMPLEX)
-def reciprocal(node: FlexNode) -> Step:
-    """Return a function that computes 1 / x."""
-    one = node.type("T").dtype.type(1)
-    return lambda x: np.divide(one, x)
+functions_of_one(
+    {
+        "Inv": np.divide,
+        "Reciprocal": np.divide,
+        "Rsqrt": lambda one, x: one / np.sqrt(x),
+    },
+    FLOATS | COMPLEX,
+)
 
 
 @operator("Sigmoid", types=FLOATS | COMPLEX)
