@@ -9,7 +9,7 @@ import numpy as np
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import constant, tensor
-from delegraph.testing.operator_case import Given, fed, operator_case
+from delegraph.testing.operator_case import Given, fed, operator_case, texts
 from delegraph.testing.sweep.case_facts import fact_lines, input_facts, node_facts
 from delegraph.testing.sweep.sweep_case import SweepCase
 
@@ -43,6 +43,12 @@ def test_many_values_are_left_out_and_floats_are_short() -> None:
         "ADD: FLOAT32[3, 3], FLOAT32[1] -> FLOAT32[]",
         "invoke0_input1 = [0.1]",
     ]
+
+
+def test_texts_of_any_bytes_are_told() -> None:
+    given = SweepCase("ADD", b"", ((texts(b"one", b"\xc3"), np.array([1j], np.complex64)),))
+    told = {"invoke0_input0": ["one", "\\xc3"], "invoke0_input1": ["1j"]}
+    assert input_facts(given) == told
 
 
 def test_a_file_that_is_no_model_has_no_facts() -> None:

@@ -157,7 +157,7 @@ def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
 
 
 def test_an_error_of_each_prepare_is_one_finding_and_nothing_is_computed() -> None:
-    result = swept(operators=("ADD",), at_prepare=divide_by_zero, shrink_seconds=0.5, count=24)
+    result = swept(operators=("ADD",), at_prepare=divide_by_zero, shrink_seconds=0.1, count=12)
     assert only(result).count == result.failed > 0
     assert (result.computed, result.taken, result.untested) == (0, {}, ())
 
@@ -176,9 +176,9 @@ def test_an_interrupt_keeps_the_findings_so_far(tmp_path: Path) -> None:
     fault = in_first_output((np.dtype(np.float32), np.dtype(np.int16)), add_one)
     comparison = Comparison("faulty", make=lambda: Faulty("ADD", fault=fault))
     plan = Plan(comparison, cases=1000, operators=("ADD",), folder=tmp_path)
-    result = run_sweep(plan, interrupting(30))
+    result = run_sweep(plan, interrupting(12))
     assert result.is_interrupted
-    assert 30 <= result.cases < 1000
+    assert 12 <= result.cases < 1000
     assert {finding.state for finding in result.findings} == {"as found"}
     assert len(list(tmp_path.glob("*.tflite"))) == len(result.findings)
     assert result.to_json()["is_interrupted"]
@@ -193,7 +193,7 @@ def test_an_interrupt_while_shrinking_keeps_the_findings() -> None:
     comparison = Comparison(
         "faulty", make=lambda: Faulty("ADD", fault=in_first_output(every, add_one))
     )
-    plan = Plan(comparison, cases=40, operators=("ADD",), shrink_seconds=0.3)
+    plan = Plan(comparison, cases=12, operators=("ADD",), shrink_seconds=0.1)
     result = run_sweep(plan, progress)
     assert result.is_interrupted
     assert {finding.state for finding in result.findings} == {"shrunk", "as found"}

@@ -56,8 +56,8 @@ def fact_lines(case: SweepCase) -> Iterator[str]:
     for node in node_facts(case.content)[:FEW]:
         options = ", ".join(f"{name}={value}" for name, value in node["options"].items())
         options = options.replace("fused_activation_function", "activation")
-        inputs, outputs = (", ".join(map(_words, node[role])) for role in ("inputs", "outputs"))
-        yield f"{node['operator']}: {options}{'; ' * bool(options)}{inputs} -> {outputs}"
+        sides = (", ".join(map(_words, node[role])) or "none" for role in ("inputs", "outputs"))
+        yield f"{node['operator']}: {'; '.join(filter(None, [options, ' -> '.join(sides)]))}"
     yield from (f"{name} = {values}" for name, values in [*input_facts(case).items()][:FEW])
 
 
@@ -94,8 +94,11 @@ def _tensor(model: tables.Model, graph: tables.SubGraph, index: int) -> dict[str
 
 def _values(array: NDArray[Any]) -> Any:
     """Values of an array as JSON data: floats as short decimals, complex numbers as texts."""
-    if array.dtype.kind in "cO":
+    if array.dtype.kind == "c":
         return array.astype(str).tolist()
+    if array.dtype.hasobject:
+        texts = [bytes(x).decode(errors="backslashreplace") for x in array.reshape(-1)]
+        return np.array(texts, object).reshape(array.shape).tolist()
     if not has_nan(array.dtype):
         return array.tolist()
     floats = array if array.dtype.kind == "f" else array.astype(np.float32)
