@@ -298,7 +298,10 @@ def _asked(plan: Plan) -> str:
     """Sentence about a delegate without claims, which was asked what it takes."""
     begin = "it declares no claims"
     if not plan.claims:
-        return f"{begin}, and took none of the models it was asked about: all kinds are tried"
+        return (
+            f"{begin}, and took none of the models it was asked about, or did not answer in time: "
+            "all kinds are tried; --operator OP names some"
+        )
     taken = sorted({op for claim in plan.claims for op in claim.operators})
     where = " of these operators" if plan.operators else ""
     return f"{begin}; asked about models{where}, it takes {few_of(taken)}: only these are tried"
