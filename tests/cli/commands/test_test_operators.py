@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -101,7 +105,7 @@ def test_findings_of_one_place_are_shown_once(delegraph: Command) -> None:
     result = delegraph("test-operators", sines, "--operator", "SIN", "--cases", 60, "--jobs", 1)
     assert result.code == 1
     assert result.out.count(" in eval") == 1
-    assert any(" more findings of this cause, " in line for line in result.lines)
+    assert result.err.endswith("error: 1 finding\n")
     assert "-o FOLDER writes the models of the findings, with their inputs" in result.lines
 
 
@@ -112,8 +116,62 @@ def test_equal_failures_without_a_place_are_shown_once(capsys: pytest.CaptureFix
     print_sweep(console(), SweepResult(plan, {"ADD": Counter(different=20)}, tuple(found), 1.0))
     shown = capsys.readouterr().out
     assert shown.startswith("ending fails in 20 of 20 models: 4 findings\n")
-    assert shown.count("exit code 3") == shown.count("again: ") == 1
-    assert "3 more findings of this cause, 15 cases; --json lists them" in shown
+    assert shown.count("again: ") == 1
+    assert "3 more findings of this cause, 15 cases:" in shown
+    assert shown.count(": the process ended with exit code 3, --first ") == 3
+
+
+def test_others_of_a_group_have_lines_up_to_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = Plan(Comparison("wrong"), operators=("ADD",))
+    text = (
+        "invoke 0, output 0: 1 of 1 values differ, first at [0, 1]: 5 instead of -1 (allowed: no)"
+    )
+    found = [Finding(plan.case(0), Fault("differs", text), [n], count=n) for n in range(13)]
+    print_sweep(console(), SweepResult(plan, {"ADD": Counter(different=78)}, tuple(found), 1.0))
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    at = shown.index("12 more findings of these operators, 78 cases:")
+    assert shown[at + 1].endswith(": 5 instead of -1, --first 12")
+    assert shown[at + 10].endswith(": 5 instead of -1, --first 3")
+    assert shown[at + 11] == "and 2 more; --json lists them"
+
+
+INTERRUPTING = """
+import os, signal
+from pathlib import Path
+from support.faulty_delegate import Faulty, off_by
+
+def interrupt(context, node, run):
+    off_by(1)(context, node, run)
+    if any(Path("found").glob("*.txt")):
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.pause()
+
+delegate = Faulty("ADD", fault=interrupt)
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_ctrl_c_prints_the_findings_so_far(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "mine.py").write_text(INTERRUPTING)
+    given = [sys.executable, "-m", "delegraph", "test-operators", "mine.py", "--operator", "ADD"]
+    given += ["--sweep", "1", "--jobs", "1", "-o", "found"]
+    done = subprocess.run(
+        [*given, *words],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.split()) == (130, ["error:", "interrupted"])
+    if words:
+        answer = json.loads(done.stdout)
+        assert (answer["is_interrupted"], answer["error"]["exit_code"]) == (True, 130)
+        assert {found["kind"] for found in answer["findings"]} == {"differs"}
+    else:
+        assert "  interrupted: no more models were tried, " in done.stdout
+        assert "): differs, 1 case" in done.stdout
+        assert "written to found\n" in done.stdout
 
 
 def test_cases_are_of_claimed_operators(delegraph: Command) -> None:

@@ -20,6 +20,7 @@ from delegraph.errors import ArgumentError, DelegateError
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding
 from delegraph.testing.sweep.sweep import Plan, SweepResult, run_sweep
+from delegraph.tools.progress import Progress
 from support.faulty_delegate import Fault, Faulty
 
 CASES = 160
@@ -151,8 +152,58 @@ def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
     result = swept(at_prepare=act, shrink_seconds=0.5, count=24)
     assert {finding.fault.kind for finding in result.differences} == {kind}
     assert all("ADD" in finding.model for finding in result.differences)
-    different = sum(row["different"] for row in result.counts.values())
-    assert different == sum(finding.count for finding in result.findings)
+    assert result.failed == sum(finding.count for finding in result.findings)
+    assert not any(row["different"] for row in result.counts.values())
+
+
+def test_an_error_of_each_prepare_is_one_finding_and_nothing_is_computed() -> None:
+    result = swept(operators=("ADD",), at_prepare=divide_by_zero, shrink_seconds=0.1, count=12)
+    assert only(result).count == result.failed > 0
+    assert (result.computed, result.taken, result.untested) == (0, {}, ())
+
+
+def interrupting(tried: int) -> Progress:
+    """Progress function that raises an interrupt once *tried* cases were tried."""
+
+    def progress(what: str, done: float, total: float | None) -> None:
+        if " cases, " in what and done >= tried:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupt_keeps_the_findings_so_far(tmp_path: Path) -> None:
+    fault = in_first_output((np.dtype(np.float32), np.dtype(np.int16)), add_one)
+    comparison = Comparison("faulty", make=lambda: Faulty("ADD", fault=fault))
+    plan = Plan(comparison, cases=1000, operators=("ADD",), folder=tmp_path)
+    result = run_sweep(plan, interrupting(12))
+    assert result.is_interrupted
+    assert 12 <= result.cases < 1000
+    assert {finding.state for finding in result.findings} == {"as found"}
+    assert len(list(tmp_path.glob("*.tflite"))) == len(result.findings)
+    assert result.to_json()["is_interrupted"]
+
+
+def test_an_interrupt_while_shrinking_keeps_the_findings() -> None:
+    def progress(what: str, done: float, total: float | None) -> None:
+        if what.startswith("shrinking") and done:
+            raise KeyboardInterrupt
+
+    every = (np.dtype(np.float32), np.dtype(np.int16), np.dtype(np.int32))
+    comparison = Comparison(
+        "faulty", make=lambda: Faulty("ADD", fault=in_first_output(every, add_one))
+    )
+    plan = Plan(comparison, cases=12, operators=("ADD",), shrink_seconds=0.1)
+    result = run_sweep(plan, progress)
+    assert result.is_interrupted
+    assert {finding.state for finding in result.findings} == {"shrunk", "as found"}
+
+
+def test_the_command_names_the_few_operators_that_a_delegate_took_when_asked() -> None:
+    plan = Plan(Comparison("mine"), drawn=("ADD", "MUL"), is_asked=True)
+    assert plan.command == "delegraph test-operators mine --seed 0 --operator ADD --operator MUL"
+    many = replace(plan, drawn=tuple("ABCDEFGHI"))
+    assert many.command == "delegraph test-operators mine --seed 0"
 
 
 def test_a_delegate_without_claims_is_asked_what_it_takes() -> None:
@@ -209,7 +260,7 @@ def test_asking_and_shrinking_take_no_longer_than_cases_are_begun() -> None:
 def test_a_crash_counts_where_a_single_operator_is_swept() -> None:
     result = swept(operators=("ADD",), at_prepare=abort, shrink_seconds=0.1, count=4)
     assert {finding.fault.kind for finding in result.differences} == {"crash"}
-    assert result.counts["ADD"]["different"] == sum(found.count for found in result.findings)
+    assert result.counts["ADD"]["failed"] == sum(found.count for found in result.findings)
 
 
 def test_a_fault_of_the_second_invoke_keeps_two_invokes() -> None:
@@ -245,8 +296,11 @@ def test_findings_are_written_with_what_repeats_them(wrong_int16: SweepResult) -
         assert arrays["invoke0_input0"].dtype == np.int16
     text = (folder / f"{finding.name}.txt").read_text()
     number = finding.numbers[0]
-    assert text.startswith("ADD(INT16 INT16): differs: invoke 1, output 0: ")
-    assert text.endswith(f"--operator ADD --operator MUL --first {number} --cases 1]\n")
+    first, *facts = text.splitlines()
+    assert first.startswith("ADD(INT16 INT16): differs: invoke 0, output 0: ")
+    assert first.endswith(f"--operator ADD --operator MUL --first {number} --cases 1]")
+    assert any(line.startswith("ADD: ") and "INT16[" in line for line in facts)
+    assert any(line.startswith("invoke0_input0 = ") for line in facts)
 
 
 def test_operators_without_cases_are_refused_by_name() -> None:

@@ -82,8 +82,6 @@ def command(
     arguments += [f"--delegate-timeout={seconds}", *["--quick"] * quick, "--no-header"]
     arguments += [] if badge is None else [f"--delegate-badge={badge}"]
     code, card = _run(arguments)
-    if code in (0, 1):
-        click.echo(fill(_LETTERS, shutil.get_terminal_size().columns))
     if as_json and card is not None:
         print_json(card.to_json())
     if code == _INTERRUPTED:
@@ -123,5 +121,6 @@ def _run(arguments: list[str]) -> tuple[int, Scorecard | None]:
         ) from error
     # Modules of the kit that this process has imported already are no fault of the delegates.
     # The scorecard names the failed checks again.
+    click.echo(fill(_LETTERS, shutil.get_terminal_size().columns))
     cards, quiet = _Cards(), ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-rN"]
     return int(pytest.main([*arguments, *quiet], plugins=[cards])), cards.card

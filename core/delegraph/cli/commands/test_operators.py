@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
     from delegraph.testing.badge import Badge
     from delegraph.testing.sweep.findings import Finding
+    from delegraph.testing.sweep.judging import Fault
     from delegraph.testing.sweep.sweep import Plan, SweepResult
 
 _SWEEP = "Delegraph sweep"
 """Label of the badge."""
 
 _MEANINGS = {
-    "different": "a finding, see below",
+    "different": "wrong results, see below",
+    "failed": "a crash, a hang, or an error of one side alone, see below",
     "equal": "the results are those of the reference",
     "not taken": "the delegate took no node; models also try what it does not claim",
     "refused": "invalid models: both sides give an error, as they should",
@@ -45,8 +47,17 @@ _MEANINGS = {
 }
 """Mapping from an outcome of models to its meaning."""
 
+_COMPARED = ("different", "failed", "equal")
+"""Outcomes of models whose results were compared, or should have been."""
+
 MOST_SHOWN = 10
-"""Largest number of groups of findings that are printed."""
+"""Largest number of groups of findings that are printed, and of others in a group."""
+
+_AROUND_VALUES = re.compile(r"^invoke \d+, (?:.*? first at [^:]*: )?| \(allowed: .*")
+"""Pattern of what is around the wrong and the right value in the text of a difference."""
+
+_BRIEF = 100
+"""Number of characters of a fault's text in a line about another finding of a group."""
 
 _FAULTS = {
     "bare text": "an error of Python or NumPy",
@@ -159,7 +170,7 @@ def command(
     kernels, which are compared with the official interpreter. Each case is a small model that is
     invoked and resized several times. Cases run in child processes, so a crash is a finding too.
     The command does not run on Windows. The exit code is 1 if something differs, or the delegate
-    takes no node.
+    takes no node. Ctrl-C ends the cases, prints the findings so far, and gives 130.
     """
     if badge is not None:
         from delegraph.testing.badge import require_badge_ending
@@ -172,6 +183,8 @@ def command(
         print_json(result.to_json())
     else:
         print_sweep(console(), result)
+    if result.is_interrupted:
+        raise KeyboardInterrupt
     if result.differences:
         raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
     if result.is_idle:
@@ -200,7 +213,7 @@ def _only(*given: str | None) -> str:
 def _badge(result: SweepResult) -> Badge:
     from delegraph.testing.badge import Badge
 
-    found, models = len(result.differences), plural(result.computed, "model")
+    found, models = len(result.differences), plural(result.computed + result.failed, "model")
     if found:
         return Badge(f"{plural(found, 'finding')} in {models}", "failed", _SWEEP)
     if result.is_idle:
@@ -256,9 +269,10 @@ def print_sweep(out: Console, result: SweepResult) -> None:
 def _verdict(result: SweepResult) -> str:
     delegate, computed = result.plan.comparison.delegate, plural(result.computed, "model")
     if result.differences:
-        wrong = sum(row["different"] for row in result.counts.values())
+        wrong = result.failed + sum(row["different"] for row in result.counts.values())
+        models = plural(result.computed + result.failed, "model")
         findings = plural(len(result.differences), "finding")
-        return f"{delegate} fails in {wrong} of {computed}: {findings}"
+        return f"{delegate} fails in {wrong} of {models}: {findings}"
     if result.is_idle:
         return f"{delegate} is not tested: it takes no node of {plural(result.cases, 'model')}"
     once = plural(len(result.findings), "finding")
@@ -270,6 +284,8 @@ def _tried(result: SweepResult) -> Iterator[str]:
     """Yield sentences about the models, and about the nodes that the delegate took."""
     rate = result.cases / max(result.seconds, 1e-9)
     yield f"{plural(result.cases, 'model')}, seed {result.plan.seed}, {rate:.0f} a second"
+    if result.is_interrupted:
+        yield "interrupted: no more models were tried, and findings may be larger than need be"
     if result.taken:
         nodes = plural(sum(result.taken.values()), "node")
         ordered = sorted(result.taken.items(), key=lambda row: -row[1])
@@ -282,7 +298,10 @@ def _asked(plan: Plan) -> str:
     """Sentence about a delegate without claims, which was asked what it takes."""
     begin = "it declares no claims"
     if not plan.claims:
-        return f"{begin}, and took none of the models it was asked about: all kinds are tried"
+        return (
+            f"{begin}, and took none of the models it was asked about, or did not answer in time: "
+            "all kinds are tried; --operator OP names some"
+        )
     taken = sorted({op for claim in plan.claims for op in claim.operators})
     where = " of these operators" if plan.operators else ""
     return f"{begin}; asked about models{where}, it takes {few_of(taken)}: only these are tried"
@@ -290,7 +309,7 @@ def _asked(plan: Plan) -> str:
 
 def _tested(rows: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
     """Rows of operators whose results were compared, and one row for all others."""
-    shown = {op: row for op, row in rows.items() if row["different"] or row["equal"]}
+    shown = {op: row for op, row in rows.items() if any(map(row.get, _COMPARED))}
     others = [row for op, row in rows.items() if op not in shown]
     if others:
         shown[plural(len(others), "other")] = sum(others, Counter[str]())
@@ -325,7 +344,7 @@ def _place(finding: Finding) -> str:
 
 
 def _print_group(out: Console, found: Sequence[Finding], plan: Plan) -> None:
-    """Print the first finding of a group, and the number of the others."""
+    """Print the first finding of a group, and a line for each of the others."""
     finding, *more = found
     _print_finding(out, finding, plan.command)
     if plan.folder is not None:
@@ -333,21 +352,40 @@ def _print_group(out: Console, found: Sequence[Finding], plan: Plan) -> None:
     if more:
         cases = plural(sum(each.count for each in more), "case")
         same = "of these operators" if finding.fault.kind == "differs" else "of this cause"
-        text = f"{plural(len(more), 'more finding')} {same}, {cases}; --json lists them"
-        print_paragraph(out, text, indent=4)
+        ordered = sorted(more, key=lambda each: -each.count)
+        print_paragraph(out, f"{plural(len(more), 'more finding')} {same}, {cases}:", indent=4)
+        for each in ordered[:MOST_SHOWN]:
+            text = f"{_model(each)}: {_brief(each.fault)}, --first {each.numbers[0]}"
+            print_paragraph(out, text, indent=6)
+        if (hidden := len(more) - MOST_SHOWN) > 0:
+            print_paragraph(out, f"and {hidden} more; --json lists them", indent=6)
+
+
+def _brief(fault: Fault) -> str:
+    """Wrong and right value of a fault, or its first words."""
+    text = _AROUND_VALUES.sub("", " ".join(fault.detail.split()))
+    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]} ..."
 
 
 def _print_finding(out: Console, finding: Finding, command: str) -> None:
-    from delegraph.testing.sweep.findings import nodes_of
+    from delegraph.testing.sweep.case_facts import fact_lines
 
     kind, told = finding.fault.kind, finding.described(command)
     meaning = f" ({_FAULTS[kind]})" if kind in _FAULTS else ""
     state = ", not repeated in a new process" if finding.state == "not repeated" else ""
-    nodes = [(node, len(list(equal))) for node, equal in groupby(nodes_of(finding.case.content))]
-    model = " ".join(f"{node} x{n}" if n > 1 else node for node, n in nodes) or finding.model
     cases = plural(finding.count, "case")
-    print_paragraph(out, f"{model}: {kind}{meaning}, {cases}{state}")
+    print_paragraph(out, f"{_model(finding)}: {kind}{meaning}, {cases}{state}")
     print_paragraph(out, " ".join(finding.fault.detail.split()), indent=4)
     if finding.fault.where:
         print_paragraph(out, f"in {finding.fault.where}", indent=4)
+    for line in fact_lines(finding.case):
+        print_paragraph(out, line, indent=4)
     out.print(f"    again: {told['reproduce']}", soft_wrap=True)  # whole lines can be copied
+
+
+def _model(finding: Finding) -> str:
+    """Operators of a finding's model; equal neighbours are one, with their number."""
+    from delegraph.testing.sweep.findings import nodes_of
+
+    nodes = [(node, len(list(equal))) for node, equal in groupby(nodes_of(finding.case.content))]
+    return " ".join(f"{node} x{n}" if n > 1 else node for node, n in nodes) or finding.model

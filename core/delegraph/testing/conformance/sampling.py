@@ -76,7 +76,8 @@ class Effort:
             f"each claimed type of {plural(len(operators), 'operator')} once, "
             "not each claimed feature, version and activation; "
             f"{self.specimens} model for each check of the contract; "
-            f"{self.examples} generated models"
+            f"{self.examples} generated models; "
+            "a full run tries about 20 times as many models, and may take 20 times as long"
         )
 
 

@@ -21,6 +21,7 @@ def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
 
     Raises:
         AssertionError: there are findings; each is saved.
+        KeyboardInterrupt: the sweep was interrupted.
         SkipTest: there are no cases of the claimed operators.
     """
     operators = tuple(op for op in subject.operators if op in set(sweep_operators()))
@@ -36,6 +37,8 @@ def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
         folder=subject.folder,
     )
     result = run_sweep(plan, lambda what, done, total: working())
+    if result.is_interrupted:
+        raise KeyboardInterrupt
     if result.differences:
         raise AssertionError(_message(result, bool(subject.address)))
 

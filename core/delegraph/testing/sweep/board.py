@@ -12,7 +12,7 @@ import numpy as np
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Ending
 
 PHASES = ("", OURS, OFFICIAL)
-COUNTED = (*OUTCOMES, "delegated", "taken")
+COUNTED = (*OUTCOMES, "failed", "delegated", "taken")
 NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
@@ -47,7 +47,8 @@ class Board:
         """Count the *ending* of a case by outcome, in its group."""
         self.rest()
         self.count(ending.outcome, ending.group)
-        row = self._table[self._rows[ending.group]]
+        row, fault = self._table[self._rows[ending.group]], ending.fault
+        row[COUNTED.index("failed")] += fault is not None and fault.kind != "differs"
         row[COUNTED.index("delegated")] += ending.delegated
         for op in ending.taken:
             if op in self._rows:

@@ -11,9 +11,16 @@ import numpy as np
 
 from delegraph.errors import DelegraphError
 from delegraph.schema.reader import read_model
+from delegraph.testing.sweep.case_facts import fact_lines, input_facts, node_facts
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.judging import Fault
-from delegraph.testing.sweep.sweep_case import SweepCase
+from delegraph.testing.sweep.sweep_case import SweepCase, named_arrays
+
+_LINE = re.compile(r":\d+( in |$)")
+"""Pattern of a place that names a line, which is in the code of a delegate's author."""
+
+_NUMBERS = re.compile(r"s?[\d.,()\[\] -]+")
+"""Pattern of numbers in a text with what is around them, and of a plural before them."""
 
 KEPT = 40
 """Largest number of case numbers that are kept for a finding."""
@@ -41,11 +48,15 @@ class Finding:
     def signature(self) -> tuple[str, ...]:
         """Operators with types, and kind and cause of the fault; equal for a finding's cases.
 
-        Hangs at one place are equal for all operators, because each repetition takes long.
+        An error at a line of the delegate's author is equal for all operators. So are hangs at one
+        place, because each repetition takes long.
         """
-        is_placed_hang = self.fault.kind == "hang" and bool(self.fault.where)
+        fault = self.fault
+        if _LINE.search(fault.where):
+            return fault.kind, fault.where, _NUMBERS.sub(" ", fault.detail)
+        is_placed_hang = fault.kind == "hang" and bool(fault.where)
         nodes = () if is_placed_hang else nodes_of(self.case.content)
-        return (*nodes, self.fault.kind, _cause(self.fault))
+        return (*nodes, fault.kind, _cause(fault))
 
     @property
     def order(self) -> tuple[str, str, int]:
@@ -75,6 +86,8 @@ class Finding:
             "where": self.fault.where,
             "detail": self.fault.detail,
             "described": self.case.described,
+            "nodes": node_facts(self.case.content),
+            "inputs": input_facts(self.case),
             "threads": self.case.threads,
             "state": self.state,
             "count": self.count,
@@ -126,14 +139,14 @@ def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = (
 
 
 def save(finding: Finding, folder: Path, command: str) -> Path:
-    """Write the model, its inputs and a text line to *folder*; return the model's path.
+    """Write the model, its inputs and a text to *folder*; return the model's path.
 
-    The text line contains *command*, which repeats the sweep.
+    The text's first line ends with the case's *command*; others tell options and values.
     """
     path = save_case(finding, folder)
-    described = finding.described(command)
-    line = "{model}: {kind}: {detail} [{reproduce}]\n".format_map(described)
-    path.with_suffix(".txt").write_text(line, encoding="utf-8")
+    line = "{model}: {kind}: {detail} [{reproduce}]".format_map(finding.described(command))
+    text = "\n".join([line, *fact_lines(finding.case), ""])
+    path.with_suffix(".txt").write_text(text, encoding="utf-8")
     return path
 
 
@@ -143,9 +156,8 @@ def save_case(finding: Finding, folder: Path) -> Path:
     path = folder / f"{finding.name}.tflite"
     path.write_bytes(finding.case.content)
     named: dict[str, Any] = {
-        f"invoke{i}_input{j}": array.astype("S") if array.dtype.hasobject else array
-        for i, step in enumerate(finding.case.steps)
-        for j, array in enumerate(step)
+        name: array.astype("S") if array.dtype.hasobject else array
+        for name, array in named_arrays(finding.case.steps).items()
     }
     np.savez(path.with_suffix(".npz"), **named)
     return path

@@ -182,7 +182,7 @@ def difference_fault(
             mine_or_right = _without_doubt(got[i], right[i], others)
             found = _array_fault(mine_or_right, right[i], type_, capabilities, only_shapes)
             if found:
-                return Fault("differs", f"invoke {step + 1}, output {i}: {found}")
+                return Fault("differs", f"invoke {step}, output {i}: {found}")
     return None
 
 

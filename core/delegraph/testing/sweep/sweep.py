@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.errors import ArgumentError, DelegateError, did_you_mean
-from delegraph.quantities import few_of, plural
+from delegraph.quantities import MOST_NAMED, few_of, plural
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
 from delegraph.testing.sweep.forked import run_forked
@@ -73,8 +73,13 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """Command that repeats the sweep, without a case number."""
-        command = command_of(self.comparison, self.seed, self.operators)
+        """Command that repeats the sweep, without a case number.
+
+        It names the few operators that a delegate takes which had to be asked, so that the command
+        need not ask about others.
+        """
+        is_few = self.is_asked and len(self.drawn) <= MOST_NAMED
+        command = command_of(self.comparison, self.seed, self.drawn if is_few else self.operators)
         is_usual = self.case_seconds == CASE_SECONDS
         return command if is_usual else f"{command} --timeout {self.case_seconds:g}"
 
@@ -95,10 +100,12 @@ class SweepResult:
     Attributes:
         plan: settings of the sweep.
         counts: mapping from an operator to its number of cases, also by outcome: ``different``,
-            ``equal``, ``not taken`` by the delegate, ``refused`` by both sides, ``not judged``.
+            ``failed`` (a fault other than wrong results), ``equal``, ``not taken`` by the delegate,
+            ``refused`` by both sides, ``not judged``.
         findings: the findings, with all their faults.
         seconds: duration of all cases, in seconds.
         taken: mapping from an operator to the number of its nodes that the delegate took.
+        is_interrupted: whether an interrupt (Ctrl-C) ended the sweep.
     """
 
     plan: Plan
@@ -106,6 +113,7 @@ class SweepResult:
     findings: tuple[Finding, ...]
     seconds: float
     taken: Mapping[str, int] = field(default_factory=dict)
+    is_interrupted: bool = False
 
     @property
     def cases(self) -> int:
@@ -123,16 +131,22 @@ class SweepResult:
         return sum(map(_computed, self.counts.values()))
 
     @property
+    def failed(self) -> int:
+        """Number of models with another fault than wrong results."""
+        return sum(row["failed"] for row in self.counts.values())
+
+    @property
     def is_idle(self) -> bool:
         """Whether the delegate took no node of any model, so that the sweep has not tested it."""
         return not (self.computed or self.findings or self.plan.comparison.is_core)
 
     @property
     def untested(self) -> tuple[str, ...]:
-        """Operators of which the delegate has computed no node in any model, sorted by name."""
+        """Operators without a model that the delegate computed, or failed in; sorted by name."""
         if self.plan.comparison.is_core:
             return ()
-        return tuple(sorted(op for op, row in self.counts.items() if not _computed(row)))
+        rows = self.counts.items()
+        return tuple(sorted(op for op, row in rows if not (_computed(row) or row["failed"])))
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -166,6 +180,7 @@ class SweepResult:
             "seconds": self.seconds,
             "operators": {op: dict(row) for op, row in self.counts.items()},
             "findings": [finding.described(self.command) for finding in self.findings],
+            "is_interrupted": self.is_interrupted,
         }
 
 
@@ -190,10 +205,13 @@ FEW = 1000
 def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     """Try the cases of a plan.
 
+    An interrupt ends the sweep, once a case was tried; findings that are not shrunk stay as found.
+
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
         PluginError: the delegate is not installed, or cannot be used.
         DelegateError: loading the delegate killed a process, or took too long.
+        KeyboardInterrupt: the sweep is interrupted before a case was tried.
     """
     require_runnable(plan.operators)
     from delegraph.testing.sweep.workers import Campaign, Limits
@@ -227,18 +245,24 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         limits=limits,
         groups=sweep_operators(),
     )
-    findings, begin = Findings(), time.monotonic()
-    for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
-        if found is not None:
-            new = findings.add(found.number, Finding(found.case, found.fault))
-            if new is not None and plan.folder is not None:
-                save(new, plan.folder, plan.command)
-        _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
-    seconds = time.monotonic() - begin
+    findings, begin, seconds, is_interrupted = Findings(), time.monotonic(), 0.0, False
+    try:
+        for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
+            if found is not None:
+                new = findings.add(found.number, Finding(found.case, found.fault))
+                if new is not None and plan.folder is not None:
+                    save(new, plan.folder, plan.command)
+            seconds = time.monotonic() - begin
+            _tell(progress, plan, campaign.tried(), seconds, len(findings))
+        shrink(findings, plan, limits, progress)
+    except KeyboardInterrupt:
+        if not campaign.tried():
+            raise
+        is_interrupted = True
+    finally:
+        if not was_frozen:
+            gc.unfreeze()
     counts = {op: _row(campaign.counts_of(op)) for op in operators}
-    if not was_frozen:
-        gc.unfreeze()
-    shrink(findings, plan, limits, progress)
     kept = findings.merged()
     if plan.folder is not None:
         for finding in findings:
@@ -248,7 +272,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
             save(finding, plan.folder, plan.command)
     tried = {op: row for op, row in counts.items() if row["cases"]}
     taken = {op: n for op in sweep_operators() if (n := campaign.counts_of(op)["taken"])}
-    return SweepResult(plan, tried, tuple(kept), seconds, taken)
+    return SweepResult(plan, tried, tuple(kept), seconds, taken, is_interrupted)
 
 
 def _observed(plan: Plan, progress: Progress) -> list[dict[str, Any]]:
@@ -342,15 +366,17 @@ def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -
             if again is None or again.kind != finding.fault.kind:
                 finding.state = "not repeated"
                 continue
+            case = finding.case
             if time.monotonic() < end:
-                finding.case = smallest(finding.case, again, judge, end)
-                again = judge(finding.case).fault or again
-            finding.fault, finding.state = again, "shrunk"
+                case = smallest(case, again, judge, end)
+                again = judge(case).fault or again
+            finding.case, finding.fault, finding.state = case, again, "shrunk"
 
 
 def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: int) -> None:
     rate = tried / (seconds + 1e-9)
-    text = f"{tried:,} cases, {rate:.0f} a second, {findings} findings"
+    found = f"{plural(findings, 'finding')} before equal ones are merged"
+    text = f"{plural(tried, 'case')}, {rate:.0f} a second, {found}"
     if plan.cases is not None:
         progress(text, tried, plan.cases)
     else:
@@ -361,7 +387,8 @@ def _row(found: Counter[str]) -> Counter[str]:
     """Return the counts of an operator's cases, from the counts *found* by outcome."""
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),
-        "different": found["fault"],
+        "different": found["fault"] - found["failed"],
+        "failed": found["failed"],
         "equal": found["equal"],
         "not taken": found["not taken"],
         "refused": found["refused"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,11 @@ class SweepCase:
     tolerance: float = 1e-5
     described: str = ""
     threads: int = 1
+
+
+def named_arrays(steps: Sequence[Sequence[NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Arrays of consecutive invokes by their names in files, such as ``invoke0_input1``."""
+    return {f"invoke{i}_input{j}": x for i, step in enumerate(steps) for j, x in enumerate(step)}
 
 
 def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:

@@ -291,7 +291,7 @@ class Campaign:
         if worker.board.phase == OFFICIAL:
             worker.board.end(Ending("not judged", group=group))
             return
-        worker.board.end(Ending("fault", group=group))
+        worker.board.end(Ending("fault", fault, group=group))
         yield found
 
     def _found(self, number: int, fault: Fault) -> Found:
