@@ -1,4 +1,4 @@
-"""The type of what runs the ``delegraph`` command in tests."""
+"""Types of the fixtures that run the ``delegraph`` command."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from collections.abc import Callable
 from delegraph.testing import CommandResult
 
 Command = Callable[..., CommandResult]
+Refused = Callable[..., str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Command
+from support.command import Command, Refused
 from support.fake_distributions import write_plugin
 
 NOISY = """\
@@ -64,10 +64,9 @@ def test_loggers_are_left_as_they_were(delegraph: Command, sines: Path) -> None:
     assert delegraph("inspect", sines).err == ""
 
 
-def test_a_wrong_level_is_a_usage_error(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("inspect", sines, "--log-level", "loud")
-    assert ran.code == 2
-    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in ran.err
+def test_a_wrong_level_is_a_usage_error(refused: Refused, sines: Path) -> None:
+    err = refused("inspect", sines, "--log-level", "loud")
+    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in err
 
 
 def test_plugins_are_heard_and_others_are_not(fresh_delegraph: Command, tmp_path: Path) -> None:

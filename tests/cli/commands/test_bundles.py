@@ -22,7 +22,7 @@ from support.bundles import (
     zipped,
 )
 from support.by_name import sines as sines_model
-from support.command import Command
+from support.command import Command, Refused
 from support.compiling_plugin import install_compiler
 from support.external_buffers import with_external_buffers
 
@@ -81,10 +81,9 @@ def test_a_report_is_of_a_section(delegraph: Command, task: Path, tmp_path: Path
     assert page.is_file()
 
 
-def test_several_models_are_listed(delegraph: Command, task: Path) -> None:
-    ran = delegraph("run", task)
-    assert ran.code == 1
-    assert "has 2 models, and FILE#SECTION chooses one: inner.task#int8, inner.task#flo" in ran.err
+def test_several_models_are_listed(refused: Refused, task: Path) -> None:
+    err = refused("run", task, code=1)
+    assert "has 2 models, and FILE#SECTION chooses one: inner.task#int8, inner.task#flo" in err
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from delegraph.delegation.blob_cache import BlobCache
 from delegraph.testing import command
 from delegraph.tools import cache_versions, cache_warming
 from delegraph.tools.setup import Setup
-from support.command import Command
+from support.command import Command, Refused
 from support.fake_distributions import write_plugin
 
 
@@ -106,14 +106,13 @@ def test_a_cache_that_may_not_be_read_is_named(
 
 
 def test_a_terminal_is_asked_before_all_is_removed(
-    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+    delegraph: Command, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill()
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    ran = delegraph("cache", "clear")
-    assert (ran.code, ran.out) == (1, "")
-    assert "nothing is removed" in ran.err
-    assert "Remove all 3 files, 5.0 kB? [y/N]" in ran.err
+    err = refused("cache", "clear", code=1)
+    assert "nothing is removed" in err
+    assert "Remove all 3 files, 5.0 kB? [y/N]" in err
     assert delegraph("cache", "clear", "--yes").out.strip() == "removed 3 files, 5.0 kB"
 
 
@@ -170,11 +169,9 @@ def test_clear_removes_what_has_not_been_used_for_some_days(delegraph: Command) 
     assert delegraph("cache", "clear", "--older-than", "2").out == "removed 0 files, 0 B\n"
 
 
-def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
+def test_clear_of_an_unknown_delegate_is_a_mistake(refused: Refused) -> None:
     fill()
-    ran = delegraph("cache", "clear", "mien")
-    assert ran.code == 2
-    assert "nothing of 'mien' is kept (did you mean 'mine'?)" in ran.err
+    assert "nothing of 'mien' is kept (did you mean 'mine'?)" in refused("cache", "clear", "mien")
 
 
 MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
@@ -247,14 +244,12 @@ def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
 
 
 def test_warm_without_a_cache_that_can_be_written_is_an_error(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
     monkeypatch.setenv("DELEGRAPH_CACHE", str(file / "cache"))
-    ran = delegraph("cache", "warm", str(MODEL))
-    assert (ran.code, ran.out) == (2, "")
-    assert "error: the cache cannot be used: " in ran.err
+    assert "error: the cache cannot be used: " in refused("cache", "warm", str(MODEL))
 
 
 def test_warm_counts_no_files_of_other_processes(

@@ -11,7 +11,7 @@ import pytest
 from delegraph.cli.answers.printing import console
 from delegraph.cli.commands.evaluate_detection import print_detection
 from delegraph.tools import Setup, evaluate_detection, read_ground_truth
-from support.command import Command
+from support.command import Command, Refused
 from support.corpus import CORPUS, corpus_file, needs_corpus
 from support.faulty_delegate import Faulty, first_output
 
@@ -120,7 +120,7 @@ def test_detections_that_are_no_numbers_are_told_of(
 
 
 def test_pictures_are_chosen_by_ids_and_number(
-    delegraph: Command, data: list[object], tmp_path: Path
+    delegraph: Command, refused: Refused, data: list[object], tmp_path: Path
 ) -> None:
     (tmp_path / "ids.txt").write_text("2\n")
     one = delegraph("evaluate", "detection", *data, "--ids", tmp_path / "ids.txt", "--json")
@@ -130,60 +130,54 @@ def test_pictures_are_chosen_by_ids_and_number(
     assert json.loads(first.out)["samples"] == 1
     assert "17" in json.loads(first.out)["class_names"]
     (tmp_path / "ids.txt").write_text("7\n")
-    none = delegraph("evaluate", "detection", *data, "--ids", tmp_path / "ids.txt")
-    assert none.code == 2
-    assert "picture 7 is not in" in none.err
+    err = refused("evaluate", "detection", *data, "--ids", tmp_path / "ids.txt")
+    assert "picture 7 is not in" in err
 
 
 def test_a_class_without_a_label_is_an_error_that_says_so(
-    delegraph: Command, data: list[object], tmp_path: Path
+    refused: Refused, data: list[object], tmp_path: Path
 ) -> None:
     (tmp_path / "labels.txt").write_text("\n".join([*map(str, range(17)), "cat", "dog"]))
     words = ["evaluate", "detection", *data, "--labels", tmp_path / "labels.txt"]
     shutil.rmtree(tmp_path / "images")
     (tmp_path / "images").mkdir()
-    done = delegraph(*words)
-    assert done.code == 2
-    assert f"'{MODEL}' may find class 90 (its own, 89, and the class offset 1)" in done.err
-    assert "the 19 labels are of classes 0 to 18; if the first label is that of class" in done.err
+    err = refused(*words)
+    assert f"'{MODEL}' may find class 90 (its own, 89, and the class offset 1)" in err
+    assert "the 19 labels are of classes 0 to 18; if the first label is that of class" in err
 
 
 def test_labels_that_begin_with_class_1_are_refused(
-    delegraph: Command, data: list[object], tmp_path: Path
+    delegraph: Command, refused: Refused, data: list[object], tmp_path: Path
 ) -> None:
     words = [*map(str, range(1, 17)), "cat", "dog", *map(str, range(19, 91))]
     path = tmp_path / "labels.txt"
     path.write_text("\n".join(words))
-    done = delegraph("evaluate", "detection", *data, "--labels", path)
-    assert done.code == 2
-    assert "the labels give class 17 the label 'dog', which " in done.err
-    assert "calls 'cat': if the first label is that of class 1, put a line '???' before" in done.err
+    err = refused("evaluate", "detection", *data, "--labels", path)
+    assert "the labels give class 17 the label 'dog', which " in err
+    assert "calls 'cat': if the first label is that of class 1, put a line '???' before" in err
     path.write_text("\n".join(["???", *words]).replace("dog", "wolf"))
     told = "1 label differs from the ground truth's names, which are shown: class 18 is 'dog', and "
     assert told in delegraph("evaluate", "detection", *data, "--labels", path).err
     path.write_text("\n".join(f"word {number}" for number in range(91)))
-    done = delegraph("evaluate", "detection", *data, "--labels", path)
-    assert done.code == 2
-    assert "class 17 is 'cat', and its label 'word 17'. Is it the right file of la" in done.err
+    err = refused("evaluate", "detection", *data, "--labels", path)
+    assert "class 17 is 'cat', and its label 'word 17'. Is it the right file of la" in err
 
 
-def test_negative_classes_are_an_error_that_says_so(delegraph: Command, data: list[object]) -> None:
-    done = delegraph("evaluate", "detection", *data, "--class-offset", "-80")
-    assert done.code == 2
-    assert "the class offset -80), and classes begin at 0" in done.err
+def test_negative_classes_are_an_error_that_says_so(refused: Refused, data: list[object]) -> None:
+    err = refused("evaluate", "detection", *data, "--class-offset", "-80")
+    assert "the class offset -80), and classes begin at 0" in err
 
 
-def test_a_model_that_is_no_detector_is_refused(delegraph: Command, data: list[object]) -> None:
+def test_a_model_that_is_no_detector_is_refused(refused: Refused, data: list[object]) -> None:
     other = corpus_file("test_data__mobilenet_v1_0.25_128_quant")
-    done = delegraph("evaluate", "detection", other, *data[1:])
-    assert done.code == 2
-    assert "expected 4 outputs of a detector" in done.err
+    assert "expected 4 outputs of a detector" in refused("evaluate", "detection", other, *data[1:])
 
 
-def test_outputs_are_named_by_the_user(delegraph: Command, data: list[object]) -> None:
-    done = delegraph("evaluate", "detection", *data, "--outputs", "boxes,classes,scores")
-    assert done.code == 2
-    assert "expected each of boxes, classes, scores, count once" in done.err
+def test_outputs_are_named_by_the_user(
+    delegraph: Command, refused: Refused, data: list[object]
+) -> None:
+    err = refused("evaluate", "detection", *data, "--outputs", "boxes,classes,scores")
+    assert "expected each of boxes, classes, scores, count once" in err
     done = delegraph("evaluate", "detection", *data, "--outputs", "boxes, classes, scores, count")
     assert done.code == 0, done.err
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Command
+from support.command import Command, Refused
 from support.fake_distributions import GOOD, write_plugin
 
 
@@ -40,15 +40,13 @@ def test_differences_have_the_verdict_of_diff(
 
 
 def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
-    delegraph: Command, sines: Path, tmp_path: Path
+    refused: Refused, sines: Path, tmp_path: Path
 ) -> None:
     for place, why in (
         (tmp_path / "missing" / "page.html", "no folder"),
         (tmp_path, "is a folder"),
     ):
-        ran = delegraph("report", sines, "-o", place)
-        assert ran.code == 2
-        assert why in ran.err
+        assert why in refused("report", sines, "-o", place)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +62,9 @@ def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
     ],
 )
 def test_no_option_is_given_in_vain(
-    delegraph: Command, sines: Path, tmp_path: Path, words: list[str], message: str
+    refused: Refused, sines: Path, tmp_path: Path, words: list[str], message: str
 ) -> None:
-    ran = delegraph("report", sines, *words, "-o", tmp_path / "page.html")
-    assert ran.code == 2
-    assert message in ran.err
+    assert message in refused("report", sines, *words, "-o", tmp_path / "page.html")
 
 
 def test_a_dry_run_computes_nothing(delegraph: Command, sines: Path, tmp_path: Path) -> None:
