@@ -137,33 +137,6 @@ def test_a_group_without_a_subcommand_shows_its_help(
     assert len(ran.err.splitlines()) > 5
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["m.tflite"], "no command 'm.tflite': 'delegraph run m.tflite' runs it"),
-        (["help"], "no command 'help': 'delegraph --help' does that"),
-        (["ruin"], "no command 'ruin' (did you mean 'run'?); 'delegraph --help' lists the"),
-        (["te"], "no command 'te' (did you mean 'test' or 'test-operators'?); "),
-        (["quantise"], "error: no command 'quantise'; 'delegraph --help' lists the commands"),
-        (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
-        (["run"], "error: Missing argument 'MODEL'"),
-        (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
-        (
-            ["run", __file__.replace("test_main", "test_mian")],
-            "(did you mean 'test_main.py'?) (see",
-        ),
-        (["run", "no/gone.tflite"], "does not exist; there is no folder 'no' (see"),
-        (["inspect", __file__, "--jsno"], "error: No such option"),
-        (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
-        (["run", __file__, "--top", "x"], "Invalid value for '--top': 'x' is no integer (see"),
-    ],
-)
-def test_usage_errors_are_one_line_and_exit_with_2(
-    refused: Refused, words: list[str], message: str
-) -> None:
-    assert message in refused(*words)
-
-
 @pytest.mark.parametrize("word", sorted(_ELSEWHERE))
 def test_a_command_of_other_tools_leads_to_one_that_exists(delegraph: Command, word: str) -> None:
     assert f"no command {word!r}: 'delegraph {_ELSEWHERE[word]}' does that" in delegraph(word).err

@@ -16,7 +16,7 @@ from delegraph.tools import Setup, compare
 from delegraph.tools.benchmarking.comparison import Comparison, Timed
 from delegraph.tools.benchmarking.verdicts import judge
 from delegraph.tools.progress import untold
-from support.command import Command, Refused
+from support.command import Command
 
 BRIEF = ("--blocks", 5, "--seconds", 0.1)
 
@@ -37,33 +37,6 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     ]
     assert written["others"][0]["verdict"]["text"] in ran.out
     assert len(written["one"]["blocks"]) == 5
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--blocks", 6), "--blocks needs --against"),
-        (("--fail-above", 5), "--fail-above needs --against or --compare-with"),
-        (("--against", "--threads 2", "--runs", 9), "--runs has no effect with --against"),
-        (("--against", "--threads 2", "--dry-run"), "--dry-run has no effect with --against"),
-        (
-            ("--against", "--threads 2", "--save", "a.json"),
-            "--save has no effect with --against: --result-json FILE saves a comparison",
-        ),
-        (("--against", "--threads 2", "--op-profile"), "a profile is of one set-up"),
-        (("--against", "--wings 2"), "No such option"),
-        (
-            ("--against", "--runtime litert --seed 3"),
-            "--seed is for all set-ups, give it outside of --against",
-        ),
-        (("--graph=other.tflite",), "; MODEL and --graph=MODEL are the same, give one"),
-        (("--against", "-d none", "--blocks", 4), "4 is out of range, expected at least 5"),
-    ],
-)
-def test_options_in_vain_are_refused(
-    refused: Refused, sines: Path, words: tuple[object, ...], message: str
-) -> None:
-    assert message in refused("benchmark", sines, *words)
 
 
 def test_the_help_tells_the_least_and_the_usual_number_of_blocks(delegraph: Command) -> None:

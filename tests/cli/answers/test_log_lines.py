@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Command, Refused
+from support.command import Command
 from support.fake_distributions import write_plugin
 
 NOISY = """\
@@ -62,11 +62,6 @@ def test_loggers_are_left_as_they_were(delegraph: Command, sines: Path) -> None:
     delegraph("inspect", sines, "-vv")
     assert (logger.level, logger.handlers) == before
     assert delegraph("inspect", sines).err == ""
-
-
-def test_a_wrong_level_is_a_usage_error(refused: Refused, sines: Path) -> None:
-    err = refused("inspect", sines, "--log-level", "loud")
-    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in err
 
 
 def test_plugins_are_heard_and_others_are_not(fresh_delegraph: Command, tmp_path: Path) -> None:

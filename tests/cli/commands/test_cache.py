@@ -237,12 +237,6 @@ def test_warm_prepares_each_signature(delegraph: Command, tmp_path: Path) -> Non
     assert warmed["new_files"] == 1
 
 
-def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
-    assert (
-        "File 'missing.tflite' does not exist" in delegraph("cache", "warm", "missing.tflite").err
-    )
-
-
 def test_warm_without_a_cache_that_can_be_written_is_an_error(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from delegraph import Interpreter, __version__
 from delegraph.errors import DefaultDelegateWarning
 from delegraph.runtime.delegates.requested_delegates import as_delegate
 from support.by_name import ByName, sines
-from support.command import Command, Refused
+from support.command import Command
 from support.fake_distributions import write_plugin
 
 SOUND = """
@@ -155,13 +155,6 @@ def test_a_report_of_a_fault_has_no_private_paths(fresh_delegraph: Command, tmp_
     assert "error: plugin 'broken' of fake-broken 1.0: broken: ImportError: no <path>" in text
     assert '"DELEGRAPH_CACHE": "<path>"' in text
     assert str(tmp_path) not in text
-
-
-def test_a_report_that_cannot_be_written_is_told_before_any_work(refused: Refused) -> None:
-    err = refused("doctor", "--report", "absent/fault.md")
-    assert err.startswith(
-        "error: Invalid value for '--report': 'absent/fault.md': there is no folder 'absent'"
-    )
 
 
 def test_every_finding_says_what_to_do_next(fresh_delegraph: Command, tmp_path: Path) -> None:

@@ -302,15 +302,6 @@ def test_a_model_of_another_input(refused: Refused, classification: Words, sines
     assert "sines.tflite: input 'x' (float32 [1]) takes no picture: expected [1, H, W, 3]" in err
 
 
-@pytest.mark.parametrize(
-    ("word", "hint"), [("model.tflite", ""), ("classfication", " (did you mean 'classification'?)")]
-)
-def test_a_task_that_there_is_not(refused: Refused, word: str, hint: str) -> None:
-    err = refused("evaluate", word, "m.tflite")
-    assert f"no task '{word}'{hint}, expected one of: classification, " in err
-    assert "or --metric PACKAGE:FUNCTION" in err
-
-
 def test_errors_name_options_of_the_task(refused: Refused, classification: Words) -> None:
     err = refused(*classification("--memory-limit", "4"), code=1)
     assert "more than the limit of 4 bytes; --memory-limit sets another" in err

@@ -24,22 +24,10 @@ def test_a_missing_package_is_named_with_its_extra(
     assert err.endswith(": pip install 'delegraph[serve]'\n")
 
 
-@pytest.mark.parametrize(
-    "words", [["--max-batch-size", 0], ["--max-latency", -1], ["--http-port", 70000]]
-)
-def test_options_out_of_range(refused: Refused, words: list[object]) -> None:
-    assert f"Invalid value for '{words[0]}'" in refused("serve", DIGITS, *words)
-
-
 def test_several_files_have_their_own_names(refused: Refused, tmp_path: Path) -> None:
     for words in ([tmp_path], [DIGITS, DIGITS]):
         err = refused("serve", *words, "--name", "digits")
         assert "--name is for one file; several have the names of their files" in err
-
-
-def test_a_name_is_one_part_of_a_path(refused: Refused) -> None:
-    err = refused("serve", DIGITS, "--name", "a/b")
-    assert "--name 'a/b' is part of a URL, expected a name without '/'" in err
 
 
 def test_two_files_of_one_name_are_a_mistake(refused: Refused) -> None:

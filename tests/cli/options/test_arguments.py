@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Command, Refused
+from support.command import Command
 from support.fake_distributions import write_plugin
 from support.isolated import DANGEROUS
 
@@ -179,11 +179,6 @@ def test_a_delegate_that_crashes_in_a_process_of_its_own_is_a_warning(
 def test_a_run_without_incidents_has_none(delegraph: Command, sines: Path) -> None:
     ran = delegraph("run", sines, "-d", "sin", "--validate", "--json")
     assert (ran.err, ran.json["incidents"]) == ("", [])
-
-
-def test_run_can_require_that_nothing_stays(refused: Refused, sines: Path) -> None:
-    err = refused("run", sines, "-d", "sin", "--require", "full", code=1)
-    assert "--require full: 3 nodes stay behind" in err
 
 
 def test_run_follows_rules(delegraph: Command, sines: Path, tmp_path: Path) -> None:

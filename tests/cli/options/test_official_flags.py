@@ -6,7 +6,7 @@ import click
 import pytest
 
 from delegraph.cli.options.official_flags import own_words
-from support.command import Command, Refused
+from support.command import Command
 
 
 @pytest.mark.parametrize(
@@ -45,24 +45,6 @@ def test_a_compiled_delegate_is_named_by_two_flags() -> None:
     assert own_words("benchmark", words) == ["-d", "./libd.so:a=1,b=x:y"]
     with pytest.raises(click.UsageError, match="needs --external_delegate_path"):
         own_words("benchmark", words[:1])
-
-
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("--num_runs", "--num_runs needs a value"),
-        ("--dry_run=maybe", "expected true or false"),
-        ("--use_caching=true", "Python's interpreters have no argument for it"),
-        ("--allow_fp16=true", "-d NAME:KEY=VALUE"),
-        ("--output_filepath=o", "--save FILE.npz writes the last outputs"),
-        ("--input_layer=x", "--input_layer needs --input_layer_shape"),
-        ("--input_layer_shape=1,2", "--input_layer_shape needs --input_layer"),
-    ],
-)
-def test_a_flag_with_a_wrong_value_is_an_error(
-    refused: Refused, sines: Path, word: str, message: str
-) -> None:
-    assert message in refused("benchmark", sines, word)
 
 
 def test_each_input_layer_has_a_shape() -> None:
