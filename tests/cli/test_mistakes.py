@@ -74,7 +74,7 @@ MISTAKES = {
     "benchmark SINES --against '--threads 2' --runs 9": "--runs has no effect with --against",
     "benchmark SINES --against -dnone --dry-run": "--dry-run has no effect with --against",
     "benchmark SINES --against -dnone --save a.json": NO_SAVE,
-    "benchmark SINES --against -dnone --op-profile": "--op-profile has .*: a profile is of one set-up",
+    "benchmark SINES --against -dnone --op-profile": "--op-profile .*: a profile is of one set-up",
     "benchmark SINES --against -dnone --trace t.json": "--trace has no effect with --against",
     "benchmark SINES --against '--wings 2'": "No such option",
     "benchmark SINES --against '--seed 3'": "--seed is for all set-ups, give it outside of ",
@@ -174,7 +174,7 @@ CODES = {
     | {"inspect notes.tflite", "inspect cut.tflite", "memory notes.tflite", "report notes.tflite"},
     3: {"explain FLOAT -d sinn", "run SINES -d xnnpack", "run SINES -d fobar"}
     | {"plugins info notes.tflite", "test-operators ./notes.tflite"}
-    | {words for words in MISTAKES if " nosuch" in words and MISTAKES[words].startswith("no inst")},
+    | {words for words, message in MISTAKES.items() if message == NO_DELEGATE.format("nosuch")},
 }
 """Mapping from exit codes other than 2, of usage, to their words."""
 
