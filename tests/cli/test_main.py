@@ -45,6 +45,12 @@ printf '%s\\n' "${COMPREPLY[@]}" ${FILES:+files}
 """
 
 
+def finished(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a process that ends well; return what it printed."""
+    command, env = [str(word) for word in words], os.environ | variables
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+
+
 def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:
     ran = delegraph("--help")
     assert ran.code == 0
@@ -116,8 +122,7 @@ def test_version_names_the_plugins_and_imports_none(
 
 
 def test_python_m_runs_the_command() -> None:
-    command = [sys.executable, "-m", "delegraph", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = finished(sys.executable, "-m", "delegraph", "--version")
     assert done.stdout.startswith("delegraph 0.")
 
 
@@ -315,8 +320,7 @@ def loaded_by(words: list[str], packages: str) -> str:
         f"import re, sys; from delegraph.cli import main; main({words})\n"
         f"print('loaded:', *(m for m in sys.modules if re.match({packages!r}, m)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
+    return finished(sys.executable, "-c", code).stdout.splitlines()[-1]
 
 
 def test_help_imports_neither_numpy_nor_rich() -> None:
@@ -398,13 +402,8 @@ def test_bash_completes(words: list[object], expected: set[str]) -> None:
         <= known
     ):
         pytest.skip("a plugin is not installed")
-    done = subprocess.run(
-        [str(BASH), "--norc", "-c", COMPLETE, "bash", *map(str, words)],
-        env=os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    path = f"{FOLDER}{os.pathsep}{os.environ['PATH']}"
+    done = finished(BASH, "--norc", "-c", COMPLETE, "bash", *words, PATH=path)
     assert done.stderr == ""
     answers = done.stdout.split("\n")
     assert expected <= {*answers, done.stdout}  # or nothing else
@@ -422,13 +421,9 @@ def test_nothing_follows_the_name_of_an_output() -> None:
 def test_the_help_says_how_bash_completes(delegraph: Command) -> None:
     lines = delegraph("--help").lines
     (line,) = (line for line in lines if line.startswith("bash "))
-    done = subprocess.run(
-        [str(BASH), "--norc", "-c", f"{line.removeprefix('bash ')}; complete -p delegraph"],
-        env=os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = f"{line.removeprefix('bash ')}; complete -p delegraph"
+    path = f"{FOLDER}{os.pathsep}{os.environ['PATH']}"
+    done = finished(BASH, "--norc", "-c", shown, PATH=path)
     assert done.stdout.endswith(" delegraph\n")
 
 
@@ -437,13 +432,8 @@ def test_other_shells_are_told_the_same(shell: str) -> None:
     words = f"delegraph run {DIGITS} --signature "
     given = {"COMP_WORDS": words, "COMP_CWORD": "4" if shell == "zsh" else ""}
     code = "import sys; sys.argv[0] = 'delegraph'; from delegraph.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | given | {"_DELEGRAPH_COMPLETE": f"{shell}_complete"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    given["_DELEGRAPH_COMPLETE"] = f"{shell}_complete"
+    done = finished(sys.executable, "-c", code, **given)
     assert "serving_default" in done.stdout
     assert done.stderr == ""
 

@@ -14,23 +14,13 @@ from support.pictured import colour_model, write_pictures
 pytest.importorskip("ai_edge_litert")
 
 FAILING = """
-from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
+from support.by_name import ByName, ByNameKernel
 
-class Failing(SimpleDelegateInterface):
-    def name(self):
-        return "failing"
-    def is_node_supported_by_delegate(self, registration, node, context):
-        return registration.name == "SIN"
-    def create_delegate_kernel_interface(self):
-        return Kernel()
-
-class Kernel(SimpleDelegateKernelInterface):
-    def init(self, context, params):
-        pass
-    def prepare(self, context, node):
-        pass
+class Kernel(ByNameKernel):
     def eval(self, context, node):
         raise OSError("device lost")
+
+delegate = ByName("SIN", kernel=Kernel, name="failing")
 """
 
 

@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,35 +179,37 @@ def test_clear_of_an_unknown_delegate_is_a_mistake(refused: Refused) -> None:
 MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 KEEPING = """
-from delegraph import SimpleDelegateInterface
+from support.by_name import ByName
 
-class Keeping(SimpleDelegateInterface):
-    def name(self):
-        return "keeping"
-
+class Keeping(ByName):
     def initialize(self, context):
         context.cache("keeping", "1").get_or_make("key", lambda: b"compiled")
 
-    def is_node_supported_by_delegate(self, registration, node, context):
-        return False
-
-    def create_delegate_kernel_interface(self):
-        raise NotImplementedError
+delegate = Keeping()
 """
 
 
+@pytest.fixture
+def warmed(delegraph: Command, tmp_path: Path) -> Callable[..., Any]:
+    """Warm a model for a delegate that keeps a file; return the model's part of the answer."""
+
+    def warm(*words: object, model: Path = MODEL, source: str = KEEPING) -> Any:
+        (tmp_path / "keeping.py").write_text(source)
+        delegate = ("--delegate-file", tmp_path / "keeping.py")
+        (answer,) = delegraph("cache", "warm", model, *delegate, *words, "--json").json["models"]
+        return answer
+
+    return warm
+
+
 def test_warm_lets_delegates_keep_what_they_compile(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    delegraph: Command, warmed: Callable[..., Any], tmp_path: Path
 ) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
-    first = delegraph("cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json").json
-    (model,) = first["models"]
+    model = warmed()
     assert (model["model"], model["new_files"], model["new_bytes"]) == (str(MODEL), 1, 8)
     assert model["state"] == "filled"
-    again = delegraph(
-        "cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--threads", "1"
-    ).lines
+    words = ("--delegate-file", tmp_path / "keeping.py", "--threads", "1")
+    again = delegraph("cache", "warm", MODEL, *words).lines
     assert any(" warm already 0 0 B " in line for line in again)
 
 
@@ -219,22 +223,15 @@ def test_warm_says_why_a_model_keeps_nothing(delegraph: Command) -> None:
     assert "no delegate keeps anything: 15 nodes: 15 stay" in " ".join(batches.out.split())
 
 
-def test_warm_prepares_the_batches_of_a_server(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
-    key = "str(context.tensors[0].shape)"
-    keeping.write_text(KEEPING.replace('"key"', key))
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words, "--max-batch-size", "6").json["models"]
+def test_warm_prepares_the_batches_of_a_server(warmed: Callable[..., Any]) -> None:
+    source = KEEPING.replace('"key"', "str(context.tensors[0].shape)")
+    model = warmed("--max-batch-size", "6", source=source)
     assert model["new_files"] == 4  # batches of 1, 2, 4 and 6 rows
 
 
-def test_warm_prepares_each_signature(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
-    model = str(MODEL.parent / "language_model.tflite")
-    words = ["cache", "warm", model, "--delegate-file", str(keeping), "--json"]
-    (warmed,) = delegraph(*words, "--max-batch-size", "2").json["models"]
-    assert warmed["new_files"] == 1
+def test_warm_prepares_each_signature(warmed: Callable[..., Any]) -> None:
+    model = warmed("--max-batch-size", "2", model=MODEL.with_name("language_model.tflite"))
+    assert model["new_files"] == 1
 
 
 def test_warm_without_a_cache_that_can_be_written_is_an_error(
@@ -247,10 +244,8 @@ def test_warm_without_a_cache_that_can_be_written_is_an_error(
 
 
 def test_warm_counts_no_files_of_other_processes(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    warmed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
     prepare = cache_warming.allocate
 
     def beside_another(setup: Setup) -> None:
@@ -260,19 +255,15 @@ def test_warm_counts_no_files_of_other_processes(
         subprocess.run([sys.executable, "-c", code], check=True, env=own)
 
     monkeypatch.setattr(cache_warming, "allocate", beside_another)
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words).json["models"]
+    model = warmed()
     assert (model["new_files"], model["used_files"]) == (1, 0)
 
 
-def test_warm_counts_files_of_its_child_processes(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
+def test_warm_counts_files_of_its_child_processes(warmed: Callable[..., Any]) -> None:
     child = "import subprocess, sys; subprocess.run([sys.executable, '-c', CODE], check=True)"
     code = "from delegraph.delegation import BlobCache; BlobCache('other', '1').put('a', b'')"
-    keeping.write_text(KEEPING.replace("context.cache", f"CODE = {code!r}; {child}; context.cache"))
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words).json["models"]
-    assert model["new_files"] == 2
+    source = KEEPING.replace("context.cache", f"CODE = {code!r}; {child}; context.cache")
+    assert warmed(source=source)["new_files"] == 2
 
 
 def test_warm_names_each_model_by_its_whole_file_name(
