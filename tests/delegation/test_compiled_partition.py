@@ -43,7 +43,7 @@ def changed(**fields: Any) -> bytes:
 def test_what_is_written_is_what_is_read() -> None:
     assert read_custom_options(PARTITION.custom_options()) == PARTITION
     assert (PARTITION.provider, PARTITION.address) == ("delegraph-engine 1.0", "engine:level=2")
-    assert PARTITION.facts()["operators"] == "CONV_2D x3, ADD x2"
+    assert PARTITION.facts()["nodes"] == "5: CONV_2D x3, ADD x2"
 
 
 @pytest.mark.parametrize(

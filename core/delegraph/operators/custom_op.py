@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +33,7 @@ from delegraph.operators.registration import (
     output_tensor,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,8 +94,7 @@ class CustomOp:
         The function is called when tensors are allocated, with the arguments of ``compute``, but
         with a :class:`TensorDescription` in place of each array. It returns the output's shape, or
         a sequence of shapes for several outputs. None in place of a shape means that the shape is
-        known only after ``compute``. Without a shape function, outputs have the shapes in the model
-        while the inputs have theirs; other shapes are known only after ``compute``.
+        known only after ``compute``. Without a shape function, no output's shape is known earlier.
 
         Raises:
             ArgumentError: *function* cannot be called.
@@ -141,8 +141,7 @@ class CustomOp:
 
         An output whose shape is known only during invoke has None, and becomes dynamic.
         """
-        are_declared = all(x is None or x.shape == x.shape_signature for x in inputs)
-        shapes = [_declared_shape(y) if are_declared else None for y in outputs]
+        shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
             answer = _bound(self._shape, node, inputs, outputs)(*described)
@@ -171,7 +170,7 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
       points.
 
     The result must have the dtype of the model's output tensor, and the shape from the shape
-    function, or without one that of the model; see :meth:`CustomOp.shape`.
+    function (:meth:`CustomOp.shape`). Without a shape function, any shape is accepted.
 
     >>> @custom_op("TimesTwo")
     ... def times_two(x):
@@ -252,6 +251,9 @@ def as_registration(op: AnyCustomOp, name: str) -> Registration:
     Raises:
         ArgumentError: *op* is neither a registration nor a custom operator.
     """
+    if name in BuiltinOperator.__members__:
+        text = f"builtin {name} nodes never call custom operator {name!r}; a delegate may take them"
+        warnings.warn(text, stacklevel=4)  # the caller of custom_op()
     if isinstance(op, CustomOp):
         return op.registration
     if isinstance(op, Registration):
@@ -326,12 +328,6 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
             f"node{advice}"
         )
     return answer
-
-
-def _declared_shape(y: Tensor) -> Shape | None:
-    """Shape of an output in the model file; None if the file lacks it."""
-    is_known = (y.shape_signature or y.has_rank) and -1 not in y.shape_signature
-    return y.shape_signature if is_known else None
 
 
 def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:

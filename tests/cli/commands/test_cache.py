@@ -148,15 +148,14 @@ def test_versions_that_no_delegate_uses_are_stale(
     assert any(line.startswith("mine 2 3 6.0 kB 5.0 kB ") for line in listed.lines)
     assert any(line.startswith("other 1 1 10 B unknown ") for line in listed.lines)
     assert any(line.startswith("all 3 4 6.0 kB 5.0 kB+ ") for line in listed.lines)
-    assert (
-        "unknown, +: nothing installed here tells which versions of a cache are in use"
-        in listed.lines
-    )
+    told = "unknown, +: nothing installed here tells which versions of a cache are in use"
+    assert told in listed.lines
     assert listed.lines[-1].startswith("stale: 2 files, 5.0 kB, of versions not in use")
     answer = fresh_delegraph("cache", "list", "--json", **environment).json
     assert answer["limit"] == 4_000_000_000
     found = {(e["cache"], e["version"]): e["is_current"] for e in answer["entries"]}
     assert found == {("mine", "1.0"): False, ("mine", "2.0"): True, ("other", "2.0-cpu"): None}
+    assert answer["stale_bytes"] == 5000
     assert fresh_delegraph("cache", "clear", "--stale", **environment).out.startswith(
         "removed 2 files, 5.0 kB"
     )
@@ -174,6 +173,9 @@ def test_clear_removes_what_has_not_been_used_for_some_days(delegraph: Command) 
 def test_clear_of_an_unknown_delegate_is_a_mistake(refused: Refused) -> None:
     fill()
     assert "nothing of 'mien' is kept (did you mean 'mine'?)" in refused("cache", "clear", "mien")
+    BlobCache("numba_cpu-programs", "1").put("a", bytes(10))
+    err = refused("cache", "clear", "numba")
+    assert "nothing of 'numba' is kept (did you mean 'numba_cpu'?)" in err
 
 
 MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"

@@ -119,7 +119,7 @@ def test_an_unknown_operator_is_named_with_the_remedy() -> None:
 
 def test_an_output_of_another_shape_than_declared_is_an_error() -> None:
     model = one_op_model("Cut", [tensor((4,))], [tensor((4,))])
-    with pytest.raises(NodeError, match=r"returned float32 \[2\], .* expects float32 \[4\]"):
+    with pytest.raises(NodeError, match=r"cannot become \[2\] while invoking"):
         in_compiled_model(model, X, custom_ops={"Cut": CustomOp("Cut", lambda x: x[:2])})
 
 

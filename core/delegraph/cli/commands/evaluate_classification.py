@@ -43,7 +43,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     "--truth",
     required=True,
     type=_FILE,
-    help="Right class of each picture, one a line; or lines PICTURE,CLASS.",
+    help="Right classes, one a line, or lines PICTURE,CLASS.",
 )
 @click.option(
     "--labels",
