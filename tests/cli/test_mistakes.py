@@ -20,6 +20,8 @@ CUT = r"cut.tflite: .* end of the file \(1000 bytes\); check that .*, and copy o
 NO_DELEGATE = r"no installed plugin provides delegate '{}'; pip installs delegates[,;] "
 NO_FOLDER = "there is no folder 'gone'"
 NO_SAVE = r"--save has no effect with --against: --result-json FILE saves a comparison"
+NO_TIME_LIMIT = "--time-limit has no effect with --bisect: --probe-time-limit bounds"
+ALL_SIGNATURES = "--{} is about all signatures: leave out --signature"
 NO_TASK = r"no task '{}'{}, expected one of: classification, .* or --metric PACKAGE:FUNCTION"
 NO_SIGNATURE = "the model has no signature 'x'; it has 'serving_default'"
 
@@ -101,6 +103,16 @@ MISTAKES = {
     "micro FLOAT": r"no command .micro.: .delegraph memory --micro. does that",
     "diff FLOAT SINES": r"extra argument \(.*\); --reference FILE compares with another model",
     "diff FLOAT --html .": r"'--html': '.' is a folder, give the name of a file",
+    "diff SINES --plot l.png": "--plot needs --layers",
+    "diff SINES --node-data folder": "--node-data needs --layers",
+    "diff SINES --inner alone": "--inner needs --layers",
+    "diff SINES --html d.txt": r"'d\.txt': expected a file ending in \.html or \.htm",
+    "diff SINES --layers --plot l.pdf": r"expected a file ending in \.png, \.svg",
+    "diff SINES --bisect x --tolerance 0 --layers": "--bisect and --layers",
+    "diff SINES --bisect x --tolerance 0 --warmup 2": "--warmup has no effect with",
+    "diff SINES --bisect x --tolerance 0 --time-limit 5": NO_TIME_LIMIT,
+    "diff SINES --probe-time-limit 5": "--probe-time-limit needs --bisect",
+    "diff --bisect SINES --tolerance 0": "MODEL comes first",
     "evaluate custom FLOAT": r"missing: DATA, --metric PACKAGE:FUNCTION \(Python",
     "evaluate classification FLOAT": r"missing: --images FOLDER \(.*\), --truth FILE \(",
     "evaluate classfication m.tflite": NO_TASK.format(
@@ -116,6 +128,13 @@ MISTAKES = {
     "explain FLOAT --delegat sin": r"option '--delegat' \(did you mean one of: .*'\?\) \(see",
     "explain FLOAT -d sinn": r"delegate 'sinn' \(did you mean 'sin'\?\); available: ",
     "explain FLOAT -d sin:a=1": "delegate 'sin' has no option",
+    "explain FLOAT -d a:b:c": "delegate 'a:b:c' cannot be read",
+    "explain FLOAT -d ''": "or 'name:key=value,key=value'; it is empty",
+    "explain FLOAT -d sin --lock a.json --check notes.txt": "give one of them",
+    "explain FLOAT -d sin --signature serving_default --lock a.json": ALL_SIGNATURES.format("lock"),
+    "explain FLOAT -d sin --signature serving_default --check notes.txt": ALL_SIGNATURES.format(
+        "check"
+    ),
     "explain FLOAT -d sin --signature x": NO_SIGNATURE,
     "explain FLOAT --check notes.txt": "not JSON: .*; 'delegraph explain --lock' writes one",
     "explain FLOAT --lock gone/x.json": NO_FOLDER,
@@ -129,7 +148,10 @@ MISTAKES = {
     "memory FLOAT --planner nosuch": "no planner 'nosuch'; there are delegraph, tflite,",
     "memory FLOAT --planner naiv": r"'naiv' \(did you mean 'naive'\?\); there are",
     "memory FLOAT --write-offline gone/o.tflite": NO_FOLDER,
-    "memory FLOAT --budget much": "'--budget': 'much'",
+    "memory FLOAT --budget much": "'much' is no size, expected 4096, 256K or 1.5M",
+    "memory FLOAT --align 3": "3 is no power of two, expected 1, 2, 4, 8, 16, 32 or 64",
+    "memory FLOAT --align 65": "65 is out of range, expected 1 to 64",
+    "memory FLOAT --align 32 --write-offline o.tflite": "no effect with --write-offline: TFLM ",
     "report notes.tflite": NO_MODEL,
     "report FLOAT --html x.html": r"'--html' \(did you mean '--output'\?\)",
     "report FLOAT -o gone/a.html": NO_FOLDER,

@@ -164,22 +164,6 @@ def test_layers_are_drawn(delegraph: Command, sines: Path, tmp_path: Path, suffi
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--plot", "l.png"], "--plot needs --layers"),
-        (["--node-data", "folder"], "--node-data needs --layers"),
-        (["--inner", "alone"], "--inner needs --layers"),
-        (["--html", "d.txt"], "'d.txt': expected a file ending in .html or .htm"),
-        (["--layers", "--plot", "l.pdf"], "expected a file ending in .png, .svg"),
-    ],
-)
-def test_options_of_layers_are_checked_first(
-    refused: Refused, sines: Path, words: list[str], message: str
-) -> None:
-    assert message in refused("diff", sines, *words)
-
-
 # -- --bisect --------------------------------------------------------------------------------------
 
 WRONG_SINES = Path(__file__).parents[3] / "docs" / "demo" / "wrong_sines.py"
@@ -265,28 +249,6 @@ def test_bisect_of_xnnpack_ends_as_the_comparison_does(
     assert f"alone: delegraph diff {model} --runtime litert --layers" in done.out
     shown = delegraph("diff", model, *words, "--bisect", "--json").json
     assert (shown["culprits"], shown["probes"]) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--bisect", "x", "--tolerance", "0", "--layers"), "--bisect and --layers"),
-        (("--bisect", "x", "--tolerance", "0", "--warmup", "2"), "--warmup has no effect with"),
-        (("--probe-time-limit", "5"), "--probe-time-limit needs --bisect"),
-        (
-            ("--bisect", "x", "--tolerance", "0", "--time-limit", "5"),
-            "--time-limit has no effect with --bisect: --probe-time-limit bounds",
-        ),
-    ],
-)
-def test_what_bisect_cannot_do_is_refused(
-    refused: Refused, sines: Path, words: tuple[str, ...], message: str
-) -> None:
-    assert message in refused("diff", sines, *words)
-
-
-def test_a_model_after_bisect_is_not_taken_for_its_folder(refused: Refused, sines: Path) -> None:
-    assert "MODEL comes first" in refused("diff", "--bisect", sines, "--tolerance", "0")
 
 
 @pytest.mark.parametrize(("width", "figures"), [(60, "dB dB"), (72, "drift inputs dB")])

@@ -223,21 +223,6 @@ def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:
     assert "2 8 B ADD x2 min-nodes-per-partition: is 2, needs 3 1, 4 Delegraph" in ran.lines
 
 
-def test_plugin_trouble_exits_with_3_and_a_wrong_option_with_2(
-    delegraph: Command, sines: Path
-) -> None:
-    for delegate, code, message in (
-        ("nosuch", 3, "no installed plugin provides delegate 'nosuch'"),
-        ("sin:x=1", 2, "delegate 'sin' has no options"),
-        ("a:b:c", 2, "delegate 'a:b:c' cannot be read"),
-        ("", 2, "or 'name:key=value,key=value'; it is empty"),
-    ):
-        ran = delegraph("explain", sines, "-d", delegate)
-        assert ran.code == code
-        assert message in ran.err
-        assert len(ran.err.splitlines()) == 1
-
-
 def test_what_crosses_is_told_in_a_sentence(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "add_sub")
     assert "4 tensors cross to or from a delegate, 16 B an invoke" in ran.lines
@@ -436,15 +421,6 @@ def test_a_bad_lock_exits_with_2(
     assert str(lock) in refused("explain", sines, "--check", lock)
 
 
-def test_writing_and_checking_exclude_each_other(
-    delegraph: Command, refused: Refused, sines: Path, tmp_path: Path
-) -> None:
-    lock = tmp_path / "sines.lock.json"
-    delegraph("explain", sines, "-d", "sin", "--lock", lock)
-    err = refused("explain", sines, "-d", "sin", "--lock", lock, "--check", lock)
-    assert "give one of them" in err
-
-
 MINE = """
 from delegraph import Delegate
 
@@ -634,16 +610,6 @@ def test_require_is_about_the_explained_signature(delegraph: Command) -> None:
     ran = delegraph("explain", LANGUAGE, *words, "--signature", "decode")
     assert ran.code == 1
     assert "130" in ran.err or "129" in ran.err
-
-
-@pytest.mark.parametrize("option", ["--lock", "--check"])
-def test_a_lock_is_about_all_signatures(
-    refused: Refused, sines: Path, tmp_path: Path, option: str
-) -> None:
-    lock = tmp_path / "lock.json"
-    lock.touch()
-    err = refused("explain", sines, "-d", "sin", "--signature", "serving_default", option, lock)
-    assert f"{option} is about all signatures: leave out --signature" in err
 
 
 def test_the_official_interpreter_tells_xnnpacks_nodes_of_the_first_subgraph_only(

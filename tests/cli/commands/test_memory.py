@@ -53,23 +53,6 @@ def test_the_exit_code_says_whether_the_budget_holds(
     assert ("within the budget: 3,072 of " in ran.out) == (not code)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--planner", "worst"], "no planner 'worst'; there are delegraph, tflite, naive"),
-        (["--budget", "much"], "'much' is no size, expected 4096, 256K or 1.5M"),
-        (["--align", "3"], "3 is no power of two, expected 1, 2, 4, 8, 16, 32 or 64"),
-        (["--align", "32", "--write-offline", "o.tflite"], "no effect with --write-offline: TFLM "),
-        (["--align", "65"], "65 is out of range, expected 1 to 64"),
-        (["--plot", "a.gif"], "'--draw' / '--plot': 'a.gif': expected a file ending in .svg or "),
-    ],
-)
-def test_wrong_arguments_exit_with_2_and_say_what_is_right(
-    refused: Refused, words: list[str], message: str
-) -> None:
-    assert message in refused("memory", DIGITS, *words)
-
-
 def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -> None:
     shown = delegraph("memory", DIGITS, "--micro", "--json").json
     micro = shown["micro"]
