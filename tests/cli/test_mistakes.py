@@ -21,7 +21,7 @@ NO_DELEGATE = r"no installed plugin provides delegate '{}'; pip installs delegat
 NO_FOLDER = "there is no folder 'gone'"
 NO_SAVE = r"--save has no effect with --against: --result-json FILE saves a comparison"
 NO_TIME_LIMIT = "--time-limit has no effect with --bisect: --probe-time-limit bounds"
-ALL_SIGNATURES = "--{} is about all signatures: leave out --signature"
+ALL_SIGNATURES = "--(lock|check) is about all signatures: leave out --signature"
 NO_TASK = r"no task '{}'{}, expected one of: classification, .* or --metric PACKAGE:FUNCTION"
 NO_SIGNATURE = "the model has no signature 'x'; it has 'serving_default'"
 
@@ -131,7 +131,7 @@ MISTAKES = {
     "explain FLOAT -d a:b:c": "delegate 'a:b:c' cannot be read",
     "explain FLOAT -d ''": "or 'name:key=value,key=value'; it is empty",
     "explain FLOAT -d sin --lock a.json --check notes.txt": "give one of them",
-    "explain FLOAT -d sin --signature serving_default --lock a.json": ALL_SIGNATURES.format("lock"),
+    "explain SINES -d sin --signature serving_default --lock a.json": ALL_SIGNATURES,
     "explain FLOAT -d sin --signature serving_default --check notes.txt": ALL_SIGNATURES.format(
         "check"
     ),
@@ -185,9 +185,15 @@ MISTAKES = {
     "run SINES -d xnnpack": "'xnnpack'; --runtime litert has XNNPACK, which LiteRT applies by",
     "run SINES -d fobar": "pip installs delegates, --delegate-file FILE.py applies that of a file",
     "new": "Missing argument 'NAME'",
-    "new 9bad": "name is '9bad', expected a letter, then ",
     "new my-chip --template kernl": r"'custom-op' \(did you mean 'kernel'\?\)",
     "new my-chip --knd delegate": "No such option '--knd'",
+    "new 2fast": "name is '2fast', expected a letter, then letters and digits with single ",
+    "new my-chip --operators CONV_2D": "cannot start with operator 'CONV_2D', only with: ABS,",
+    "new my-chip --template engin": r"'engin' is not one of .* \(did you mean 'engine'\?\)",
+    "new my-chip --engine ort": "'ort' is not one of 'custom', 'onnxruntime', 'openvino'",
+    "new my-chip --engine openvino --template kernel": "--engine is for --template engine or comp",
+    "new my-chip --engine openvino --operators ADD": "is not for --engine openvino: change engine",
+    "new my-chip --template custom-op --operators ADD": "not for --template custom-op",
 }
 """Mapping from words to the pattern of the message; FLOAT and SINES are models."""
 
