@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import subprocess
@@ -18,7 +17,7 @@ from delegraph.delegation.blob_cache import BlobCache
 from delegraph.testing import command
 from delegraph.tools import cache_versions, cache_warming
 from delegraph.tools.setup import Setup
-from support.command import Command, Refused
+from support.command import Command, Refused, Terminal
 from support.fake_distributions import write_plugin
 
 
@@ -26,11 +25,6 @@ from support.fake_distributions import write_plugin
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def fill() -> None:
