@@ -10,64 +10,18 @@ turns; the best time counts.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from typing import Any
+from pathlib import Path
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from framework import chain_model
 
-from delegraph import (
-    DelegateFlags,
-    Interpreter,
-    Rejection,
-    SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
-)
+from delegraph import DelegateFlags, Interpreter
 from delegraph.tools import all_times, interleave_timed
-
-
-class AddKernel(SimpleDelegateKernelInterface):
-    """Kernel that adds the two inputs of its only node."""
-
-    def init(self, context: Any, params: Any) -> None:
-        """Take the only node."""
-        (index,) = params.nodes_to_replace
-        self._node = context.get_node_and_registration(index)[0]
-
-    def prepare(self, context: Any, node: Any) -> None:
-        """Keep the shape."""
-        a = self._node.inputs[0]
-        context.resize_tensor(context.tensors[node.outputs[0]], context.tensors[a].shape)
-
-    def eval(self, context: Any, node: Any) -> None:
-        """Add."""
-        a, b = self._node.inputs
-        tensors = context.tensors
-        np.add(tensors[a].data, tensors[b].data, out=tensors[node.outputs[0]].data)
-
-
-class AddDelegate(SimpleDelegateInterface):
-    """Delegate that takes every ADD."""
-
-    def __init__(self, flags: DelegateFlags) -> None:
-        self._flags = flags
-
-    def name(self) -> str:
-        """Return the name."""
-        return "add"
-
-    def flags(self) -> DelegateFlags:
-        """Return the flags given."""
-        return self._flags
-
-    def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> Any:
-        """Take ADD."""
-        return registration.name == "ADD" or Rejection("op", actual=registration.name)
-
-    def create_delegate_kernel_interface(self) -> AddKernel:
-        """Return a kernel."""
-        return AddKernel()
+from support.by_name import ByName
 
 
 def ours(content: bytes, flags: DelegateFlags) -> dict[str, float]:
@@ -75,7 +29,7 @@ def ours(content: bytes, flags: DelegateFlags) -> dict[str, float]:
     start = time.perf_counter()
     interpreter = Interpreter(model_content=content)
     loaded = time.perf_counter()
-    interpreter.modify_graph_with_delegate(AddDelegate(flags))
+    interpreter.modify_graph_with_delegate(ByName("ADD", flags=flags))
     interpreter.allocate_tensors()
     done = time.perf_counter()
     assert len(interpreter.placement.partitions) > 0

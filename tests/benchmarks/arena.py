@@ -11,35 +11,15 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from delegraph.memory.arena_planner import PlanNode
 from delegraph.tools import all_times, interleave
-
-
-@dataclass
-class Graph:
-    """Planner graph whose tensors are all in the arena."""
-
-    nodes: Sequence[PlanNode]
-    outputs: Sequence[int]
-    sizes: Sequence[int]
-    inputs: Sequence[int] = (0,)
-    variables: Sequence[int] = ()
-
-    @property
-    def num_tensors(self) -> int:
-        """Number of tensors."""
-        return len(self.sizes)
-
-    def tensor_bytes(self, index: int) -> int:
-        """Return a tensor's size."""
-        return self.sizes[index]
-
-    def tensor_kind(self, index: int) -> TensorKind:
-        """Return the allocation type of a tensor."""
-        return TensorKind.ARENA_RW
+from support.planner_graphs import Graph, planned
 
 
 def shapes(count: int) -> dict[str, list[PlanNode]]:
@@ -67,18 +47,11 @@ def shapes(count: int) -> dict[str, list[PlanNode]]:
     }
 
 
-def planning(nodes: Sequence[PlanNode]) -> Callable[[], int]:
+def planning(nodes: list[PlanNode]) -> Callable[[], int]:
     """Return a function that plans from scratch and returns the bytes of the arena."""
     rng = random.Random(2)
-    graph = Graph(nodes, [len(nodes)], [rng.randrange(1, 5000) for _ in range(len(nodes) + 1)])
-
-    def plan() -> int:
-        planner = ArenaPlanner(graph)
-        planner.plan_allocations()
-        planner.execute_allocations(0, len(nodes) - 1)
-        return planner.arena_bytes[0]
-
-    return plan
+    graph = Graph(nodes, [0], [len(nodes)], [rng.randrange(1, 5000) for _ in range(len(nodes) + 1)])
+    return lambda: planned(graph).arena_bytes[0]
 
 
 def main() -> None:

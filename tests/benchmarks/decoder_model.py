@@ -7,7 +7,7 @@ converters of language models have it, so whoever runs the model hands it on fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ WEIGHTS = ("float32", "int8", "int4", "int4 in blocks")
 BLOCK = 32
 """Weights that share a scale, where they come in blocks."""
 
-LARGEST = {"int8": 127, "int4": 7, "int4 in blocks": 7}
+LARGEST = {"INT8": 127, "INT4": 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,61 +71,147 @@ def decoder_model(weights: str, sizes: Sizes | None = None) -> bytes:
     return _Decoder(weights, sizes or Sizes()).model()
 
 
-class _Decoder:
-    def __init__(self, weights: str, sizes: Sizes) -> None:
-        self._weights, self._sizes = weights, sizes
+@dataclass
+class Graph:
+    """A subgraph under construction; constants belong to the subgraph that reads them."""
+
+    tensors: dict[str, TensorDef] = field(default_factory=dict)
+    nodes: list[NodeText] = field(default_factory=list)
+
+
+class LayerWriter:
+    """Writes the parts that language models share into a graph; weights are random."""
+
+    def __init__(self, weights: str) -> None:
+        self._weights = weights
         self._rng = np.random.default_rng(0)
-        self._nodes: list[NodeText] = []
-        self._tensors: dict[str, TensorDef] = {}
+        self._graph = Graph()
         self._block_scales: dict[str, NDArray[np.float16]] = {}
+
+    def _norm(self, x: str, y: str, gain: str, shape: tuple[int, ...]) -> None:
+        """Write an RMS normalization with gains."""
+        one = (*shape[:-1], 1)
+        self._value("last_axis", np.array([-1], np.int32))
+        self._value("epsilon", np.float32(1e-6))
+        self._add("MUL", f"{x} {x}", f"{y}_square", shape)
+        keep = ReducerOptions(keep_dims=True)
+        self._add("MEAN", f"{y}_square last_axis", f"{y}_mean", one, keep)
+        self._add("ADD", f"{y}_mean epsilon", f"{y}_shifted", one)
+        self._add("RSQRT", f"{y}_shifted", f"{y}_root", one)
+        self._add("MUL", f"{x} {y}_root", f"{y}_unit", shape)
+        self._add("MUL", f"{y}_unit {gain}", y, shape)
+
+    def _start(self) -> None:
+        """Write the place of the token's row in a cache."""
+        self._value("zeros", np.zeros(2, np.int32))
+        self._value("zero", np.zeros(1, np.int32))
+        self._graph.tensors["start"] = tensor((4,), "INT32")
+        start = ("CONCATENATION", "zeros position zero", "start", ConcatenationOptions())
+        self._graph.nodes.append(start)
+
+    def _mix(
+        self, inputs: str, y: str, rows: tuple[int, ...], scores: tuple[int, ...], layer: str = ""
+    ) -> None:
+        """Write attention.
+
+        Args:
+            inputs: names of queries, keys and values.
+            y: name of the result.
+            rows: shape of queries and result.
+            scores: shape of the scores; the mask is added to them.
+            layer: end of the names of tensors between.
+        """
+        query, keys, values = inputs.split()
+        self._value("scale", np.float32(rows[-1] ** -0.5))
+        self._add("MUL", f"{query} scale", f"scaled{layer}", rows)
+        transposed = BatchMatMulOptions(adj_y=True)
+        self._add("BATCH_MATMUL", f"scaled{layer} {keys}", f"scores{layer}", scores, transposed)
+        self._add("ADD", f"scores{layer} mask", f"masked{layer}", scores)
+        softmax = SoftmaxOptions(beta=1.0)
+        self._add("SOFTMAX", f"masked{layer}", f"shares{layer}", scores, softmax)
+        self._add("BATCH_MATMUL", f"shares{layer} {values}", y, rows, BatchMatMulOptions())
+
+    def _product(self, x: str, y: str, outputs: int) -> None:
+        self._matrix(f"{y}_weights", outputs, self._graph.tensors[x].shape[-1])
+        options = FullyConnectedOptions()
+        self._add("FULLY_CONNECTED", f"{x} {y}_weights -", y, (1, outputs), options)
+
+    def _matrix(self, name: str, rows: int, depth: int) -> None:
+        values = self._rng.normal(size=(rows, depth)).astype(np.float32) * depth**-0.5
+        if self._weights == "float32":
+            self._value(name, values)
+            return
+        kind, in_blocks, _ = self._weights.upper().partition(" IN BLOCKS")
+        blocks = values.reshape(rows, -1, BLOCK if in_blocks else depth)
+        scales = np.abs(blocks).max(axis=2, keepdims=True) / LARGEST[kind]
+        integers = np.rint(blocks / scales).astype(np.int8).reshape(values.shape)
+        if in_blocks:
+            self._block_scales[name] = scales[..., 0].astype(np.float16)
+            self._graph.tensors[name] = constant(integers, kind)
+        else:
+            self._graph.tensors[name] = constant(integers, kind, scale=scales[:, 0, 0].tolist())
+
+    def _value(self, name: str, value: Any) -> None:
+        self._graph.tensors[name] = constant(value)
+
+    def _add(
+        self,
+        op: str,
+        inputs: str,
+        output: str,
+        shape: tuple[int, ...],
+        options: Table | None = None,
+    ) -> None:
+        self._graph.tensors[output] = tensor(shape)
+        node = (op, inputs, output) if options is None else (op, inputs, output, options)
+        self._graph.nodes.append(node)
+
+
+class _Decoder(LayerWriter):
+    def __init__(self, weights: str, sizes: Sizes) -> None:
+        super().__init__(weights)
+        self._sizes = sizes
 
     def model(self) -> bytes:
         sizes = self._sizes
         self._constants()
         caches = [f"{kind}_{i}" for i in range(sizes.layers) for kind in ("keys", "values")]
         for name in caches:
-            self._tensors[name] = tensor(sizes.cache_shape)
+            self._graph.tensors[name] = tensor(sizes.cache_shape)
         self._add("GATHER", "table token", "x_0", (1, sizes.width), GatherOptions())
-        start = ("CONCATENATION", "zeros position zero", "start", ConcatenationOptions())
-        self._nodes.append(start)
+        self._start()
         for layer in range(sizes.layers):
             self._layer(layer)
-        self._norm(f"x_{sizes.layers}", "last")
+        self._norm(f"x_{sizes.layers}", "last", "gain", (1, sizes.width))
         self._product("last", "logits", sizes.vocabulary)
         content = graph_model(
-            self._nodes,
+            self._graph.nodes,
             inputs=" ".join(["token", "position", "mask", *caches]),
             outputs=" ".join(["logits", *(f"new_{name}" for name in caches)]),
-            tensors=self._tensors,
+            tensors=self._graph.tensors,
         )
         return with_block_scales(content, self._block_scales) if self._block_scales else content
 
     def _constants(self) -> None:
         sizes = self._sizes
         table = self._rng.normal(size=(sizes.vocabulary, sizes.width)).astype(np.float32)
-        self._tensors |= {
+        self._graph.tensors |= {
             "token": tensor((1,), "INT32"),
             "position": tensor((1,), "INT32"),
-            "start": tensor((4,), "INT32"),
             "mask": tensor((1, 1, 1, sizes.length)),
             "table": constant(table),
-            "zeros": constant(np.zeros(2, np.int32)),
-            "zero": constant(np.zeros(1, np.int32)),
-            "last_axis": constant(np.array([-1], np.int32)),
-            "epsilon": constant(np.float32(1e-6)),
             "gain": constant(np.ones(sizes.width, np.float32)),
-            "scale": constant(np.float32(sizes.cache_shape[-1] ** -0.5)),
             "row": constant(np.array([1, sizes.heads, 1, sizes.cache_shape[-1]], np.int32)),
             "flat": constant(np.array([1, sizes.width], np.int32)),
         }
 
     def _layer(self, layer: int) -> None:
         width, hidden = self._sizes.width, self._sizes.hidden
-        self._norm(f"x_{layer}", f"n_{layer}")
+        self._norm(f"x_{layer}", f"n_{layer}", "gain", (1, width))
         self._attention(layer, f"n_{layer}", f"a_{layer}")
         self._product(f"a_{layer}", f"o_{layer}", width)
         self._add("ADD", f"x_{layer} o_{layer}", f"m_{layer}", (1, width))
-        self._norm(f"m_{layer}", f"p_{layer}")
+        self._norm(f"m_{layer}", f"p_{layer}", "gain", (1, width))
         for name in ("up", "gate"):
             self._product(f"p_{layer}", f"{name}_{layer}", hidden)
         self._add("LOGISTIC", f"gate_{layer}", f"s_{layer}", (1, hidden))
@@ -143,59 +229,9 @@ class _Decoder:
         for name in ("key", "value"):
             words = f"{name}s_{layer} {name}_row_{layer} start"
             self._add("DYNAMIC_UPDATE_SLICE", words, f"new_{name}s_{layer}", shape)
-        self._add("MUL", f"query_row_{layer} scale", f"scaled_{layer}", row)
-        transposed = BatchMatMulOptions(adj_y=True)
-        words = f"scaled_{layer} new_keys_{layer}"
-        self._add("BATCH_MATMUL", words, f"scores_{layer}", scores, transposed)
-        self._add("ADD", f"scores_{layer} mask", f"masked_{layer}", scores)
-        softmax = SoftmaxOptions(beta=1.0)
-        self._add("SOFTMAX", f"masked_{layer}", f"share_{layer}", scores, softmax)
-        words = f"share_{layer} new_values_{layer}"
-        self._add("BATCH_MATMUL", words, f"mixed_{layer}", row, BatchMatMulOptions())
+        words = f"query_row_{layer} new_keys_{layer} new_values_{layer}"
+        self._mix(words, f"mixed_{layer}", row, scores, f"_{layer}")
         self._add("RESHAPE", f"mixed_{layer} flat", y, (1, width))
-
-    def _norm(self, x: str, y: str) -> None:
-        """Add an RMS normalization."""
-        width = self._sizes.width
-        self._add("MUL", f"{x} {x}", f"{y}_square", (1, width))
-        keep = ReducerOptions(keep_dims=True)
-        self._add("MEAN", f"{y}_square last_axis", f"{y}_mean", (1, 1), keep)
-        self._add("ADD", f"{y}_mean epsilon", f"{y}_shifted", (1, 1))
-        self._add("RSQRT", f"{y}_shifted", f"{y}_root", (1, 1))
-        self._add("MUL", f"{x} {y}_root", f"{y}_unit", (1, width))
-        self._add("MUL", f"{y}_unit gain", y, (1, width))
-
-    def _product(self, x: str, y: str, outputs: int) -> None:
-        depth = self._tensors[x].shape[-1]
-        values = self._rng.normal(size=(outputs, depth)) * depth**-0.5
-        name = f"{y}_weights"
-        self._tensors[name] = self._stored(name, values.astype(np.float32))
-        self._add("FULLY_CONNECTED", f"{x} {name} -", y, (1, outputs), FullyConnectedOptions())
-
-    def _stored(self, name: str, values: NDArray[np.float32]) -> TensorDef:
-        if self._weights == "float32":
-            return constant(values)
-        width = BLOCK if self._weights == "int4 in blocks" else values.shape[1]
-        blocks = values.reshape(len(values), -1, width)
-        scales = np.abs(blocks).max(axis=2, keepdims=True) / LARGEST[self._weights]
-        integers = np.rint(blocks / scales).astype(np.int8).reshape(values.shape)
-        kind = "INT8" if self._weights == "int8" else "INT4"
-        if width == BLOCK:
-            self._block_scales[name] = scales[..., 0].astype(np.float16)
-            return constant(integers, kind)
-        return constant(integers, kind, scale=scales[:, 0, 0].tolist())
-
-    def _add(
-        self,
-        op: str,
-        inputs: str,
-        output: str,
-        shape: tuple[int, ...],
-        options: Table | None = None,
-    ) -> None:
-        self._tensors[output] = tensor(shape)
-        node = (op, inputs, output) if options is None else (op, inputs, output, options)
-        self._nodes.append(node)
 
 
 def with_block_scales(content: bytes, scales: dict[str, NDArray[Any]]) -> bytes:

@@ -34,7 +34,7 @@ tell_peak(sys.argv[2], sys.argv[3], int(sys.argv[4]))
 
 
 def peak(name: str, path: str, threads: int, cache: str) -> int:
-    """Return the peak memory of a process that makes a few tokens, in kilobytes."""
+    """Return the peak memory of a process that makes a few tokens, in bytes."""
     folder = str(Path(__file__).parent)
     command = [sys.executable, "-c", RUN, folder, name, path, str(threads)]
     environment = {**os.environ, "DELEGRAPH_CACHE": cache}
@@ -52,7 +52,7 @@ def memory(what: str, path: str, threads: int, rounds: int) -> list[Row]:
                 found[state].append(peak("Delegraph", path, threads, cache))
     middle = {name: float(np.median(values)) for name, values in found.items()}
     for name, value in middle.items():
-        print(f"  {name}: {value / 1024:.1f} MiB", flush=True)
+        print(f"  {name}: {value / (1 << 20):.1f} MiB", flush=True)
     states = ("empty cache", "kept program")
     return [Row(f"{what}, memory, {name}", middle[name] / middle["LiteRT"]) for name in states]
 

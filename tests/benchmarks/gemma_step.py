@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from network_process import peak_memory
 
 MASKED = np.float32(-1e9)
 
@@ -29,12 +29,6 @@ def interpreter_of(name: str, path: str, threads: int) -> Any:
             value[...] = 100
         found.set_tensor(details["index"], value)
     return found
-
-
-def peak_memory() -> int:
-    """Return the peak memory of this process in kilobytes, as Linux counts it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 def tell_peak(name: str, path: str, threads: int) -> None:

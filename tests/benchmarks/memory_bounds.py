@@ -11,10 +11,13 @@ come the counts. Models that cannot be allocated are counted, no more. Every pla
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from delegraph import DelegraphError, Interpreter
 from delegraph.memory import (

@@ -10,11 +10,10 @@ builtin, and XNNPACK. Below 1 Delegraph is faster. ``delegraph benchmark --again
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 from delegraph.errors import DelegraphError
-from delegraph.graph import load_model
+from delegraph.graph import load_model, macs_of
 from delegraph.graph.model import Model
 from delegraph.tools import Setup, compare
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS
@@ -27,14 +26,7 @@ OFFICIAL = ("reference", "builtin", "XNNPACK")
 
 def products(model: Model) -> int:
     """Return the multiply-adds of the model's convolutions and matrix products."""
-    total = 0
-    for subgraph in model.subgraphs:
-        for op in subgraph.operators:
-            if op.name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-                weight = subgraph.tensors[op.inputs[1]].shape
-                taps = weight[1:3] if op.name == "DEPTHWISE_CONV_2D" else weight[1:]
-                total += math.prod(subgraph.tensors[op.outputs[0]].shape) * math.prod(taps)
-    return total
+    return sum(macs_of(op, graph.tensors) for graph in model.subgraphs for op in graph.operators)
 
 
 def large_models() -> list[Path]:

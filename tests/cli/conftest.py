@@ -15,13 +15,25 @@ from delegraph.testing import CommandResult, one_op_model, run_command, tensor
 from delegraph.testing.command import WIDTH
 from support import command_server
 from support.chosen_plugins import disable_plugins
-from support.command import Command
+from support.command import Command, Refused
 
 
 @pytest.fixture
 def delegraph() -> Command:
     """Run the command in this process: ``delegraph("run", path)``."""
     return run_command
+
+
+@pytest.fixture
+def refused(delegraph: Command) -> Refused:
+    """Run a command that fails with ``code`` and one line of error; return the line."""
+
+    def run(*words: object, code: int = 2) -> str:
+        ran = delegraph(*words)
+        assert (ran.code, ran.out, len(ran.err.splitlines())) == (code, "", 1), ran
+        return ran.err
+
+    return run
 
 
 @pytest.fixture(scope="session")

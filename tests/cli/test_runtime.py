@@ -8,29 +8,19 @@ import numpy as np
 import pytest
 
 from delegraph.plugins.sources import pip_install
-from support.command import Command
+from support.command import Command, Refused
 from support.pictured import colour_model, write_pictures
 
 pytest.importorskip("ai_edge_litert")
 
 FAILING = """
-from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
+from support.by_name import ByName, ByNameKernel
 
-class Failing(SimpleDelegateInterface):
-    def name(self):
-        return "failing"
-    def is_node_supported_by_delegate(self, registration, node, context):
-        return registration.name == "SIN"
-    def create_delegate_kernel_interface(self):
-        return Kernel()
-
-class Kernel(SimpleDelegateKernelInterface):
-    def init(self, context, params):
-        pass
-    def prepare(self, context, node):
-        pass
+class Kernel(ByNameKernel):
     def eval(self, context, node):
         raise OSError("device lost")
+
+delegate = ByName("SIN", kernel=Kernel, name="failing")
 """
 
 
@@ -65,12 +55,11 @@ def test_explain_shows_who_runs_what_there(delegraph: Command, runtime: str, sin
     "words", [("explain", "--partition-policy", "measured"), ("explain", "--lock", "lock.json")]
 )
 def test_what_only_delegraphs_interpreter_has_is_refused(
-    delegraph: Command, runtime: str, sines: Path, words: tuple[str, ...]
+    refused: Refused, runtime: str, sines: Path, words: tuple[str, ...]
 ) -> None:
     command, option, *value = words
-    ran = delegraph(command, sines, "-d", "sin", "--runtime", runtime, option, *value)
-    assert ran.code == 2
-    assert f"{option} needs --runtime delegraph" in ran.err
+    err = refused(command, sines, "-d", "sin", "--runtime", runtime, option, *value)
+    assert f"{option} needs --runtime delegraph" in err
 
 
 def test_failing_delegates_fall_back_there(
@@ -95,7 +84,7 @@ def test_failing_delegates_fall_back_there(
 
 
 def test_rules_and_require_hold_there(
-    delegraph: Command, runtime: str, sines: Path, tmp_path: Path
+    delegraph: Command, refused: Refused, runtime: str, sines: Path, tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 3\ndelegate = 'sin'")
@@ -103,20 +92,18 @@ def test_rules_and_require_hold_there(
     ran = delegraph("run", *words, "--rules", rules, "--json")
     nodes = ran.json["placement"]["nodes"]
     assert [node["delegate"] for node in nodes] == ["sin", None, None, None, None]
-    ran = delegraph("run", *words, "--require", "full")
-    assert (ran.code, ran.out) == (1, "")
-    assert "--require full: 3 nodes stay behind: ADD" in ran.err
+    err = refused("run", *words, "--require", "full", code=1)
+    assert "--require full: 3 nodes stay behind: ADD" in err
 
 
 def test_a_rule_that_xnnpack_breaks_exits_with_1(
-    delegraph: Command, runtime: str, sines: Path, tmp_path: Path
+    refused: Refused, runtime: str, sines: Path, tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'exclude'\noperators = 'ADD'")
     for command in ("run", "explain"):
-        ran = delegraph(command, sines, "-d", "sin", "--runtime", runtime, "--rules", rules)
-        assert (ran.code, ran.out) == (1, "")
-        assert "XNNPACK has nodes that rules keep from it: node 1 (ADD): rule 1" in ran.err
+        err = refused(command, sines, "-d", "sin", "--runtime", runtime, "--rules", rules, code=1)
+        assert "XNNPACK has nodes that rules keep from it: node 1 (ADD): rule 1" in err
 
 
 def test_numerics_choose_the_official_kernels(
@@ -172,20 +159,17 @@ def test_evaluate_and_predict_in_compiled_model(
 
 
 def test_what_the_official_runtime_refuses_is_expected(
-    delegraph: Command, sines: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refused, sines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ai_edge_litert import interpreter
 
     code = "def refuse(self, *given, **named):\n    raise ValueError('Tensor 3 is wrong. ' * 100)"
     exec(code, vars(interpreter))  # the error comes from that module, as those of its C++ do
     monkeypatch.setattr(interpreter.Interpreter, "__init__", vars(interpreter).pop("refuse"))
-    ran = delegraph("run", sines, "--runtime", "litert")
-    assert ran.code == 1
-    assert ran.err.startswith("error: the official runtime fails: Tensor 3 is wrong. Tensor 3")
-    assert ran.err.endswith(
-        "(--traceback shows all); --runtime delegraph may run it, or say more\n"
-    )
-    assert len(ran.err) < 500
+    err = refused("run", sines, "--runtime", "litert", code=1)
+    assert err.startswith("error: the official runtime fails: Tensor 3 is wrong. Tensor 3")
+    assert err.endswith("(--traceback shows all); --runtime delegraph may run it, or say more\n")
+    assert len(err) < 500
 
 
 def test_an_operator_that_the_official_runtime_lacks_names_what_has_it(

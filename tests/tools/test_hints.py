@@ -42,8 +42,13 @@ MODEL = graph_model(
 )
 
 
-def hints(delegate: SimpleDelegateInterface, model: bytes = MODEL) -> tuple[Hint, ...]:
-    with Interpreter(model_content=model, delegates=[delegate]) as interpreter:
+def hints(
+    delegate: SimpleDelegateInterface, model: bytes = MODEL, excluded: str = ""
+) -> tuple[Hint, ...]:
+    rules = [PlacementRule("exclude", nodes=excluded)] if excluded else []
+    with Interpreter(
+        model_content=model, delegates=[delegate], placement=PlacementPolicy(rules=rules)
+    ) as interpreter:
         explanation = explain(interpreter)
         return hints_for(interpreter, explanation.placement, explanation.costs)
 
@@ -205,22 +210,12 @@ def test_a_delegate_that_fails_on_what_it_does_not_claim_has_no_hint_of_it() -> 
 
 def test_nodes_left_for_another_reason_are_not_counted() -> None:
     claim = Claim(["ADD", "FULLY_CONNECTED"], "FLOAT32", "broadcast", activations="RELU6")
-    rules = [PlacementRule("exclude", nodes="3-4")]
-    delegate = Claiming(Capabilities([claim]))
-    with Interpreter(
-        model_content=MODEL, delegates=[delegate], placement=PlacementPolicy(rules=rules)
-    ) as interpreter:
-        explanation = explain(interpreter)
-        assert hints_for(interpreter, explanation.placement, explanation.costs) == ()
+    assert hints(Claiming(Capabilities([claim])), excluded="3-4") == ()
 
 
 def test_a_change_does_not_count_nodes_that_a_rule_keeps_off() -> None:
     claim = Claim(["ADD", "FULLY_CONNECTED", "ABS"], ["FLOAT32", "INT32"], "broadcast")
-    delegate = Claiming(Capabilities([claim]))
-    policy = PlacementPolicy(rules=[PlacementRule("exclude", nodes="1-4")])
-    with Interpreter(model_content=MODEL, delegates=[delegate], placement=policy) as interpreter:
-        explanation = explain(interpreter)
-        found = hints_for(interpreter, explanation.placement, explanation.costs)
+    found = hints(Claiming(Capabilities([claim])), excluded="1-4")
     assert [hint.nodes for hint in found] == [1]
 
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import ModelMetadata, TensorMetadata, Tokenizer
 from delegraph.tools.tokenizing import text_as_input, text_for_all_inputs
+from support.tensor_details import details
 
 WORDS = ("<PAD> 0", "<START> 1", "<UNKNOWN> 2", "the 3", "film 4", "isn't 5", "great 6")
 REGEX = Tokenizer("regex", r"[^\w\']+", WORDS)
@@ -15,19 +14,10 @@ PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "##ing", "good", "!", "\u4
 BERT = Tokenizer("bert", "", PIECES)
 
 
-def entry(*shape: int, name: str = "x", index: int = 0, dtype: Any = np.int32) -> dict[str, Any]:
-    dims = np.array(shape, np.int32)
-    return {
-        "name": name,
-        "index": index,
-        "shape": np.maximum(dims, 1),
-        "shape_signature": dims,
-        "dtype": dtype,
-    }
-
-
 def numbers(text: str, tokenizer: Tokenizer, *shape: int, name: str = "ids") -> list[int]:
-    values = text_as_input(text, entry(*shape), TensorMetadata(name=name, tokenizer=tokenizer))
+    values = text_as_input(
+        text, details(np.int32, *shape), TensorMetadata(name=name, tokenizer=tokenizer)
+    )
     assert values.dtype == np.int32
     return [int(value) for value in values.reshape(-1)]
 
@@ -49,18 +39,18 @@ def test_bert_splits_words_into_pieces() -> None:
 def test_mask_and_segments_go_with_the_ids() -> None:
     assert numbers("good!", BERT, 1, 6, name="mask") == [1, 1, 1, 1, 0, 0]
     assert numbers("good!", BERT, 1, 6, name="segment_ids") == [0] * 6
-    details = [entry(1, 6, name=f"in{i}", index=i) for i in range(3)]
+    entries = [details(np.int32, 1, 6, name=f"in{i}", index=i) for i in range(3)]
     said = ModelMetadata(inputs=tuple(TensorMetadata(i, tokenizer=BERT) for i in range(3)))
-    words = text_for_all_inputs(["a text", "in1=zeros"], details, {}, said)
+    words = text_for_all_inputs(["a text", "in1=zeros"], entries, {}, said)
     assert words == ["0=a text", "1=a text", "2=a text", "in1=zeros"]
-    assert text_for_all_inputs(["a text"], details[:1], {}, said) == ["a text"]
-    assert text_for_all_inputs(["a text"], details, {}, ModelMetadata()) == ["a text"]
+    assert text_for_all_inputs(["a text"], entries[:1], {}, said) == ["a text"]
+    assert text_for_all_inputs(["a text"], entries, {}, ModelMetadata()) == ["a text"]
 
 
 def test_notes_say_what_was_done() -> None:
     notes: list[str] = []
     said = TensorMetadata(name="x", tokenizer=REGEX)
-    text_as_input("the bad bad film", entry(1, 3), said, notes.append)
+    text_as_input("the bad bad film", details(np.int32, 1, 3), said, notes.append)
     assert notes == ["4 words by the metadata's regex tokenizer, 2 of them unknown, 1 cut off"]
 
 

@@ -39,35 +39,6 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     assert len(written["one"]["blocks"]) == 5
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--blocks", 6), "--blocks needs --against"),
-        (("--fail-above", 5), "--fail-above needs --against or --compare-with"),
-        (("--against", "--threads 2", "--runs", 9), "--runs has no effect with --against"),
-        (("--against", "--threads 2", "--dry-run"), "--dry-run has no effect with --against"),
-        (
-            ("--against", "--threads 2", "--save", "a.json"),
-            "--save has no effect with --against: --result-json FILE saves a comparison",
-        ),
-        (("--against", "--threads 2", "--op-profile"), "a profile is of one set-up"),
-        (("--against", "--wings 2"), "No such option"),
-        (
-            ("--against", "--runtime litert --seed 3"),
-            "--seed is for all set-ups, give it outside of --against",
-        ),
-        (("--graph=other.tflite",), "; MODEL and --graph=MODEL are the same, give one"),
-        (("--against", "-d none", "--blocks", 4), "4 is out of range, expected at least 5"),
-    ],
-)
-def test_options_in_vain_are_refused(
-    delegraph: Command, sines: Path, words: tuple[object, ...], message: str
-) -> None:
-    ran = delegraph("benchmark", sines, *words)
-    assert ran.code == 2
-    assert message in ran.err
-
-
 def test_the_help_tells_the_least_and_the_usual_number_of_blocks(delegraph: Command) -> None:
     text = " ".join(delegraph("benchmark", "--help").out.split())
     assert "at least 5; all take turns in each. [default: 12]" in text

@@ -64,12 +64,6 @@ def test_loggers_are_left_as_they_were(delegraph: Command, sines: Path) -> None:
     assert delegraph("inspect", sines).err == ""
 
 
-def test_a_wrong_level_is_a_usage_error(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("inspect", sines, "--log-level", "loud")
-    assert ran.code == 2
-    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in ran.err
-
-
 def test_plugins_are_heard_and_others_are_not(fresh_delegraph: Command, tmp_path: Path) -> None:
     write_plugin(tmp_path / "site", "noisy", NOISY)
     ran = fresh_delegraph("plugins", "info", "noisy", "-v", PYTHONWARNINGS="ignore")

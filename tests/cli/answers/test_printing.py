@@ -11,11 +11,7 @@ from rich.console import Console
 
 from delegraph.cli.answers import printing
 from delegraph.cli.answers.table_layout import shortened
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from support.command import Terminal
 
 
 def test_names_are_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,13 +8,7 @@ import pytest
 from delegraph.cli.answers import printing
 from delegraph.cli.answers import progress_bar as module
 from delegraph.cli.answers.progress_bar import shown_progress, with_time_left
-
-
-class Terminal(io.StringIO):
-    """Standard error that is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+from support.command import Terminal
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, error: io.StringIO, patience: float) -> str:

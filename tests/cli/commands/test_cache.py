@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from delegraph.delegation.blob_cache import BlobCache
 from delegraph.testing import command
 from delegraph.tools import cache_versions, cache_warming
 from delegraph.tools.setup import Setup
-from support.command import Command
+from support.command import Command, Refused, Terminal
 from support.fake_distributions import write_plugin
 
 
@@ -24,11 +25,6 @@ from support.fake_distributions import write_plugin
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def fill() -> None:
@@ -106,14 +102,13 @@ def test_a_cache_that_may_not_be_read_is_named(
 
 
 def test_a_terminal_is_asked_before_all_is_removed(
-    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+    delegraph: Command, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill()
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    ran = delegraph("cache", "clear")
-    assert (ran.code, ran.out) == (1, "")
-    assert "nothing is removed" in ran.err
-    assert "Remove all 3 files, 5.0 kB? [y/N]" in ran.err
+    err = refused("cache", "clear", code=1)
+    assert "nothing is removed" in err
+    assert "Remove all 3 files, 5.0 kB? [y/N]" in err
     assert delegraph("cache", "clear", "--yes").out.strip() == "removed 3 files, 5.0 kB"
 
 
@@ -169,48 +164,48 @@ def test_clear_removes_what_has_not_been_used_for_some_days(delegraph: Command) 
     assert delegraph("cache", "clear", "--older-than", "2").out == "removed 0 files, 0 B\n"
 
 
-def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
+def test_clear_of_an_unknown_delegate_is_a_mistake(refused: Refused) -> None:
     fill()
-    ran = delegraph("cache", "clear", "mien")
-    assert ran.code == 2
-    assert "nothing of 'mien' is kept (did you mean 'mine'?)" in ran.err
+    assert "nothing of 'mien' is kept (did you mean 'mine'?)" in refused("cache", "clear", "mien")
     BlobCache("numba_cpu-programs", "1").put("a", bytes(10))
-    ran = delegraph("cache", "clear", "numba")
-    assert "nothing of 'numba' is kept (did you mean 'numba_cpu'?)" in ran.err
+    err = refused("cache", "clear", "numba")
+    assert "nothing of 'numba' is kept (did you mean 'numba_cpu'?)" in err
 
 
 MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 KEEPING = """
-from delegraph import SimpleDelegateInterface
+from support.by_name import ByName
 
-class Keeping(SimpleDelegateInterface):
-    def name(self):
-        return "keeping"
-
+class Keeping(ByName):
     def initialize(self, context):
         context.cache("keeping", "1").get_or_make("key", lambda: b"compiled")
 
-    def is_node_supported_by_delegate(self, registration, node, context):
-        return False
-
-    def create_delegate_kernel_interface(self):
-        raise NotImplementedError
+delegate = Keeping()
 """
 
 
+@pytest.fixture
+def warmed(delegraph: Command, tmp_path: Path) -> Callable[..., Any]:
+    """Warm a model for a delegate that keeps a file; return the model's part of the answer."""
+
+    def warm(*words: object, model: Path = MODEL, source: str = KEEPING) -> Any:
+        (tmp_path / "keeping.py").write_text(source)
+        delegate = ("--delegate-file", tmp_path / "keeping.py")
+        (answer,) = delegraph("cache", "warm", model, *delegate, *words, "--json").json["models"]
+        return answer
+
+    return warm
+
+
 def test_warm_lets_delegates_keep_what_they_compile(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    delegraph: Command, warmed: Callable[..., Any], tmp_path: Path
 ) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
-    first = delegraph("cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json").json
-    (model,) = first["models"]
+    model = warmed()
     assert (model["model"], model["new_files"], model["new_bytes"]) == (str(MODEL), 1, 8)
     assert model["state"] == "filled"
-    again = delegraph(
-        "cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--threads", "1"
-    ).lines
+    words = ("--delegate-file", tmp_path / "keeping.py", "--threads", "1")
+    again = delegraph("cache", "warm", MODEL, *words).lines
     assert any(" warm already 0 0 B " in line for line in again)
 
 
@@ -224,46 +219,29 @@ def test_warm_says_why_a_model_keeps_nothing(delegraph: Command) -> None:
     assert "no delegate keeps anything: 15 nodes: 15 stay" in " ".join(batches.out.split())
 
 
-def test_warm_prepares_the_batches_of_a_server(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
-    key = "str(context.tensors[0].shape)"
-    keeping.write_text(KEEPING.replace('"key"', key))
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words, "--max-batch-size", "6").json["models"]
+def test_warm_prepares_the_batches_of_a_server(warmed: Callable[..., Any]) -> None:
+    source = KEEPING.replace('"key"', "str(context.tensors[0].shape)")
+    model = warmed("--max-batch-size", "6", source=source)
     assert model["new_files"] == 4  # batches of 1, 2, 4 and 6 rows
 
 
-def test_warm_prepares_each_signature(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
-    model = str(MODEL.parent / "language_model.tflite")
-    words = ["cache", "warm", model, "--delegate-file", str(keeping), "--json"]
-    (warmed,) = delegraph(*words, "--max-batch-size", "2").json["models"]
-    assert warmed["new_files"] == 1
-
-
-def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
-    assert (
-        "File 'missing.tflite' does not exist" in delegraph("cache", "warm", "missing.tflite").err
-    )
+def test_warm_prepares_each_signature(warmed: Callable[..., Any]) -> None:
+    model = warmed("--max-batch-size", "2", model=MODEL.with_name("language_model.tflite"))
+    assert model["new_files"] == 1
 
 
 def test_warm_without_a_cache_that_can_be_written_is_an_error(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
     monkeypatch.setenv("DELEGRAPH_CACHE", str(file / "cache"))
-    ran = delegraph("cache", "warm", str(MODEL))
-    assert (ran.code, ran.out) == (2, "")
-    assert "error: the cache cannot be used: " in ran.err
+    assert "error: the cache cannot be used: " in refused("cache", "warm", str(MODEL))
 
 
 def test_warm_counts_no_files_of_other_processes(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    warmed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeping = tmp_path / "keeping.py"
-    keeping.write_text(KEEPING)
     prepare = cache_warming.allocate
 
     def beside_another(setup: Setup) -> None:
@@ -273,19 +251,15 @@ def test_warm_counts_no_files_of_other_processes(
         subprocess.run([sys.executable, "-c", code], check=True, env=own)
 
     monkeypatch.setattr(cache_warming, "allocate", beside_another)
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words).json["models"]
+    model = warmed()
     assert (model["new_files"], model["used_files"]) == (1, 0)
 
 
-def test_warm_counts_files_of_its_child_processes(delegraph: Command, tmp_path: Path) -> None:
-    keeping = tmp_path / "keeping.py"
+def test_warm_counts_files_of_its_child_processes(warmed: Callable[..., Any]) -> None:
     child = "import subprocess, sys; subprocess.run([sys.executable, '-c', CODE], check=True)"
     code = "from delegraph.delegation import BlobCache; BlobCache('other', '1').put('a', b'')"
-    keeping.write_text(KEEPING.replace("context.cache", f"CODE = {code!r}; {child}; context.cache"))
-    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
-    (model,) = delegraph(*words).json["models"]
-    assert model["new_files"] == 2
+    source = KEEPING.replace("context.cache", f"CODE = {code!r}; {child}; context.cache")
+    assert warmed(source=source)["new_files"] == 2
 
 
 def test_warm_names_each_model_by_its_whole_file_name(

@@ -15,7 +15,7 @@ import pytest
 
 from delegraph.cli.options.preprocessing import FILTERS, PRESETS
 from delegraph.tools.evaluation import picture_resizing, presets
-from support.command import Command
+from support.command import Command, Refused
 from support.pictured import COLOURS, colour_model, write_pictures
 
 WORDS = ["red", "green", "blue", "blue", "green", "red", "red", "green", "blue", "red"]
@@ -198,17 +198,14 @@ def test_a_killed_process_goes_on_and_the_result_is_that_of_an_uninterrupted_one
 
 
 def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
-    delegraph: Command, classification: Words, tmp_path: Path
+    delegraph: Command, refused: Refused, classification: Words, tmp_path: Path
 ) -> None:
-    vain = delegraph(*classification("--restart"))
-    assert vain.code == 2
-    assert "--restart needs --output" in vain.err
+    assert "--restart needs --output" in refused(*classification("--restart"))
     output = tmp_path / "result.json"
     words = ("-o", output)
     (tmp_path / "result.json.journal").write_text('{"format": 2, "task": "t"}\n')
-    ran = delegraph(*classification(*words, "--preset", "slim"))
-    assert ran.code == 2
-    assert "result.json.journal' is of another evaluation: not the same samples, set-up" in ran.err
+    err = refused(*classification(*words, "--preset", "slim"))
+    assert "result.json.journal' is of another evaluation: not the same samples, set-up" in err
     (tmp_path / "result.json.journal").unlink()
     delegraph(*classification(*words, "--labels", tmp_path / "truth.txt"))  # the journal stays
     ran = delegraph(*classification(*words, "--preset", "slim"))
@@ -241,15 +238,16 @@ def test_bad_pictures_are_listed_and_not_fatal(
     assert any(line.startswith("03.png: picture ") for line in ran.lines)
 
 
-def test_options_change_steps_of_a_preset(delegraph: Command, classification: Words) -> None:
+def test_options_change_steps_of_a_preset(
+    delegraph: Command, refused: Refused, classification: Words
+) -> None:
     changes = ("--preset", "torchvision", "--resize", "lanczos", "--mean", "1,2,3", "--upright")
     shown = delegraph(*classification(*changes, "--json")).json["preprocessing"]
     assert shown["name"] == "torchvision with --resize, --mean, --upright"
     assert (shown["resize"], shown["mean"], shown["upright"]) == ("lanczos", [1, 2, 3], True)
     assert (shown["crop"], shown["std"]) == ("after", [58.395, 57.12, 57.375])
-    ran = delegraph(*classification("--std", "1,x"))
-    assert ran.code == 2
-    assert "'1,x': expected a number, or three with commas between" in ran.err
+    err = refused(*classification("--std", "1,x"))
+    assert "'1,x': expected a number, or three with commas between" in err
 
 
 def test_help_names_the_presets_and_filters_that_there_are() -> None:
@@ -258,11 +256,10 @@ def test_help_names_the_presets_and_filters_that_there_are() -> None:
 
 
 def test_the_table_of_all_answers_is_written(
-    delegraph: Command, classification: Words, tmp_path: Path
+    delegraph: Command, refused: Refused, classification: Words, tmp_path: Path
 ) -> None:
-    absent = delegraph(*classification("--csv", tmp_path / "absent" / "answers.csv"))
-    assert (absent.code, absent.out) == (2, "")
-    assert "there is no folder" in absent.err
+    err = refused(*classification("--csv", tmp_path / "absent" / "answers.csv"))
+    assert "there is no folder" in err
     path = tmp_path / "answers.csv"
     assert delegraph(*classification("--num-images", 4, "--csv", path)).code == 0
     assert path.read_text().splitlines()[1].startswith("00.png,red,colours.tflite,red,")
@@ -272,63 +269,42 @@ def test_the_table_of_all_answers_is_written(
 # -- mistakes ----------------------------------------------------------------------------------
 
 
-def test_another_count_of_lines(delegraph: Command, classification: Words, tmp_path: Path) -> None:
-    ran = delegraph(*classification(truth=tmp_path / "labels.txt"))
-    assert ran.code == 2
-    assert "labels.txt' has 3 lines, and" in ran.err
-    assert (
-        "10 pictures (the first is '00.png', the last '09.png'); expected one line for" in ran.err
-    )
+def test_another_count_of_lines(refused: Refused, classification: Words, tmp_path: Path) -> None:
+    err = refused(*classification(truth=tmp_path / "labels.txt"))
+    assert "labels.txt' has 3 lines, and" in err
+    assert "10 pictures (the first is '00.png', the last '09.png'); expected one line for" in err
 
 
 def test_a_result_file_of_another_kind(
-    delegraph: Command, classification: Words, tmp_path: Path
+    refused: Refused, classification: Words, tmp_path: Path
 ) -> None:
-    ran = delegraph(*classification("-o", tmp_path / "result.csv"))
-    assert ran.code == 2
-    assert "result.csv': expected a file ending in .json; --csv FILE.csv writes a table" in ran.err
-    ran = delegraph(*classification("--csv", tmp_path / "answers.json"))
-    assert ran.code == 2
-    assert "answers.json': expected a file ending in .csv" in ran.err
+    err = refused(*classification("-o", tmp_path / "result.csv"))
+    assert "result.csv': expected a file ending in .json; --csv FILE.csv writes a table" in err
+    err = refused(*classification("--csv", tmp_path / "answers.json"))
+    assert "answers.json': expected a file ending in .csv" in err
 
 
-def test_missing_labels_name_their_option(delegraph: Command, classification: Words) -> None:
+def test_missing_labels_name_their_option(refused: Refused, classification: Words) -> None:
     words = classification()
     place = words.index("--labels")
-    ran = delegraph(*words[:place], *words[place + 2 :])
-    assert ran.code == 2
-    assert "has no labels in its metadata: --labels FILE names the classes" in ran.err
+    err = refused(*words[:place], *words[place + 2 :])
+    assert "has no labels in its metadata: --labels FILE names the classes" in err
 
 
-def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:
+def test_a_wrong_file_of_labels(refused: Refused, classification: Words, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("ant\nbee\ncat\n")
-    ran = delegraph(*classification(labels=tmp_path / "other.txt"))
-    assert ran.code == 2
-    assert "words that are none of the 3 labels: 'blue', 'green', 'red'. Is it" in ran.err
+    err = refused(*classification(labels=tmp_path / "other.txt"))
+    assert "words that are none of the 3 labels: 'blue', 'green', 'red'. Is it" in err
 
 
-def test_a_model_of_another_input(delegraph: Command, classification: Words, sines: Path) -> None:
-    ran = delegraph(*classification("--against", sines))
-    assert ran.code == 2
-    assert (
-        "sines.tflite: input 'x' (float32 [1]) takes no picture: expected [1, H, W, 3]" in ran.err
-    )
+def test_a_model_of_another_input(refused: Refused, classification: Words, sines: Path) -> None:
+    err = refused(*classification("--against", sines))
+    assert "sines.tflite: input 'x' (float32 [1]) takes no picture: expected [1, H, W, 3]" in err
 
 
-@pytest.mark.parametrize(
-    ("word", "hint"), [("model.tflite", ""), ("classfication", " (did you mean 'classification'?)")]
-)
-def test_a_task_that_there_is_not(delegraph: Command, word: str, hint: str) -> None:
-    ran = delegraph("evaluate", word, "m.tflite")
-    assert ran.code == 2
-    assert f"no task '{word}'{hint}, expected one of: classification, " in ran.err
-    assert "or --metric PACKAGE:FUNCTION" in ran.err
-
-
-def test_errors_name_options_of_the_task(delegraph: Command, classification: Words) -> None:
-    ran = delegraph(*classification("--memory-limit", "4"))
-    assert ran.code == 1
-    assert "more than the limit of 4 bytes; --memory-limit sets another" in ran.err
+def test_errors_name_options_of_the_task(refused: Refused, classification: Words) -> None:
+    err = refused(*classification("--memory-limit", "4"), code=1)
+    assert "more than the limit of 4 bytes; --memory-limit sets another" in err
 
 
 # -- metrics -----------------------------------------------------------------------------------
@@ -344,7 +320,11 @@ def unknown(outputs, labels):
 
 @pytest.mark.parametrize("task", [(), ("custom",)])
 def test_a_metric_of_a_package_judges_rows(
-    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: tuple[str, ...]
+    delegraph: Command,
+    refused: Refused,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: tuple[str, ...],
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_metrics", raising=False)
@@ -365,9 +345,8 @@ def test_a_metric_of_a_package_judges_rows(
     )
     assert f"unknown of set-up 2 is NaN in 1 row, the first is {words[3]}[4]" in " ".join(ran.lines)
     assert "2 unknown no number -" in ran.lines
-    ran = delegraph("evaluate", *task, *words[:1], "my_metrics:inexact", *words[2:])
-    assert ran.code == 2
-    assert "metric 'my_metrics:inexact' cannot be imported: AttributeError" in ran.err
+    err = refused("evaluate", *task, *words[:1], "my_metrics:inexact", *words[2:])
+    assert "metric 'my_metrics:inexact' cannot be imported: AttributeError" in err
 
 
 def test_python_s_own_path_is_not_needed_for_the_current_folder(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import known_packages
 from delegraph.testing import command, graph_model, one_op_model, tensor
 from support.chosen_plugins import use_plugins_of
-from support.command import Command
+from support.command import Command, Refused
 from support.configured import configure
 from support.fake_distributions import write_plugin
 from support.signatures import two_signatures
@@ -223,21 +223,6 @@ def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:
     assert "2 8 B ADD x2 min-nodes-per-partition: is 2, needs 3 1, 4 Delegraph" in ran.lines
 
 
-def test_plugin_trouble_exits_with_3_and_a_wrong_option_with_2(
-    delegraph: Command, sines: Path
-) -> None:
-    for delegate, code, message in (
-        ("nosuch", 3, "no installed plugin provides delegate 'nosuch'"),
-        ("sin:x=1", 2, "delegate 'sin' has no options"),
-        ("a:b:c", 2, "delegate 'a:b:c' cannot be read"),
-        ("", 2, "or 'name:key=value,key=value'; it is empty"),
-    ):
-        ran = delegraph("explain", sines, "-d", delegate)
-        assert ran.code == code
-        assert message in ran.err
-        assert len(ran.err.splitlines()) == 1
-
-
 def test_what_crosses_is_told_in_a_sentence(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "add_sub")
     assert "4 tensors cross to or from a delegate, 16 B an invoke" in ran.lines
@@ -281,20 +266,18 @@ def test_rules_of_a_file_hold(delegraph: Command, sines: Path, tmp_path: Path) -
     assert f"1 4 B SIN {reason} 3 Delegraph" in ran.lines
 
 
-def test_mistakes_in_rules_exit_with_2(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+def test_mistakes_in_rules_exit_with_2(refused: Refused, sines: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 9")
-    ran = delegraph("explain", sines, "-d", "sin", "--rules", rules)
-    assert (ran.code, ran.out) == (2, "")
-    assert "matches nothing: the last node is 4" in ran.err
+    err = refused("explain", sines, "-d", "sin", "--rules", rules)
+    assert "matches nothing: the last node is 4" in err
 
 
-def test_missed_pins_exit_with_1(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+def test_missed_pins_exit_with_1(refused: Refused, sines: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'pin'\ndelegate = 'sin'\nnodes = 1")
-    ran = delegraph("explain", sines, "-d", "sin", "--rules", rules)
-    assert ran.code == 1
-    assert "node 1 (ADD): op: is ADD, needs SIN" in ran.err
+    err = refused("explain", sines, "-d", "sin", "--rules", rules, code=1)
+    assert "node 1 (ADD): op: is ADD, needs SIN" in err
 
 
 def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, sines: Path) -> None:
@@ -431,23 +414,11 @@ def test_all_delegates_are_written_out_in_a_lock(
 
 @pytest.mark.parametrize("content", ["", '{"format": "delegraph-placement-lock", "version": 9}'])
 def test_a_bad_lock_exits_with_2(
-    delegraph: Command, sines: Path, tmp_path: Path, content: str
+    refused: Refused, sines: Path, tmp_path: Path, content: str
 ) -> None:
     lock = tmp_path / "sines.lock.json"
     lock.write_text(content)
-    ran = delegraph("explain", sines, "--check", lock)
-    assert (ran.code, ran.out) == (2, "")
-    assert str(lock) in ran.err
-
-
-def test_writing_and_checking_exclude_each_other(
-    delegraph: Command, sines: Path, tmp_path: Path
-) -> None:
-    lock = tmp_path / "sines.lock.json"
-    delegraph("explain", sines, "-d", "sin", "--lock", lock)
-    ran = delegraph("explain", sines, "-d", "sin", "--lock", lock, "--check", lock)
-    assert ran.code == 2
-    assert "give one of them" in ran.err
+    assert str(lock) in refused("explain", sines, "--check", lock)
 
 
 MINE = """
@@ -511,13 +482,12 @@ class Waiting(Delegate):
 
 
 def test_a_time_limit_ends_what_takes_too_long(
-    delegraph: Command, sines: Path, tmp_path: Path
+    refused: Refused, sines: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "waiting.py"
     file.write_text(WAITING)
-    ran = delegraph("explain", sines, "--delegate-file", file, "--time-limit", "0.05")
-    assert ran.code == 4
-    assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")
+    err = refused("explain", sines, "--delegate-file", file, "--time-limit", "0.05", code=4)
+    assert err.startswith("error: The call took more than the time limit of 0.05 s")
 
 
 def test_delegates_of_the_configuration_apply_unless_options_name_others(
@@ -640,17 +610,6 @@ def test_require_is_about_the_explained_signature(delegraph: Command) -> None:
     ran = delegraph("explain", LANGUAGE, *words, "--signature", "decode")
     assert ran.code == 1
     assert "130" in ran.err or "129" in ran.err
-
-
-@pytest.mark.parametrize("option", ["--lock", "--check"])
-def test_a_lock_is_about_all_signatures(
-    delegraph: Command, sines: Path, tmp_path: Path, option: str
-) -> None:
-    lock = tmp_path / "lock.json"
-    lock.touch()
-    ran = delegraph("explain", sines, "-d", "sin", "--signature", "serving_default", option, lock)
-    assert ran.code == 2
-    assert f"{option} is about all signatures: leave out --signature" in ran.err
 
 
 def test_the_official_interpreter_tells_xnnpacks_nodes_of_the_first_subgraph_only(

@@ -10,7 +10,7 @@ import pytest
 
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
-from support.command import Command
+from support.command import Command, Refused
 from support.described_models import of_tensor, with_metadata
 from support.moody_delegate import moody_setup
 from support.signatures import two_signatures
@@ -239,7 +239,7 @@ def test_an_interrupted_job_says_how_to_go_on(
     ],
 )
 def test_mistakes(
-    delegraph: Command,
+    refused: Refused,
     lookup: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -248,6 +248,4 @@ def test_mistakes(
 ) -> None:
     path = data(tmp_path, 1)
     monkeypatch.chdir(tmp_path)
-    ran = delegraph("predict", lookup, path, *words)
-    assert ran.code == 2
-    assert message in ran.err
+    assert message in refused("predict", lookup, path, *words)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from support.command import Command
 from support.fake_distributions import GOOD, write_plugin
 
@@ -37,38 +35,6 @@ def test_differences_have_the_verdict_of_diff(
     assert told["inner"] == "alone"
     assert told["verdict"]["word"] in ("same", "within profile")
     assert [output["name"] for output in told["outputs"]] == ["y"]
-
-
-def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
-    delegraph: Command, sines: Path, tmp_path: Path
-) -> None:
-    for place, why in (
-        (tmp_path / "missing" / "page.html", "no folder"),
-        (tmp_path, "is a folder"),
-    ):
-        ran = delegraph("report", sines, "-o", place)
-        assert ran.code == 2
-        assert why in ran.err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--runs", "3"], "--runs needs --benchmark"),
-        (["--dry-run"], "--dry-run needs --benchmark"),
-        (["--benchmark", "--seconds", "3"], "--seconds needs --against"),
-        (["--reference", "-d none"], "--reference needs --diff"),
-        (["--inner", "alone"], "--inner needs --diff"),
-        (["--diff-runs", "1"], "--diff-runs needs --diff"),
-        (["--memory", "--runtime", "litert"], "--memory needs --runtime delegraph: "),
-    ],
-)
-def test_no_option_is_given_in_vain(
-    delegraph: Command, sines: Path, tmp_path: Path, words: list[str], message: str
-) -> None:
-    ran = delegraph("report", sines, *words, "-o", tmp_path / "page.html")
-    assert ran.code == 2
-    assert message in ran.err
 
 
 def test_a_dry_run_computes_nothing(delegraph: Command, sines: Path, tmp_path: Path) -> None:

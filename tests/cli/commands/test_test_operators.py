@@ -20,7 +20,7 @@ from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding
 from delegraph.testing.sweep.judging import Fault
 from delegraph.testing.sweep.sweep import Plan, SweepResult
-from support.command import Command
+from support.command import Command, Refused
 
 FAULTY = """
 from support.faulty_delegate import Faulty, off_by
@@ -200,14 +200,11 @@ class CustomOnly(SimpleDelegateInterface):
 """
 
 
-def test_a_delegate_of_custom_operators_alone_is_refused(
-    delegraph: Command, tmp_path: Path
-) -> None:
+def test_a_delegate_of_custom_operators_alone_is_refused(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "custom_only.py"
     path.write_text(CUSTOM_ONLY)
-    result = delegraph("test-operators", path, "--cases", 1, "--jobs", 1)
-    assert result.code == 2
-    assert result.err.startswith("error: there are no cases of an operator that '")
+    err = refused("test-operators", path, "--cases", 1, "--jobs", 1)
+    assert err.startswith("error: there are no cases of an operator that '")
 
 
 def test_in_litert_models_of_which_the_delegate_takes_nothing_are_not_equal(

@@ -47,26 +47,6 @@ def test_a_compiled_delegate_is_named_by_two_flags() -> None:
         own_words("benchmark", words[:1])
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("--num_runs", "--num_runs needs a value"),
-        ("--dry_run=maybe", "expected true or false"),
-        ("--use_caching=true", "Python's interpreters have no argument for it"),
-        ("--allow_fp16=true", "-d NAME:KEY=VALUE"),
-        ("--output_filepath=o", "--save FILE.npz writes the last outputs"),
-        ("--input_layer=x", "--input_layer needs --input_layer_shape"),
-        ("--input_layer_shape=1,2", "--input_layer_shape needs --input_layer"),
-    ],
-)
-def test_a_flag_with_a_wrong_value_is_an_error(
-    delegraph: Command, sines: Path, word: str, message: str
-) -> None:
-    done = delegraph("benchmark", sines, word)
-    assert done.code == 2
-    assert message in done.err
-
-
 def test_each_input_layer_has_a_shape() -> None:
     words = ["--input_layer=a,b", "--input_layer_shape=1,2"]
     with pytest.raises(click.UsageError, match="2 names and --input_layer_shape 1 shape, expected"):

@@ -4,8 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
-
 from support.command import Command
 
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 1, "--warmup-seconds", 0)
@@ -54,27 +52,3 @@ def test_a_folder_that_cannot_be_made_is_named(
     assert ran.code == 2
     assert "--node-data" in ran.err
     assert "nodes" in ran.err
-
-
-@pytest.mark.parametrize("option", ["--op-profile", "--trace"])
-def test_a_profile_is_of_one_set_up(
-    delegraph: Command, sines: Path, tmp_path: Path, option: str
-) -> None:
-    value = () if option == "--op-profile" else (tmp_path / "trace.json",)
-    ran = delegraph("benchmark", sines, "--against", "--threads 1", option, *value)
-    assert ran.code == 2
-    assert f"{option} has no effect with --against" in ran.err
-
-
-def test_a_profile_needs_runs(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("benchmark", sines, "--dry-run", "--op-profile")
-    assert ran.code == 2
-    assert "a profile needs runs" in ran.err
-
-
-def test_a_file_without_a_folder_is_refused_before_anything_runs(
-    delegraph: Command, sines: Path, tmp_path: Path
-) -> None:
-    ran = delegraph("benchmark", sines, "--trace", tmp_path / "missing" / "trace.json")
-    assert ran.code == 2
-    assert "there is no folder" in ran.err

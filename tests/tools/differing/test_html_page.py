@@ -17,12 +17,10 @@ from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from support.browser import Opened
 from support.faulty_delegate import Faulty, off_by
-from support.layer_models import WrongProduct, file, setup_of
-from support.seeded_faults import with_kernel
+from support.layer_models import file, setup_of
 
 
-def test_histograms_count_each_element_that_differs_by_its_power_of_two(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_histograms_count_each_element_that_differs_by_its_power_of_two(wrong: Setup) -> None:
     found = diff(wrong, runs=3)
     (output,) = found.outputs
     counts = histogram_of(output)
@@ -30,8 +28,7 @@ def test_histograms_count_each_element_that_differs_by_its_power_of_two(chain: s
     assert set(counts) <= {-1, 0}  # a difference of 1, rounded
 
 
-def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_page_is_whole_without_scripts_or_other_files(wrong: Setup) -> None:
     found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="alone")
     verdict = verdict_of(found, layers)
     page = difference_page(found, verdict, layers)
@@ -43,8 +40,7 @@ def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
     assert page.count("<figure>") == 1
 
 
-def test_the_verdict_links_to_the_row_of_its_node_and_rows_have_snr(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_verdict_links_to_the_row_of_its_node_and_rows_have_snr(wrong: Setup) -> None:
     found, layers = diff(wrong, runs=2), diff_layers(wrong, runs=1, tolerance=rounding)
     verdict = verdict_of(found, layers)
     page = difference_page(found, verdict, layers, command="delegraph diff <m>")
@@ -88,8 +84,7 @@ def test_names_of_a_model_are_no_markup(chain: str) -> None:
     assert "<script>" not in difference_page(found, verdict_of(found))
 
 
-def test_the_page_has_cause_tolerance_and_snr(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_page_has_cause_tolerance_and_snr(wrong: Setup) -> None:
     found = diff(wrong, runs=1, tolerance={"": Tolerance(absolute=1e-4)})
     cause = cause_of(found, inputs=OFFICIAL)
     page = difference_page(found, verdict_of(found), cause=cause)
@@ -99,8 +94,7 @@ def test_the_page_has_cause_tolerance_and_snr(chain: str) -> None:
     assert ">SNR dB<" in page
 
 
-def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(wrong: Setup) -> None:
     found = diff(wrong, runs=2)
     compared = found.outputs[0].worst.compared
     assert compared is not None
@@ -112,8 +106,7 @@ def test_the_page_has_the_place_of_the_greatest_difference_and_both_latencies(ch
     assert "times of one run" not in page
 
 
-def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_page_says_that_latency_is_of_one_run_and_why_layers_are_missing(wrong: Setup) -> None:
     found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="boundaries")
     page = difference_page(found, verdict_of(found, layers), layers)
     assert "times of one run" in page
@@ -142,8 +135,7 @@ def test_a_long_file_name_does_not_widen_the_page_of_a_phone(browser: Any, tmp_p
     opened.close()
 
 
-def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_figures_of_layers_and_histograms_fit_a_phone(wrong: Setup, browser: Any) -> None:
     found, layers = diff(wrong, runs=3), diff_layers(wrong)
     page = browser.new_page(viewport={"width": 360, "height": 800})
     page.set_content(difference_page(found, verdict_of(found, layers), layers))
@@ -155,8 +147,7 @@ def test_figures_of_layers_and_histograms_fit_a_phone(chain: str, browser: Any) 
     page.close()
 
 
-def test_worst_layers_come_first_where_the_user_sorts_so(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_worst_layers_come_first_where_the_user_sorts_so(wrong: Setup) -> None:
     found, layers = diff(wrong, runs=1), diff_layers(wrong)
     for worst_first in (False, True):
         page = difference_page(found, verdict_of(found), layers, worst_first=worst_first)
@@ -165,8 +156,7 @@ def test_worst_layers_come_first_where_the_user_sorts_so(chain: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 700, 1000, 1280, 1600])
-def test_the_table_of_layers_fits_its_window(chain: str, browser: Any, width: int) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_table_of_layers_fits_its_window(wrong: Setup, browser: Any, width: int) -> None:
     found, layers = diff(wrong, runs=1), diff_layers(wrong)
     for layer in layers.layers:
         object.__setattr__(layer, "op", "DEPTHWISE_CONV_2D")
@@ -179,8 +169,7 @@ def test_the_table_of_layers_fits_its_window(chain: str, browser: Any, width: in
     page.close()
 
 
-def test_the_cause_shortens_a_fused_name(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_the_cause_shortens_a_fused_name(wrong: Setup) -> None:
     found = diff(wrong, runs=1, tolerance={"": Tolerance(absolute=1e-4)})
     cause = cause_of(found, inputs=OFFICIAL)
     assert cause is not None

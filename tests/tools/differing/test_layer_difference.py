@@ -4,22 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.tools import diff_layers
+from delegraph.tools import Setup, diff_layers
 from support.half_weights import half_convolution
-from support.layer_models import WrongProduct, file, greatest, setup_of
-from support.seeded_faults import with_kernel
+from support.layer_models import file, greatest, setup_of
 
 
-def test_the_wrong_node_is_first_by_what_it_adds_itself(chain: str) -> None:
-    found = diff_layers(setup_of(chain, "delegraph", with_kernel(WrongProduct)()), runs=1)
+def test_the_wrong_node_is_first_by_what_it_adds_itself(wrong: Setup) -> None:
+    found = diff_layers(wrong, runs=1)
     assert found.inner == "alone"
     assert found.same_inputs_say_more
     assert found.worst_first()[0].node == 1
     assert greatest(found.worst_first()[1].same_inputs) == 0
 
 
-def test_one_partition_on_the_inputs_of_the_model_says_no_more_than_drift(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_one_partition_on_the_inputs_of_the_model_says_no_more_than_drift(wrong: Setup) -> None:
     found = diff_layers(wrong, inner="exposed", runs=1)
     assert not found.same_inputs_say_more
     assert greatest(found.worst_first()[0].drift)

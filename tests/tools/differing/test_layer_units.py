@@ -11,7 +11,7 @@ from delegraph import Rejection
 from delegraph.delegation.rules import PlacementRule
 from delegraph.schema.options import VarHandleOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import diff_layers
+from delegraph.tools import Setup, diff_layers
 from support.corpus import corpus_file, needs_corpus
 from support.layer_models import WrongProduct, add, by_name, fed, file, greatest, mul, setup_of
 from support.seeded_faults import with_kernel
@@ -51,9 +51,9 @@ def test_a_resource_made_outside_is_said(tmp_path: Path) -> None:
     assert "handle" in next(x for x in found.layers if x.op == "VAR_HANDLE").drift_note
 
 
-def test_rules_for_the_whole_model_do_not_count_for_a_node_alone(chain: str) -> None:
+def test_rules_for_the_whole_model_do_not_count_for_a_node_alone(wrong: Setup) -> None:
     setup = replace(
-        setup_of(chain, "delegraph", with_kernel(WrongProduct)()),
+        wrong,
         rules=[PlacementRule("exclude", nodes=0)],
     )
     layers = by_name(diff_layers(setup, inner="alone", runs=1, inputs=fed()).layers)

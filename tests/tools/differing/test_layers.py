@@ -220,9 +220,9 @@ def test_a_loop_is_one_layer(tmp_path: Path, runtime: str) -> None:
         assert [greatest(layer.same_inputs) for layer in found.layers] == [0, 0]
 
 
-def test_noise_is_a_share_of_the_signal(chain: str) -> None:
+def test_noise_is_a_share_of_the_signal(wrong: Setup) -> None:
     found = diff_layers(
-        setup_of(chain, "delegraph", with_kernel(WrongProduct)()),
+        wrong,
         inner="alone",
         inputs=fed(values=("1,1,1,1",)),
     )
@@ -351,10 +351,9 @@ def test_each_side_runs_as_seldom_as_it_can(
     assert computed.count(False) == runs
 
 
-def test_progress_is_told(chain: str) -> None:
+def test_progress_is_told(wrong: Setup) -> None:
     told: list[str] = []
-    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
-    diff_layers(setup, inner="alone", progress=lambda what, done, total: told.append(what))
+    diff_layers(wrong, inner="alone", progress=lambda what, done, total: told.append(what))
     assert {"computing all layers", "preparing layers", "comparing layers"} <= set(told)
 
 
@@ -436,10 +435,9 @@ def test_litert_keeps_all_tensors_without_a_warning(chain: str) -> None:
 
 
 @pytest.mark.parametrize("inner", ["boundaries", "exposed", "alone"])
-def test_main_figures_are_enough_for_the_table(chain: str, inner: Any) -> None:
-    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_main_figures_are_enough_for_the_table(wrong: Setup, inner: Any) -> None:
     told = [
-        diff_layers(setup, inner=inner, inputs=fed(), figures=figures).layers
+        diff_layers(wrong, inner=inner, inputs=fed(), figures=figures).layers
         for figures in ("all", "main")
     ]
     for whole, main in zip(*told, strict=True):

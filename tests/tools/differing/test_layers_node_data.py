@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools import diff_layers
+from delegraph.tools import Setup, diff_layers
 from delegraph.tools.differing.layers_node_data import write_layers_node_data
-from support.layer_models import WrongProduct, fed, setup_of
-from support.seeded_faults import with_kernel
+from support.layer_models import fed
 
 
-def test_node_data_has_the_worst_output_of_a_node(chain: str, tmp_path: Path) -> None:
-    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
-    found = diff_layers(setup, inner="alone", runs=1, inputs=fed())
+def test_node_data_has_the_worst_output_of_a_node(wrong: Setup, tmp_path: Path) -> None:
+    found = diff_layers(wrong, inner="alone", runs=1, inputs=fed())
     first, second, *rest = found.layers
     as_one_node = (second, replace(first, node=1), *rest)
     write_layers_node_data(replace(found, layers=as_one_node), tmp_path / "new" / "folder")

@@ -16,22 +16,19 @@ from delegraph.tools.differing.matching import (
     matched_inputs,
     matched_names,
 )
+from support import tensor_details
 
 
 def details(
     name: str, dtype: Any, scale: float = 0.0, zero_point: int = 0, shape: tuple[int, ...] = (4,)
 ) -> dict[str, Any]:
-    return {
-        "name": name,
-        "dtype": dtype,
-        "shape": np.array(shape, np.int32),
-        "shape_signature": np.array(shape, np.int32),
-        "quantization": (scale, zero_point),
+    entry = tensor_details.details(dtype, *shape, name=name, scale=scale, zero_point=zero_point)
+    return entry | {
         "quantization_parameters": {
             "scales": np.float32([scale] if scale else []),
             "zero_points": np.int32([zero_point] if scale else []),
             "quantized_dimension": 0,
-        },
+        }
     }
 
 

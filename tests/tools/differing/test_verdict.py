@@ -6,14 +6,13 @@ import pytest
 
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.testing import graph_model, one_op_model, tensor
-from delegraph.tools import InputRequest, diff, diff_layers
+from delegraph.tools import InputRequest, Setup, diff, diff_layers
 from delegraph.tools.differing.difference_texts import unequal_elements
 from delegraph.tools.differing.layer_difference import noise
 from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.verdict import verdict_of
 from support.faulty_delegate import Faulty, off_by
-from support.layer_models import WrongProduct, add, file, mul, setup_of
-from support.seeded_faults import with_kernel
+from support.layer_models import add, file, mul, setup_of
 
 
 @pytest.fixture
@@ -46,8 +45,7 @@ def test_a_tolerance_decides_if_it_is_given(sine: str, allowed: float, word: str
     assert "the tolerance" in found.text
 
 
-def test_layers_tell_from_which_node_on_it_differs(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_layers_tell_from_which_node_on_it_differs(wrong: Setup) -> None:
     layers = diff_layers(wrong, inner="alone", tolerance=rounding)
     found = verdict_of(diff(wrong, runs=1), layers)
     assert (found.word, found.node) == ("differs", 1)
@@ -55,8 +53,7 @@ def test_layers_tell_from_which_node_on_it_differs(chain: str) -> None:
     assert found.text.endswith("on the reference's inputs node 1 (MUL) is the first that is off")
 
 
-def test_a_partition_whose_nodes_were_not_compared_is_named_as_a_whole(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_a_partition_whose_nodes_were_not_compared_is_named_as_a_whole(wrong: Setup) -> None:
     layers = diff_layers(wrong, inner="boundaries", tolerance=rounding)
     place = f"partition 0 of {layers.layers[1].delegate} (nodes "
     text = verdict_of(diff(wrong, runs=1), layers).text
@@ -64,8 +61,7 @@ def test_a_partition_whose_nodes_were_not_compared_is_named_as_a_whole(chain: st
     assert text.endswith("is the first that is off; --inner alone tells which node")
 
 
-def test_a_node_that_was_computed_with_others_is_not_blamed_alone(chain: str) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_a_node_that_was_computed_with_others_is_not_blamed_alone(wrong: Setup) -> None:
     layers = diff_layers(wrong, inner="exposed", tolerance=rounding)
     whole = f"partition 0 of {layers.layers[1].delegate}"
     assert verdict_of(diff(wrong, runs=1), layers).text.endswith(
@@ -74,8 +70,7 @@ def test_a_node_that_was_computed_with_others_is_not_blamed_alone(chain: str) ->
     )
 
 
-def test_a_partition_with_uncompared_tensors_is_named_once(chain: str, tmp_path: Path) -> None:
-    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+def test_a_partition_with_uncompared_tensors_is_named_once(wrong: Setup, tmp_path: Path) -> None:
     nodes = [
         add("x x", "a"),
         mul("a x", "other"),

@@ -12,13 +12,9 @@ from delegraph.errors import ArgumentError
 from delegraph.tools import Detections, GroundTruth, Tally, TfliteDefinition, TruePicture
 from delegraph.tools.evaluation.coco_precision import FIGURES, CocoPrecision, coco_precision
 from support.coco_reference import as_pycocotools, made_up_with_crowds
-from support.made_up_detections import SIDE, found, made_up, true_picture, truth
+from support.made_up_detections import SIDE, found, made_up, truth
 
 UNIT = (0.0, 0.0, 1.0, 1.0)
-
-
-def official(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> float:
-    return Tally(TfliteDefinition(), truths, answers).average_precisions().mean
 
 
 def coco(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> CocoPrecision:
@@ -26,7 +22,7 @@ def coco(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> CocoPr
     return coco_precision(GroundTruth("made.json", tuple(truths)), answers)
 
 
-# -- known by hand, and where the two definitions part -----------------------------------------
+# -- known by hand -----------------------------------------------------------------------------
 
 
 def test_one_box_counts_up_to_the_threshold_that_it_overlaps_by() -> None:
@@ -51,28 +47,6 @@ def test_both_agree_without_crowds_and_stray_classes() -> None:
     assert list(theirs.by_threshold.values()) == pytest.approx(ours.by_threshold(), abs=1e-2)
 
 
-def test_a_class_that_was_only_found_does_not_count_for_coco() -> None:
-    truths, answers = [truth((UNIT, 1))], [found((UNIT, 1, 0.9), (UNIT, 7, 0.9))]
-    assert official(truths, answers) == 0.5
-    assert coco(truths, answers).figures["AP"] == 1.0
-
-
-def test_a_crowd_is_no_object_for_coco_and_what_lies_in_it_no_miss() -> None:
-    crowd = true_picture(
-        1, np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]), np.array([1, 1]), np.array([True, False])
-    )
-    answer = found(((0.5, 0.5, 0.6, 0.6), 1, 0.95), ((0.0, 0.0, 0.5, 0.5), 1, 0.9))
-    assert official([crowd], [answer]) == pytest.approx(51 / 101 / 2)
-    assert coco([crowd], [answer]).figures["AP"] == 1.0
-
-
-def test_coco_takes_the_hundred_best_of_a_picture() -> None:
-    misses = [((0.0, 0.0, 0.1, 0.1), 1, 0.5 + i / 1000) for i in range(100)]
-    truths, answers = [truth((UNIT, 1))], [found(*misses, (UNIT, 1, 0.1))]
-    assert official(truths, answers) == pytest.approx(1 / 101)
-    assert coco(truths, answers).figures["AP"] == 0.0
-
-
 def test_a_class_of_the_file_without_an_object_has_no_figure() -> None:
     pytest.importorskip("faster_coco_eval")
     there = GroundTruth("made.json", (truth((UNIT, 1)),), {1: "cat", 2: "dog"})
@@ -86,10 +60,6 @@ def test_areas_are_those_of_the_file() -> None:
     figures = coco([truth((small, 1))], [found((small, 1, 0.9))]).figures
     assert figures["APsmall"] == 1.0
     assert np.isnan(figures["APmedium"])
-
-
-def test_no_detection_at_all_is_zero() -> None:
-    assert coco([truth((UNIT, 1))], [found()]).figures["AP"] == 0.0
 
 
 # -- as pycocotools has it ---------------------------------------------------------------------

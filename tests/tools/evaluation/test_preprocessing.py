@@ -12,19 +12,13 @@ from PIL import Image
 from delegraph.errors import ArgumentError
 from delegraph.tools import PictureFile, Preprocessing, preset
 from delegraph.tools.evaluation.presets import PRESETS
+from support import tensor_details
 
 SIZES = [(9, 7), (7, 9), (37, 50), (64, 64), (5, 3)]
 
 
 def details(dtype: str, size: tuple[int, int] = (4, 6), scale: float = 0.0, zero: int = 0) -> Any:
-    shape = np.int32([1, *size, 3])
-    return {
-        "name": "x",
-        "dtype": np.dtype(dtype).type,
-        "shape": shape,
-        "shape_signature": shape,
-        "quantization": (scale, zero),
-    }
+    return tensor_details.details(dtype, 1, *size, 3, scale=scale, zero_point=zero)
 
 
 def picture(folder: Path, size: tuple[int, int], seed: int = 0) -> tuple[PictureFile, Any]:
@@ -207,7 +201,7 @@ def test_inputs_that_take_no_picture_are_refused(
     tmp_path: Path, shape: list[int], dtype: str, message: str
 ) -> None:
     sample, _ = picture(tmp_path, (9, 7))
-    entry = details(dtype) | {"shape": np.int32(shape), "shape_signature": np.int32(shape)}
+    entry = tensor_details.details(dtype, *shape)
     with pytest.raises(ArgumentError, match=message):
         preset("tflite").input(sample, entry)
 
@@ -215,7 +209,7 @@ def test_inputs_that_take_no_picture_are_refused(
 @pytest.mark.parametrize("shape", [[1, 4, 6, 1], [1, 4, 6]])
 def test_an_input_of_one_channel_gets_shades_of_grey(tmp_path: Path, shape: list[int]) -> None:
     sample, pixels = picture(tmp_path, (9, 7))
-    entry = details("int8") | {"shape": np.int32(shape), "shape_signature": np.int32(shape)}
+    entry = tensor_details.details("int8", *shape)
     grey = Image.fromarray(pixels).convert("L").resize((6, 4), Image.Resampling.NEAREST)
     made = preset("keras").input(sample, entry)
     assert made.shape == tuple(shape)

@@ -58,6 +58,31 @@ def sines_page(opened: Open, sines: Path) -> Any:
     return opened(report(Setup(str(sines), delegates=("sin",))))
 
 
+@pytest.fixture
+def opened_model(opened: Open, tmp_path: Path) -> Open:
+    """Open the report of a model with delegates; *layers* are compared if that is asked for."""
+
+    def open_model(content: bytes, *delegates: str, layers: bool = False) -> Any:
+        path = tmp_path / "model.tflite"
+        path.write_bytes(content)
+        setup = Setup(str(path), delegates=delegates or None)
+        return opened(report(setup, layers=diff_layers(setup, runs=1) if layers else None))
+
+    return open_model
+
+
+@pytest.fixture
+def wrong(sines: Path) -> Setup:
+    """A set-up whose node 2, MUL, is off."""
+    return Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
+
+
+def heats(page: Any) -> list[int]:
+    """Return the heat of each node's colour."""
+    heat = "element => parseInt(element.style.getPropertyValue('--heat'))"
+    return [node.evaluate(heat) for node in page.locator(".node").all()]
+
+
 def test_every_node_is_there_in_the_colour_of_its_delegate(sines_page: Any) -> None:
     page = sines_page
     assert page.locator(".node").count() == 5
@@ -135,11 +160,9 @@ def test_links_lead_from_node_to_node(sines_page: Any) -> None:
     assert page.locator(".vertex.selected").get_attribute("aria-label").startswith("node 3, SIN")
 
 
-def test_an_address_opens_the_page_at_a_node(opened: Open, tmp_path: Path) -> None:
-    path = tmp_path / "two.tflite"
+def test_an_address_opens_the_page_at_a_node(opened_model: Open) -> None:
     graphs = [([("NEG", "a", "b")], "a", "b", {}), ([("ABS", "c", "d")], "c", "d", {})]
-    path.write_bytes(subgraphs_model(graphs))
-    page = opened(report(Setup(str(path))))
+    page = opened_model(subgraphs_model(graphs))
     page.evaluate("location.hash = '#node-1.0'")
     wait_until(page, "document.querySelector('.panel h3')?.textContent === 'ABS'")
     address = page.locator(".panel").get_by_title("Link to this node").get_attribute("href")
@@ -184,21 +207,17 @@ def test_equal_placements_are_called_equal(opened: Open, sines: Path) -> None:
     assert "Every node runs on the same in both." in page.locator("#beside").inner_text()
 
 
-def test_a_long_table_shows_all_of_its_rows_when_asked(opened: Open, tmp_path: Path) -> None:
-    path = tmp_path / "long.tflite"
-    path.write_bytes(subgraphs_model([(alternating(300), "x0", "x300", {})]))
-    page = opened(report(Setup(str(path), delegates=("sin",))))
+def test_a_long_table_shows_all_of_its_rows_when_asked(opened_model: Open) -> None:
+    page = opened_model(subgraphs_model([(alternating(300), "x0", "x300", {})]), "sin")
     rows = page.locator("#partitions tbody tr")
     assert rows.count() == 200
     page.get_by_role("button", name="Show all 300 rows").click()
     assert rows.count() == 300
 
 
-def test_many_nodes_become_elements_after_the_first_picture(opened: Open, tmp_path: Path) -> None:
+def test_many_nodes_become_elements_after_the_first_picture(opened_model: Open) -> None:
     """The first picture has one outline for all nodes of a colour, and comes sooner."""
-    path = tmp_path / "longer.tflite"
-    path.write_bytes(subgraphs_model([(alternating(1001), "x0", "x1001", {})]))
-    page = opened(report(Setup(str(path), delegates=("sin",))))
+    page = opened_model(subgraphs_model([(alternating(1001), "x0", "x1001", {})]), "sin")
     page.wait_for_selector(".vertex")
     assert page.locator(".vertex.node").count() == 1001
     assert page.locator(".outlines").count() == 0
@@ -208,10 +227,8 @@ def test_many_nodes_become_elements_after_the_first_picture(opened: Open, tmp_pa
     assert page.locator(".vertex.selected").get_attribute("aria-label").startswith("node 700")
 
 
-def test_nodes_get_their_texts_when_they_can_be_read(opened: Open, tmp_path: Path) -> None:
-    path = tmp_path / "long.tflite"
-    path.write_bytes(subgraphs_model([(alternating(300), "x0", "x300", {})]))
-    page = opened(report(Setup(str(path), delegates=("sin",))))
+def test_nodes_get_their_texts_when_they_can_be_read(opened_model: Open) -> None:
+    page = opened_model(subgraphs_model([(alternating(300), "x0", "x300", {})]), "sin")
     assert (page.locator(".node").count(), page.locator(".node .op").count()) == (300, 0)
     page.get_by_role("searchbox").fill("x150")
     assert 0 < page.locator(".node .op").count() < 300
@@ -224,13 +241,9 @@ def alternating(count: int) -> list[tuple[str, str, str]]:
     return [(("SIN", "NEG")[i % 2], f"x{i}", f"x{i + 1}") for i in range(count)]
 
 
-def test_edges_of_a_large_graph_are_joined_until_they_can_be_seen(
-    opened: Open, tmp_path: Path
-) -> None:
-    path = tmp_path / "chain.tflite"
+def test_edges_of_a_large_graph_are_joined_until_they_can_be_seen(opened_model: Open) -> None:
     nodes = [("ADD", f"t{i} t0", f"t{i + 1}") for i in range(600)]
-    path.write_bytes(graph_model(nodes, inputs="t0", outputs="t600"))
-    page = opened(report(Setup(str(path))))
+    page = opened_model(graph_model(nodes, inputs="t0", outputs="t600"))
     edges = page.locator(".edges path")
     assert edges.count() == 2
     page.get_by_role("button", name="node 0, ADD").focus()
@@ -293,11 +306,9 @@ def test_one_node_is_in_the_order_of_the_tab_key(sines_page: Any) -> None:
     assert seen == ["Zoom out", "Zoom in", "Show all", "node 0, SIN, sin, partition 0"]
 
 
-def test_another_subgraph_can_be_chosen(opened: Open, tmp_path: Path) -> None:
-    path = tmp_path / "two.tflite"
+def test_another_subgraph_can_be_chosen(opened_model: Open) -> None:
     graphs = [([("NEG", "a", "b")], "a", "b", {}), ([("ABS", "c", "d")], "c", "d", {})]
-    path.write_bytes(subgraphs_model(graphs, names=["main", "other"]))
-    page = opened(report(Setup(str(path))))
+    page = opened_model(subgraphs_model(graphs, names=["main", "other"]))
     assert page.locator(".node .op").all_text_contents() == ["NEG"]
     page.get_by_label("Subgraph").select_option("1")
     assert page.locator(".node .op").all_text_contents() == ["ABS"]
@@ -446,9 +457,8 @@ def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
     legend = page.locator("#graph .legend")
     times = r"^time: \S+ [µm]?s a run\s+\S+ [µm]?s a run by the square root"
     assert re.search(times, legend.inner_text())
-    heat = "element => parseInt(element.style.getPropertyValue('--heat'))"
-    heats = [node.evaluate(heat) for node in page.locator(".node").all()]
-    assert (min(heats) >= 15, max(heats)) == (True, 100)
+    found = heats(page)
+    assert (min(found) >= 15, max(found)) == (True, 100)
     page.get_by_label("Colour").select_option("who runs it")
     assert "sin 2 nodes" in legend.inner_text()
 
@@ -494,63 +504,53 @@ def test_unknown_arithmetic_of_refused_nodes_is_a_question_mark(opened: Open, si
 
 
 def test_differences_have_the_verdict_and_the_place_of_the_greatest(
-    opened: Open, sines: Path
+    opened: Open, wrong: Setup
 ) -> None:
-    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
-    layers, found = diff_layers(setup, runs=2, tolerance=rounding), diff(setup, runs=2)
-    page = opened(report(setup, layers=layers, difference=found))
+    layers, found = diff_layers(wrong, runs=2, tolerance=rounding), diff(wrong, runs=2)
+    page = opened(report(wrong, layers=layers, difference=found))
     text = page.locator("#differences").inner_text()
     assert verdict_of(found, layers).text in text
     assert "greatest difference at [0]: " in text
     assert page.locator("#differences circle.drift").count() == 5
     page.get_by_label("Colour").select_option("difference")
-    heat = "element => parseInt(element.style.getPropertyValue('--heat'))"
-    heats = [node.evaluate(heat) for node in page.locator(".node").all()]
-    assert [number for number, value in enumerate(heats) if value] == [2]
+    assert [number for number, value in enumerate(heats(page)) if value] == [2]
 
 
-def test_a_phone_shows_the_figures_of_layers_and_operators(opened: Open, sines: Path) -> None:
-    page = opened(measured(Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))))
+def test_a_phone_shows_the_figures_of_layers_and_operators(opened: Open, wrong: Setup) -> None:
+    page = opened(measured(wrong))
     page.set_viewport_size({"width": 360, "height": 800})
     right = "e => Math.max(...e.map(x => x.getBoundingClientRect().right))"
     for cells in ("#differences td:nth-child(4)", "#time td.share"):
         assert page.locator(cells).evaluate_all(right) <= 360
 
 
-def test_what_is_off_has_a_colour_and_a_row(opened: Open, sines: Path) -> None:
-    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
-    page = opened(report(setup, layers=diff_layers(setup, runs=1)))
+def test_what_is_off_has_a_colour_and_a_row(opened: Open, wrong: Setup) -> None:
+    page = opened(report(wrong, layers=diff_layers(wrong, runs=1)))
     first = page.locator("#differences tbody tr").first
     assert first.locator("td").nth(1).inner_text() == "MUL"
     first.get_by_role("button").click()
     assert "difference\nnoise " in page.locator(".panel").inner_text()
     page.get_by_label("Colour").select_option("difference")
-    heat = "element => element.style.getPropertyValue('--heat')"
-    heats = [int(node.evaluate(heat).strip("%")) for node in page.locator(".node").all()]
-    assert heats[2] > 20
-    assert heats[0] == 0
+    assert heats(page)[2] > 20
+    assert heats(page)[0] == 0
     told = page.locator("#graph .legend").inner_text()
     assert told.startswith("difference: noise 0")
     assert "pale: not measured" in told
 
 
-def test_a_long_name_in_a_table_loses_its_middle(opened: Open, tmp_path: Path) -> None:
-    path, name = tmp_path / "long.tflite", f"first/{'middle/' * 20}last"
-    path.write_bytes(graph_model([("NEG", "x", name)], inputs="x", outputs=name))
-    page = opened(report(Setup(str(path)), layers=diff_layers(Setup(str(path)), runs=1)))
+def test_a_long_name_in_a_table_loses_its_middle(opened_model: Open) -> None:
+    name = f"first/{'middle/' * 20}last"
+    page = opened_model(graph_model([("NEG", "x", name)], inputs="x", outputs=name), layers=True)
     shown = page.locator("#differences td [title]")
     assert shown.inner_text() == "first/middle/middle/…/middle/middle/last"
     assert shown.get_attribute("title") == name
 
 
-def test_shortened_names_that_differ_in_the_middle_stay_different(
-    opened: Open, tmp_path: Path
-) -> None:
-    path, middles = tmp_path / "long.tflite", ("one", "two")
+def test_shortened_names_that_differ_in_the_middle_stay_different(opened_model: Open) -> None:
+    middles = ("one", "two")
     first, second = (f"{'a' * 40}{middle}{'z' * 30}" for middle in middles)
     nodes = [("NEG", "x", first), ("NEG", first, second)]
-    path.write_bytes(graph_model(nodes, inputs="x", outputs=f"{first} {second}"))
-    page = opened(report(Setup(str(path)), layers=diff_layers(Setup(str(path)), runs=1)))
+    page = opened_model(graph_model(nodes, inputs="x", outputs=f"{first} {second}"), layers=True)
     texts = page.locator("#differences td [title]").all_inner_texts()
     assert len(set(texts)) == 2
     assert not any(text.endswith("(2)") for text in texts)
@@ -559,12 +559,8 @@ def test_shortened_names_that_differ_in_the_middle_stay_different(
     assert max(map(len, ends)) <= 24
 
 
-def test_nodes_that_widen_constants_are_folded_into_their_readers(
-    opened: Open, tmp_path: Path
-) -> None:
-    path = tmp_path / "half.tflite"
-    path.write_bytes(half_weights())
-    page = opened(report(Setup(str(path), delegates=("none",))))
+def test_nodes_that_widen_constants_are_folded_into_their_readers(opened_model: Open) -> None:
+    page = opened_model(half_weights(), "none")
     assert page.locator(".node .op").all_text_contents() == ["MUL", "MUL", "SIN"]
     assert "Delegraph 3 nodes" in page.locator("#graph .legend").inner_text()
     head = " ".join(page.locator("header").inner_text().split())
@@ -574,9 +570,8 @@ def test_nodes_that_widen_constants_are_folded_into_their_readers(
     assert "made once by node 2, DEQUANTIZE, of " in page.locator(".panel").inner_text()
 
 
-def test_every_column_of_the_differences_is_in_sight(opened: Open, sines: Path) -> None:
-    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
-    page = opened(report(setup, layers=diff_layers(setup, runs=1)))
+def test_every_column_of_the_differences_is_in_sight(opened: Open, wrong: Setup) -> None:
+    page = opened(report(wrong, layers=diff_layers(wrong, runs=1)))
     page.set_viewport_size({"width": 1000, "height": 800})
     assert page.locator("#differences .scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
 
