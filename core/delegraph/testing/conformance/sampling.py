@@ -77,7 +77,7 @@ class Effort:
             "not each claimed feature, version and activation; "
             f"{self.specimens} model for each check of the contract; "
             f"{self.examples} generated models; "
-            "a full run tries about 20 times as many models, and may take 20 times as long"
+            "a full run tries about 20 times as many models"
         )
 
 
