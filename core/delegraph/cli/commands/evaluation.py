@@ -23,6 +23,12 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.kinds import (
+    Command,
+    number_option,
+    switch_option,
+    with_options_added,
+)
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import PRESETS
 from delegraph.cli.options.sections import SectionedCommand
@@ -40,8 +46,6 @@ if TYPE_CHECKING:
     from delegraph.tools.latency import Latency
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 BAD_SHOWN = 10
 """Largest number of unusable samples in the table; JSON has all."""
@@ -181,24 +185,19 @@ def _require_json_ending(output: str) -> None:
 
 
 def _with_options(command: Command) -> Command:
-    command = click.option(
-        "--warmup-runs",
-        type=click.IntRange(0),
-        default=1,
-        show_default=True,
-        help="Runs before times are measured.",
-    )(command)
-    command = click.option(
-        "--restart", is_flag=True, help="Start again; drop an interrupted run's results."
-    )(command)
-    command = click.option(
-        "-o",
-        "--output",
-        type=OutputFile(),
-        metavar="FILE.json",
-        help="Write the result; an interrupted run goes on from FILE.journal.",
-    )(command)
-    return against_option("Compare with another set-up")(command)
+    options = [
+        against_option("Compare with another set-up"),
+        click.option(
+            "-o",
+            "--output",
+            type=OutputFile(),
+            metavar="FILE.json",
+            help="Write the result; an interrupted run goes on from FILE.journal.",
+        ),
+        switch_option("--restart", "Start again; drop an interrupted run's results."),
+        number_option("--warmup-runs", "Runs before times are measured.", default=1, least=0),
+    ]
+    return with_options_added(command, options)
 
 
 def _print_setups(out: Console, answers: Answers) -> None:
@@ -326,11 +325,13 @@ def _print_bad(out: Console, answers: Answers) -> None:
         out.print(f"  and {len(answers.bad) - BAD_SHOWN} more")
 
 
-num_images_option = click.option(
-    "--num-images",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Number of pictures, by name; 0 means all.",
+def images_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--images``, a folder, with *text* as its help."""
+    folder = click.Path(exists=True, file_okay=False)
+    return click.option("--images", required=True, type=folder, metavar="FOLDER", help=text)
+
+
+num_images_option = number_option(
+    "--num-images", "Number of pictures, by name; 0 means all.", default=0, least=0
 )
 """Decorator that adds ``--num-images``, for every task on pictures."""

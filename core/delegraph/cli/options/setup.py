@@ -6,7 +6,7 @@ import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -20,13 +20,17 @@ from delegraph.cli.options.arguments import (
     placement_options,
     runtime_option,
 )
+from delegraph.cli.options.kinds import (
+    Command,
+    choice_option,
+    number_option,
+    with_options_added,
+)
 from delegraph.cli.options.output_files import require_other_model
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def setup_options(command: Command) -> Command:
@@ -174,25 +178,19 @@ def _with_placing_options(command: Command) -> Command:
 
 def _computing_options(command: Command) -> Command:
     """Add ``--threads``, ``--numerics`` and ``--no-default-delegates``."""
-    command = click.option(
-        "--no-default-delegates",
-        "use_default_delegates",
-        flag_value=False,
-        default=True,
-        help="Apply only named delegates, and no XNNPACK in LiteRT.",
-    )(command)
-    command = click.option(
-        "--numerics",
-        type=click.Choice(["builtin", "reference"]),
-        default="builtin",
-        show_default=True,
-        help="Rounding of official kernels.",
-    )(command)
-    return click.option(
-        "--threads",
-        type=click.IntRange(1),
-        help="Number of threads.  [default: 1; delegates choose]",
-    )(command)
+    kinds, rounding = ["builtin", "reference"], "Rounding of official kernels."
+    options = [
+        number_option("--threads", "Number of threads.  [default: 1; delegates choose]"),
+        choice_option("--numerics", kinds, rounding, default="builtin"),
+        click.option(
+            "--no-default-delegates",
+            "use_default_delegates",
+            flag_value=False,
+            default=True,
+            help="Apply only named delegates, and no XNNPACK in LiteRT.",
+        ),
+    ]
+    return with_options_added(command, options)
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
