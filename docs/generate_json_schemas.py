@@ -44,7 +44,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 MAPS = {
     "notes", "rejections", "operators", "claims", "options", "types", "metadata", "by_type",
     "environment", "packages", "tolerance", "tolerances", "custom", "lacks", "bytes_by_planner",
-    "metadata_facts",
+    "metadata_facts", "imported_from", "read_as",
 }  # fmt: skip
 """Keys whose objects have names of a model or a machine as keys."""
 

@@ -50,6 +50,12 @@ def run(
     return outputs_of(Interpreter(model_content=model, **arguments), values)
 
 
+def test_the_name_of_a_builtin_operator_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="ADD nodes never call custom operator 'ADD'") as told:
+        custom_op("ADD")(lambda x, y: x)
+    assert told[0].filename == __file__
+
+
 def test_three_lines_make_an_operator() -> None:
     @custom_op("Negate")
     def negate(x):

@@ -171,6 +171,23 @@ def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: P
         open_source(written(tmp_path / name), inputs).read(0, 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("id,v\na,1\n", "; inputs={x: v} takes the only one that fits"),
+        ("id,v\n1,0.5\n", "; inputs={x: v} takes the only one that fits"),
+        ("id,v\n1,2\n", " names another"),
+        ("id,v\n0.5,0.1\n", " names another"),
+        ("id,v\n", " names another"),
+    ],
+)
+def test_the_only_column_that_fits_is_told(text: str, advice: str, tmp_path: Path) -> None:
+    inputs = Predictor(DIGITS.with_name("sines.tflite")).input_columns()
+    (tmp_path / "data.csv").write_text(text)
+    with pytest.raises(ArgumentError, match=f"{advice}$"):
+        open_source(str(tmp_path / "data.csv"), inputs)
+
+
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
 def test_consecutive_columns_are_an_input(name: str, tmp_path: Path) -> None:
     numbers = IMAGES.reshape(5, 64)
@@ -343,6 +360,34 @@ def test_scalars_and_lists_of_json_lines_have_one_shape(tmp_path: Path) -> None:
     rows = open_source(str(tmp_path / "data.jsonl"), inputs).read(0, 5)
     assert rows.given["x"].tolist() == [1, 2, 3]
     assert [*rows.unread] == [3, 4]
+
+
+@pytest.mark.parametrize("last", [2, 2.0])
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])
+def test_one_real_number_makes_the_whole_column_real(
+    name: str, last: float, tmp_path: Path
+) -> None:
+    shape = np.array([1, 1], np.int32)
+    details = {"name": "x", "index": 0, "shape": shape, "shape_signature": shape}
+    inputs = {"x": details | {"dtype": np.int8, "quantization": (0.5, -3)}}
+    path, values = tmp_path / name, [1, 1, last]
+    if name == "data.npz":
+        np.savez(path, x=values)
+    elif name == "data.parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+        table = pyarrow.table({"x": [[value] for value in np.array(values).tolist()]})
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif name == "data.csv":
+        path.write_text("x,note\n1,0.5\n[1],none\n" + f"{last},\nnone.1,\nnan,\n")
+    else:
+        path.write_text('{"x": 1, "t": "0.5"}\n{"x": [1]}\n' + f'{{"x": {last}}}\n{{"x": NaN}}\n')
+    source = open_source(str(path), inputs)
+    is_real = isinstance(last, float)
+    read = [source.read(i, i + 1).given["x"].astype(np.int8).item() for i in (0, 1)]
+    if name not in ("data.npz", "data.parquet"):  # other sources give the predictor's own numbers
+        assert read == ([-1, -1] if is_real else [1, 1])
+    words = "real values, quantized" if is_real else "whole numbers, read as stored integers; "
+    assert source.read_as()["x"].startswith(words)
 
 
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.csv", "data.parquet"])

@@ -41,6 +41,11 @@ def test_every_way_of_batching_gives_the_same(batching: Any, rows: int) -> None:
         assert list(batch) == ["id", "image", "digit"]
 
 
+def test_a_misspelt_keyword_is_told_with_the_right_one() -> None:
+    with pytest.raises(TypeError, match=r"argument 'delegate' \(did you mean 'delegates'\?\)$"):
+        Predictor(DIGITS, delegate=["numba_cpu"])  # type: ignore[call-arg]  # the mistake
+
+
 def test_a_pickled_one_is_its_arguments() -> None:
     predictor = Predictor(DIGITS, delegates=["numba_cpu"], outputs={"digit": "scores"})
     images = pictures(3)

@@ -96,6 +96,21 @@ def test_a_default_delegate_that_the_users_lists_exclude_is_told_with_the_list(
     assert finding.remedy == "DELEGRAPH_DISABLE_PLUGINS=flex allows it"
 
 
+def test_a_cache_that_is_nearly_full_is_told_with_its_stale_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Cache("the system", str(tmp_path), 1, 3_600_000_000, limit=4_000_000_000)
+    report = sound(tmp_path, caches=(full,))
+    monkeypatch.setattr(environment_check, "stale_bytes", lambda folder: 3_000_000_000)
+    (finding,) = found(report)
+    assert finding.text == "holds 3.6 GB of at most 4.0 GB, 3.0 GB of it of versions not in use"
+    assert (finding.level, finding.remedy) == (Level.NOTE, "delegraph cache clear --stale")
+    broken = Plugin("p", "fake-p", "1", "m", PluginState.BROKEN, "why")
+    (finding,) = check_environment(report, (OWN,), READY, plugins=(broken,))
+    assert finding.text == "holds 3.6 GB of at most 4.0 GB"
+    assert found(replace(report, caches=(replace(full, bytes=3_000_000_000),))) == []
+
+
 def test_a_misspelt_variable_is_told_with_the_right_name(tmp_path: Path) -> None:
     names = ("DELEGRAPH_DISABLE_PLUGIN", "DELEGRAPH_CACHE", "DELEGRAPH_OTHER_CACHE", "DELEGRAPH_X")
     misspelt, other = found(sound(tmp_path, variables=dict.fromkeys(names, "")))

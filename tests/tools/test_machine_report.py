@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.blob_cache import LIMIT, BlobCache
 from delegraph.delegation.cache_entries import cache_entries
 from delegraph.tools.machine_report import Cache, MachineReport, check_machine, machine_report
 from delegraph.tools.plugin_check import Level
@@ -86,7 +86,7 @@ def test_a_cache_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "kept" / "a.lock").write_bytes(b"")
     cache = machine_report().caches[0]
     [entry] = cache_entries()
-    assert cache == Cache("DELEGRAPH_CACHE", str(tmp_path), 1, entry.size)
+    assert cache == Cache("DELEGRAPH_CACHE", str(tmp_path), 1, entry.size, limit=LIMIT)
     assert "DELEGRAPH_CACHE" in machine_report().variables
 
 

@@ -72,6 +72,12 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
     np.testing.assert_array_equal(values, expected)
 
 
+def test_one_number_with_a_point_makes_all_of_a_quantized_input_real() -> None:
+    entry = details("i1", [2], scale=0.5)
+    assert input_values("1,2", entry, RNG(0)).tolist() == [1, 2]
+    assert input_values("1.0,2", entry, RNG(0)).tolist() == [5, 7]
+
+
 @pytest.mark.parametrize(
     ("text", "entry", "message"),
     [

@@ -36,6 +36,7 @@ class ArenaEstimate(JsonRecord):
         unsupported_operators: sorted operators that TFLM cannot run; with the types of the first
             inputs if it has the operator in other types. The sizes are those that the model would
             need if TFLM ran them.
+        assumes: the device and kernels for which the sizes are, in words.
     """
 
     json_properties: ClassVar = {"is_least": "is_least"}
@@ -47,6 +48,7 @@ class ArenaEstimate(JsonRecord):
     uncertainty_bytes: int
     unknown_operators: tuple[str, ...]
     unsupported_operators: tuple[str, ...]
+    assumes: str
 
     @property
     def is_least(self) -> bool:
@@ -92,6 +94,8 @@ def estimate_arena(
         uncertainty_bytes=ARENA_ALIGNMENT - 1 + spread,
         unknown_operators=tuple(sorted(set(unknown))),
         unsupported_operators=unsupported_operators(model),
+        assumes=f"a {target.bits}-bit target and TFLM's reference kernels; those of CMSIS-NN and "
+        "ESP-NN need other scratch memory",
     )
 
 

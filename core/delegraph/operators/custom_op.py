@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +33,7 @@ from delegraph.operators.registration import (
     output_tensor,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -250,6 +251,9 @@ def as_registration(op: AnyCustomOp, name: str) -> Registration:
     Raises:
         ArgumentError: *op* is neither a registration nor a custom operator.
     """
+    if name in BuiltinOperator.__members__:
+        text = f"builtin {name} nodes never call custom operator {name!r}; a delegate may take them"
+        warnings.warn(text, stacklevel=4)  # the caller of custom_op()
     if isinstance(op, CustomOp):
         return op.registration
     if isinstance(op, Registration):

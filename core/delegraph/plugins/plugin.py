@@ -90,6 +90,8 @@ class Plugin:
             without = f"leave it out with {DISABLE_VARIABLE}={self.name}"
             if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot contain it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
+            if self.state is PluginState.TIMED_OUT:
+                return f"give it longer with --time-limit, mend its code, or {without}"
             folder = installed_from(self.distribution, is_editable=True)
             if folder is not None:
                 return f"mend its code in {folder}, or {without}"

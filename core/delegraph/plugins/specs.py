@@ -76,8 +76,9 @@ class DelegateSpec:
             ``DelegateContext.model_entries``. The delegate need not be able to run. None means that
             the delegate stores no such content.
         advice: quick function for ``delegraph doctor`` that returns pairs: a text about something
-            that slows the delegate down on this machine, and a command that helps. None means no
-            advice.
+            that slows the delegate down on this machine, and a command that helps. The command is
+            empty if the text is no problem but a fact, such as the instructions in use. None means
+            no advice.
         cache_versions: quick function for ``delegraph cache`` that returns a mapping from the names
             of the delegate's caches to the versions in use: entries of other versions are stale.
             None means that no entry is known to be stale.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 from collections.abc import Callable, Sequence
 from enum import Enum, unique
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from delegraph.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _INT_MAX = 2**31 - 1
 
 _Subgraph = TypeVar("_Subgraph")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -159,10 +161,27 @@ def check_seconds(name: str, seconds: float | None) -> None:
 
 def unexpected_keyword(function: Callable[..., Any], name: str) -> TypeError:
     """Python's error for the keyword *name*, which *function* lacks, with a similar one."""
-    code = function.__code__
-    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     text = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
-    return TypeError(f"{text}{did_you_mean(name, known)}")
+    return TypeError(f"{text}{did_you_mean(name, _keywords(function))}")
+
+
+def suggesting_keywords(method: _Method) -> _Method:
+    """Make the error for a keyword that *method* lacks suggest a similar one."""
+    known = _keywords(method)
+
+    @functools.wraps(method)
+    def checked(*values: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                raise unexpected_keyword(method, name)
+        return method(*values, **keywords)
+
+    return cast(_Method, checked)
+
+
+def _keywords(method: Callable[..., Any]) -> tuple[str, ...]:
+    code = method.__code__
+    return code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
 
 
 def as_index(what: str, index: object) -> int:

@@ -67,12 +67,14 @@ def advice_lines(advice: Mapping[str, tuple[int, str]]) -> list[str]:
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
     """Text with the reasons why the delegates of *plan* that know the operator rejected *nodes*."""
+    ignored = ["op", NO_REASON.constraint]
+    if likely_provider(plan.node(nodes[0].index)[1].name) is not None:
+        ignored.append("not-well-formed")  # no delegate here can run the node at all
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied
         for node in nodes
-        if (rejection := applied.rejections.get(node.index, NO_REASON)).constraint
-        not in ("op", NO_REASON.constraint)
+        if (rejection := applied.rejections.get(node.index, NO_REASON)).constraint not in ignored
     }
     return "; ".join(reasons)
 

@@ -113,7 +113,7 @@ def classes_of(
         found = predictor.output_columns().items()
         shapes = ", ".join(f"{name!r} {declared_shape(each)}" for name, each in found)
         raise ArgumentError(f"no output holds scores of {classes}; outputs are {shapes}")
-    sizes = {c: math.prod(map(abs, declared_shape(d)[1:])) for c, (d, _) in scored.items()}
+    sizes = {column: _size(details) for column, (details, _) in scored.items()}
     if top > max(sizes.values()):
         raise ArgumentError(f"top={top}: the model has {max(sizes.values())} classes")
     outputs = {}
@@ -130,6 +130,21 @@ def classes_of(
 def has_labels(predictor: Predictor) -> bool:
     """Whether the metadata of *predictor*'s model names the classes of an output."""
     return any(labels for _, (_, labels) in _scored(predictor, ()))
+
+
+def score_sizes(predictor: Predictor) -> dict[str, int]:
+    """Number of classes of each output that holds scores, by column.
+
+    It has no outputs that the predictor's arguments name.
+    """
+    if predictor.names_outputs:
+        return {}
+    return {column: _size(details) for column, (details, _) in _scored(predictor, ())}
+
+
+def _size(details: Details) -> int:
+    """Number of classes of an output."""
+    return math.prod(map(abs, declared_shape(details)[1:]))
 
 
 def _scored(

@@ -19,14 +19,21 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.scale.input_columns import Inputs
-from delegraph.scale.rows import Columns, fitted_row, in_row_shape, row_shape, stacked
+from delegraph.scale.rows import (
+    Columns,
+    as_numbers_of,
+    fitted_row,
+    in_row_shape,
+    row_shape,
+    stacked,
+)
 from delegraph.scale.sources import Rows, Table
 from delegraph.tools.model_inputs import as_dtype_of
 
 _DELIMITERS = ",;\t"
 
-_REAL = re.compile(r"[.eEnN]")
-"""Characters that texts of real numbers have, but texts of integers have not."""
+_REAL = re.compile(r"\d[.eE]|[.]\d")
+"""Pattern of a part of each text of a real number; texts of integers have none."""
 
 _CODE = re.compile(r"[+]|-?0\d")
 """Beginning of texts that would change if they were read as numbers, such as ``007``."""
@@ -125,11 +132,6 @@ class CsvRows(Table):
         """Find the rows, and find the types of columns from the cells of all rows."""
         used = {place for places in self._places.values() for place in places}
         kinds = {place: 0 for place in range(len(self._names)) if place not in used}
-        integers = {
-            name: places
-            for name, places in self._places.items()
-            if np.dtype(self.inputs[name]["dtype"]).kind in "iu"
-        }
         start, line = reader.offset, reader.line
         for record in reader.records():
             self._starts.append(start)
@@ -140,11 +142,10 @@ class CsvRows(Table):
             for place, kind in kinds.items():
                 while not _is_of(record[place], _KINDS[kinds[place]]):
                     kinds[place] = kind = kind + 1
-            for name in list(integers):
-                if any(_REAL.search(record[place]) for place in integers[name]):
-                    del integers[name]
+            for name in list(self.integers):
+                if any(_is_real(record[place]) for place in self._places[name]):
+                    self.integers.remove(name)
         self._kinds = kinds
-        self._integers = set(integers)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -203,8 +204,7 @@ class CsvRows(Table):
             values = np.array(cells)
         else:
             values = np.array([self._number(name, *item) for item in row.items()])
-        if values.dtype.kind in "if" and dtype.kind in "iufb":
-            values = self._as_numbers_of(values, name, dtype)
+        values = as_numbers_of(values, details, are_integers=name in self.integers)
         try:
             return fitted_row(in_row_shape(values, details), details, name)
         except ArgumentError:
@@ -215,7 +215,7 @@ class CsvRows(Table):
     def _number(self, name: str, column: str, cell: str) -> float:
         """Return the number in a cell: real if any cell of the input is, else an integer."""
         try:
-            number = int(cell) if name in self._integers else float(cell)
+            number = int(cell) if name in self.integers else float(cell)
             if math.isinf(number) and "inf" not in cell.lower():
                 raise OverflowError(f"the cell of {column!r} is {cell!r}, which is out of range")
             return number
@@ -229,29 +229,6 @@ class CsvRows(Table):
             raise ValueError(f"the cell of {column!r} is empty")
         comma = " with a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell) else ""
         raise ValueError(f"the cell of {column!r} is {cell!r}, expected a number{comma}")
-
-    def _as_numbers_of(self, values: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return *values* as real numbers or integers, by the type that the whole column has."""
-        if dtype.kind == "f" or (dtype.kind in "iu" and name not in self._integers):
-            values = values.astype(np.float64)
-        is_quantized = self.inputs[name]["quantization"][0]
-        if dtype.kind == "b" and np.isin(values, (0, 1)).all():
-            return values.astype(bool)
-        if dtype.kind in "iu" and not is_quantized and _are_whole(values):
-            return _whole_numbers(values)
-        return values
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    """Whether all *values* are finite numbers without a fraction."""
-    return bool(np.isfinite(values).all() and np.array_equal(values, np.rint(values)))
-
-
-def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Return finite whole numbers as integers, which are objects beyond 64 bits."""
-    if (np.abs(values) < 2**63).all():
-        return values.astype(np.int64)
-    return np.array([int(each) for each in values.flat], object).reshape(values.shape)
 
 
 def _listed(column: str, cell: str) -> NDArray[Any]:
@@ -315,6 +292,17 @@ def _column(cells: Sequence[Sequence[str]], kind: int) -> NDArray[Any]:
         return np.array([cell[0] if cell else "" for cell in cells], object)
     values = [_KINDS[kind](cell[0]) if cell and cell[0] else None for cell in cells]
     return np.array(values, None if None not in values else object)
+
+
+def _is_real(cell: str) -> bool:
+    """Whether a cell is a real number such as 1.0, or its list has one.
+
+    >>> [_is_real(cell) for cell in ("1.0", "[1, 1e5]", "1", "none.1")]
+    [True, True, False, False]
+    """
+    return _REAL.search(cell) is not None and any(
+        _REAL.search(word) and _is_number(word) for word in re.split(r"[][,\s]+", cell)
+    )
 
 
 def _is_number(cell: str) -> bool:

@@ -22,7 +22,7 @@ from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
 from delegraph.quantities import rate_text
 from delegraph.scale.batching import Batching
-from delegraph.scale.classes import Classes, classes_of
+from delegraph.scale.classes import Classes, classes_of, score_sizes
 from delegraph.scale.computing import ERROR
 from delegraph.scale.job_folder import JobFolder, Record
 from delegraph.scale.job_work import ROW, Stored, Work
@@ -84,6 +84,8 @@ class JobResult(JsonRecord):
         placement: summary of which delegates take the nodes of the model.
         stored_integers: mapping from the column of each output that holds stored integers to their
             quantization.
+        scores: mapping from the column of each output that holds class scores, in place of which
+            *top* writes the best classes, to their number.
     """
 
     json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes", "good": "good"}
@@ -101,6 +103,7 @@ class JobResult(JsonRecord):
     fingerprint: str
     placement: str
     stored_integers: Mapping[str, Stored] = field(default_factory=dict)
+    scores: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -196,6 +199,7 @@ def predict(
         batching = _batching(predictor, source)
         marking = predictor.replaced(batching=batching, on_error="column")
         stored, fingerprint = _stored(predictor, classes), predictor.fingerprint()
+        scores = score_sizes(predictor) if classes is None else {}
         predictor.close()  # the processes have their own interpreters
         work = Work(
             marking, source, predictor.on_error, piece_rows, path, classes, stored if real else {}
@@ -238,6 +242,7 @@ def predict(
         fingerprint=fingerprint,
         placement=identity["placement"]["summary"],
         stored_integers={} if real else stored,
+        scores=scores,
     )
 
 

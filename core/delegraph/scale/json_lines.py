@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from array import array
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.scale.input_columns import Inputs
-from delegraph.scale.rows import Columns, fitted_row, in_row_shape, listed, stacked
+from delegraph.scale.rows import Columns, as_numbers_of, fitted_row, in_row_shape, listed, stacked
 from delegraph.scale.sources import Rows, Table
-from delegraph.tools.model_call import Details
+
+_REAL = re.compile(rb"\d[.eE][-+\d]")
+"""Pattern of a part of each real number, which texts may have, too."""
 
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
 """Pattern of a JSON text, and of the colon after it, which makes it a key of an object."""
@@ -41,6 +45,7 @@ class JsonRows(Table):
         keys = self._found_keys()
         if self._starts:
             self.take(keys)
+            self._find_integers()
 
     def _found_keys(self) -> list[str]:
         """Find the rows, and return the keys of all, in the order of their first use.
@@ -72,6 +77,28 @@ class JsonRows(Table):
             raise ArgumentError(f"{reason}; write a JSON object in each line")
         return list(keys)
 
+    def _find_integers(self) -> None:
+        """Find the inputs whose columns have no real number; parse only lines that may have one."""
+        with open(self.path, "rb") as file:
+            for line in file:
+                if self.integers and _REAL.search(line):
+                    with suppress(ValueError):
+                        row = self._row(line)
+                        self.integers -= {
+                            name
+                            for name in self.integers
+                            if _has_real([row.get(key) for key in self.taken[name]])
+                        }
+
+    def _row(self, line: bytes) -> dict[str, Any]:
+        """Return the object in a line, with the inputs' names of its keys.
+
+        Raises:
+            ValueError: the line is no JSON object.
+        """
+        row = _object(line)
+        return dict(zip(self.named(row), row.values(), strict=True))
+
     def __len__(self) -> int:
         return len(self._starts)
 
@@ -85,8 +112,7 @@ class JsonRows(Table):
                 row: Mapping[str, Any] = {}
                 file.seek(offset)
                 try:
-                    row = _object(file.readline())
-                    row = dict(zip(self.named(row), row.values(), strict=True))
+                    row = self._row(file.readline())
                     given.append(self._given(row))
                 except ValueError as error:
                     unread[place] = f"line {self._lines[start + place]}: {error}"
@@ -109,8 +135,17 @@ class JsonRows(Table):
                 if key not in row:
                     raise ValueError(f"has no {key!r}; its keys are {listed(list(row)) or 'none'}")
             values = [row[key] for key in keys]
-            found[name] = _value(values if len(keys) > 1 else values[0], self.inputs[name], name)
+            found[name] = self._value(values if len(keys) > 1 else values[0], name)
         return found
+
+    def _value(self, value: Any, name: str) -> NDArray[Any]:
+        """Return *value* as a row of the input *name*."""
+        if value is None:
+            raise ValueError(f"{name!r} is null")
+        details = self.inputs[name]
+        values = np.asarray(value)  # a ValueError where lists differ in length
+        values = as_numbers_of(values, details, are_integers=name in self.integers)
+        return fitted_row(in_row_shape(values, details), details, name)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -130,14 +165,11 @@ def _object(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
-    """Return *value* as a row of the input *name*; float inputs accept integers."""
-    if value is None:
-        raise ValueError(f"{name!r} is null")
-    values = np.asarray(value)  # a ValueError where lists differ in length
-    if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
-        values = values.astype(np.float64)
-    return fitted_row(in_row_shape(values, details), details, name)
+def _has_real(value: Any) -> bool:
+    """Whether *value*, or a value in its lists, is a real number such as 1.0."""
+    if isinstance(value, list):
+        return any(map(_has_real, value))
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

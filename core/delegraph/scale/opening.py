@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
@@ -11,6 +14,7 @@ from delegraph.scale.csv_rows import CsvRows
 from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
 from delegraph.scale.parquet import ParquetRows
+from delegraph.scale.rows import row_shape
 from delegraph.scale.sources import FileRows, NpyRows, NpzRows, Source, Table
 from delegraph.tools.pictures import AS_DESCRIBED, PictureOptions
 
@@ -53,7 +57,24 @@ def open_source(
         )
     if not os.path.getsize(path):
         raise ArgumentError(f"{path!r} is empty")
-    source = kind(path, inputs)
+    try:
+        source = kind(path, inputs)
+    except ArgumentError as error:
+        raise ArgumentError(f"{error}{_only_fit(kind, path, inputs)}") from error
     if not len(source):
         raise ArgumentError(f"{path!r} has no rows")
     return source
+
+
+def _only_fit(kind: type[Table], path: str, inputs: Inputs) -> str:
+    """Advice to take the only column of numbers, or of real ones, that fits the only input."""
+    with suppress(ArgumentError, ValueError):
+        [details] = inputs.values()
+        table = kind(path, {})
+        first = table.read(0, 1).passed if len(table) else {}
+        size = np.prod(row_shape(details))
+        fitting = [c for c, v in first.items() if v.dtype.kind in "iuf" and v.size == size]
+        real = [column for column in fitting if first[column].dtype.kind == "f"]
+        [column] = real if len(real) == 1 else fitting
+        return f"; inputs={{{details['name']}: {column}}} takes the only one that fits"
+    return ""

@@ -43,7 +43,7 @@ class ParquetRows(Table):
         counts = [groups.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         self._ends = np.cumsum([0, *counts])
         self._read: tuple[range, Any] = (range(0), None)  # row groups, and their table
-        self.take(self.named(self._file.schema_arrow.names))
+        self.take(self.named(self._file.schema_arrow.names), self._is_real())
 
     @cached_property
     def _file(self) -> pyarrow.parquet.ParquetFile:
@@ -52,6 +52,13 @@ class ParquetRows(Table):
             return arrow.parquet.ParquetFile(self.path)
         except (OSError, arrow.ArrowException) as error:
             raise ArgumentError(f"{self.path!r} cannot be read: {error}") from error
+
+    def _is_real(self) -> list[bool]:
+        """Whether each column has real numbers, or lists of them."""
+        kinds = [column.type for column in self._file.schema_arrow]
+        while any(hasattr(kind, "value_type") for kind in kinds):
+            kinds = [getattr(kind, "value_type", kind) for kind in kinds]
+        return [require_pyarrow().types.is_floating(kind) for kind in kinds]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without the open file and its last table."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.model import Model
 from delegraph.locks import Lock
+from delegraph.runtime.arguments import suggesting_keywords
 from delegraph.scale.batching import Batching
 from delegraph.scale.computing import (
     ERROR,
@@ -74,6 +75,7 @@ class Predictor:
         metrics: counts and times in this process.
     """
 
+    @suggesting_keywords
     def __init__(
         self,
         model: str | os.PathLike[str] | Setup,
@@ -211,9 +213,8 @@ class Predictor:
             other.on_error = on_error
         if model is not None:
             other.setup = replace(self.setup, model=model)
-        other._recipe = replace(
-            self._recipe, setup=other.setup, batching=batching or self._recipe.batching
-        )
+        batching = batching or self._recipe.batching
+        other._recipe = replace(self._recipe, setup=other.setup, batching=batching)
         other._forget()
         return other
 
@@ -312,22 +313,20 @@ class Predictor:
         with self._ready():
             placement, model = self._computer.placement(), self._computer.model()
         recipe = self._recipe
-        arguments = {
-            "signature": recipe.signature,
-            "inputs": self._inputs,
-            "outputs": self._outputs,
-            "batching": recipe.batching,
-            "max_batch": recipe.max_batch,
-            "on_error": self.on_error,
-        }
         parts = {
             "model and set-up": setup_identity(self.setup, model),
             "versions": versions(),
             "placement": placement,
-            "arguments": arguments,
+            "arguments": {
+                "signature": recipe.signature,
+                "inputs": self._inputs,
+                "outputs": self._outputs,
+                "batching": recipe.batching,
+                "max_batch": recipe.max_batch,
+                "on_error": self.on_error,
+            },
         }
-        found: dict[str, Any] = json.loads(json.dumps(parts, default=str))
-        return found
+        return dict(json.loads(json.dumps(parts, default=str)))
 
     def fingerprint(self) -> str:
         """Return a digest of :meth:`identity`, 64 hexadecimal digits.

@@ -162,6 +162,39 @@ def in_row_shape(values: NDArray[Any], details: Details) -> NDArray[Any]:
     return values.reshape(shape) if is_full and is_alike else values
 
 
+def as_numbers_of(values: NDArray[Any], details: Details, *, are_integers: bool) -> NDArray[Any]:
+    """Return the numbers of a row of a text, integers or real ones as the whole column has.
+
+    Args:
+        values: the numbers; others are returned unchanged.
+        details: details of the input.
+        are_integers: whether no number of the column is real. Else whole numbers are real, too,
+            for a quantized input.
+    """
+    kind = np.dtype(details["dtype"]).kind
+    if values.dtype.kind not in "iuf":
+        return values
+    if kind == "f" or (kind in "iu" and not are_integers):
+        values = values.astype(np.float64)
+    if kind == "b" and np.isin(values, (0, 1)).all():
+        return values.astype(bool)
+    if kind in "iu" and not details["quantization"][0] and _are_whole(values):
+        return _whole_numbers(values)
+    return values
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Whether all *values* are finite numbers without a fraction."""
+    return bool(np.isfinite(values).all() and np.array_equal(values, np.rint(values)))
+
+
+def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return finite whole numbers as integers, which are objects beyond 64 bits."""
+    if (np.abs(values) < 2**63).all():
+        return values.astype(np.int64)
+    return np.array([int(each) for each in values.flat], object).reshape(values.shape)
+
+
 def numbers_as_rows(column: NDArray[Any], details: Details) -> NDArray[Any]:
     """Return a column of numbers as rows of one element, if the input takes such; others unchanged.
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.quantities import real_value
 from delegraph.scale.input_columns import Inputs, columns_of_inputs, side_by_side
 from delegraph.scale.rows import (
     Columns,
@@ -97,6 +98,10 @@ class Source(ABC):
         """Return the name of a row, such as its file; empty if the row only has a number."""
         return ""
 
+    def read_as(self) -> dict[str, str]:
+        """Meaning of a table's numbers in words, by quantized input."""
+        return {}
+
     @abstractmethod
     def identity(self) -> str:
         """Return a digest of the data, from names, sizes and times of its files."""
@@ -113,6 +118,7 @@ class Table(Source):
         path: the argument *path*.
         taken: names of the columns that each input takes.
         passed: names of the other columns.
+        integers: inputs of integers in whose columns no number is real.
     """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
@@ -120,6 +126,7 @@ class Table(Source):
         self.path = path
         self.taken: Mapping[str, Sequence[str]] = {}
         self.passed: Sequence[str] = ()
+        self.integers = {name for name in inputs if np.dtype(inputs[name]["dtype"]).kind in "iu"}
         self._of_tensors: dict[str, str] = {
             entry["tensor_name"]: column
             for column, entry in inputs.items()
@@ -131,8 +138,13 @@ class Table(Source):
         named = self._of_tensors
         return [named[key] if key in named and named[key] not in keys else key for key in keys]
 
-    def take(self, columns: Sequence[str]) -> None:
+    def take(self, columns: Sequence[str], is_real: Iterable[bool] = ()) -> None:
         """Set :attr:`taken` and :attr:`passed`, which have the names in *columns*.
+
+        Args:
+            columns: names of all columns.
+            is_real: whether each column has real numbers; then its input is not in
+                :attr:`integers`.
 
         Raises:
             ArgumentError: an input has no column.
@@ -140,10 +152,22 @@ class Table(Source):
         self.taken = columns_of_inputs(self.path, columns, self.inputs)
         used = set(chain(*self.taken.values()))
         self.passed = [column for column in columns if column not in used]
+        real = {column for column, each in zip(columns, is_real, strict=False) if each}
+        self.integers -= {name for name in self.taken if real.intersection(self.taken[name])}
 
     def identity(self) -> str:
         """Return the digest of the file's size and time."""
         return digest([stamp(self.path)])
+
+    def read_as(self) -> dict[str, str]:
+        """Meaning of the numbers, as in :meth:`Source.read_as`."""
+        return {
+            name: f"whole numbers, read as {real_value(*details['quantization'])}"
+            if name in self.integers
+            else "real values, quantized"
+            for name, details in self.inputs.items()
+            if details["quantization"][0] and np.dtype(details["dtype"]).kind in "iu"
+        }
 
     def split(self, columns: Columns) -> Rows:
         """Return columns as rows; a row with a value that its input cannot hold is unreadable.
@@ -174,7 +198,8 @@ class NpzRows(Table):
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
         self._count = row_count(self._columns)
-        self.take(self.named(self._columns))
+        is_real = [values.dtype.kind == "f" for values in self._columns.values()]
+        self.take(self.named(self._columns), is_real)
 
     @cached_property
     def _columns(self) -> Columns:

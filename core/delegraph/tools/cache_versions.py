@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from delegraph.delegation import content_digest
-from delegraph.delegation.cache_entries import CacheEntry
+from delegraph.delegation.cache_entries import CacheEntry, cache_entries
 from delegraph.log import Logger
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime import kept_start
@@ -35,6 +35,13 @@ def current_versions() -> dict[str, frozenset[str]]:
             for name, versions in told.items():
                 found[name] = found.get(name, frozenset()) | versions
     return found
+
+
+def stale_bytes(folder: str) -> int:
+    """Number of bytes of the entries in a cache's folder that installed code does not use."""
+    current = current_versions()
+    entries = (entry for entry in cache_entries(folder) if is_current(entry, current) is False)
+    return sum(entry.size for entry in entries)
 
 
 def is_current(entry: CacheEntry, current: Mapping[str, frozenset[str]]) -> bool | None:

@@ -25,6 +25,7 @@ from delegraph.plugins.plugin import ALLOW_VARIABLE, DISABLE_VARIABLE, Plugin
 from delegraph.plugins.sources import pip_install
 from delegraph.quantities import plural
 from delegraph.runtime.delegates.failure_memory import FORGET, KnownFailure
+from delegraph.tools.cache_versions import stale_bytes
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
 from delegraph.tools.machine_report import (
@@ -39,6 +40,9 @@ from delegraph.tools.plugin_check import Finding, Level
 
 LITTLE_SPACE = 200_000_000
 """Bytes of free space in a cache folder below which a warning is due."""
+
+NEARLY_FULL = 0.8
+"""Share of its limit from which a cache counts as nearly full."""
 
 LONGEST_NOTE = 64
 """Size of a cache entry, in bytes, up to which the entry holds only a digest, and no program."""
@@ -75,7 +79,7 @@ def check_environment(
     hosts: Sequence[Host],
     by_default: DefaultDelegates,
     failures: Sequence[KnownFailure] = (),
-    plugins: Iterable[Plugin] = (),
+    plugins: Sequence[Plugin] = (),
 ) -> Iterator[Finding]:
     """Yield findings about hosts, versions, speed and write access.
 
@@ -92,6 +96,7 @@ def check_environment(
     yield from _no_default(by_default, plugins)
     yield from _threads(report.processor)
     yield from _caches(report, by_default)
+    yield from _full_cache(report.caches[-1], plugins)
     yield from _temporary_files()
     yield from _failures(failures)
 
@@ -221,6 +226,22 @@ def _caches(report: MachineReport, by_default: DefaultDelegates) -> Iterator[Fin
             another = f"{CACHE_VARIABLE}=FOLDER names another"
             remedy = "delegraph cache clear" if is_own and cache.bytes else another
             yield Finding(Level.WARNING, where, text, remedy)
+
+
+def _full_cache(cache: Cache, plugins: Iterable[Plugin]) -> Iterator[Finding]:
+    """Yield a note if Delegraph's cache is nearly full, with what is stale in it.
+
+    Stale entries are unknown if a plugin is faulty, since plugins' code names the others.
+    """
+    if cache.limit is None or cache.bytes < NEARLY_FULL * cache.limit:
+        return
+    text = f"holds {cache.bytes / 1e9:.1f} GB of at most {cache.limit / 1e9:.1f} GB"
+    remedy = "delegraph cache clear --older-than 30, or a greater cache.size in delegraph.toml"
+    is_known = not any(plugin.is_faulty for plugin in plugins)
+    if is_known and (stale := stale_bytes(cache.path)):
+        text += f", {stale / 1e9:.1f} GB of it of versions not in use"
+        remedy = "delegraph cache clear --stale"
+    yield Finding(Level.NOTE, f"cache {cache.path}", text, remedy)
 
 
 def _has_programs(cache: Cache, delegates: Iterable[str]) -> bool:

@@ -142,6 +142,8 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
 def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
     """Whether a requested delegate rejects nodes for constraints that changes may remove.
 
+    Reasons in a delegate's own words do not count, since they may have a remedy of their own.
+
     Args:
         interpreter: the interpreter to which the delegates are applied.
         placement: the explained part of its placement.
@@ -152,7 +154,7 @@ def are_hints_sought(interpreter: Interpreter, placement: Placement) -> bool:
         if isinstance(delegate, SimpleDelegate)
     } - {placement.default_delegate}
     return any(
-        _is_liftable(question.rejection)
+        _is_liftable(question.rejection) and not question.rejection.message
         for name in sorted(names)
         for question in _questions(interpreter, placement, name)
     )

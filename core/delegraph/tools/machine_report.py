@@ -7,13 +7,14 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from delegraph.delegation.blob_cache import LIMIT
 from delegraph.delegation.cache_entries import cache_entries
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import CACHE_VARIABLE, cache_folder, configuration
@@ -80,6 +81,7 @@ class Cache:
             number of entries that ``delegraph cache list`` shows.
         bytes: size of these files in bytes.
         error: text that says why the folder cannot be used; empty if it can.
+        limit: number of bytes that it may hold; None means any.
     """
 
     source: str
@@ -87,6 +89,7 @@ class Cache:
     files: int = 0
     bytes: int = 0
     error: str = ""
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class MachineReport:
         caches: the cache folders.
         variables: environment variables that Delegraph and its plugins read.
         extras: Delegraph's extras, with what they lack here.
+        imported_from: mapping from Delegraph and each plugin's distribution to the folder of its
+            package; see :func:`~delegraph.tools.import_folders.import_folders`.
     """
 
     processor: Processor
@@ -126,6 +131,7 @@ class MachineReport:
     caches: tuple[Cache, ...]
     variables: dict[str, str]
     extras: tuple[Extra, ...] = ()
+    imported_from: Mapping[str, str] = field(default_factory=dict)
 
 
 def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
@@ -285,7 +291,8 @@ def _user_cache() -> Cache:
     elif configured.cache_folder is not None:
         source = f"cache.folder of {configured.path}"
     try:
-        return _cache(source, Path(cache_folder()), _entry_sizes)
+        found = _cache(source, Path(cache_folder()), _entry_sizes)
+        return replace(found, limit=configured.cache_size or LIMIT)
     except OSError as error:
         return Cache("HOME", "", error=error.strerror or str(error))
 

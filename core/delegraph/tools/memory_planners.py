@@ -29,6 +29,9 @@ OWN = "delegraph"
 TFLM = "tflm_greedy"
 """Name of the planner that TensorFlow Lite Micro uses by default."""
 
+FOR_TFLM = (TFLM, "tflm_linear", "best")
+"""Names of the planners whose plans TFLM can follow, the last one as an offline plan."""
+
 IN_PLACE = (OWN, "tflite")
 """Names of the planners that let operators compute in place, so that tensors share bytes."""
 

@@ -74,22 +74,28 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    top, nodes = max(result.bytes, result.bound, 1), max(len(report.operators), 1)
+    top, start, end = (
+        max(result.bytes, result.bound, 1),
+        report.start,
+        max(len(report.operators), 1),
+    )
+    nodes = end - start
     unit, bytes_of_unit = next((u, b) for u, b in UNITS if top >= b)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     colours = colormaps["viridis"]
     lasts = report.last_positions(result)
     for tensor, offset, last in zip(report.tensors, result.offsets, lasts, strict=True):
+        first = max(tensor.first, start)
         width, height, bottom = (
-            last - tensor.first + 1,
+            last - first + 1,
             tensor.bytes / bytes_of_unit,
             offset / bytes_of_unit,
         )
         share = tensor.bytes / top
         shade = 0.35 + 0.6 * min(share * 2, 1)
         axes.bar(
-            tensor.first,
+            first,
             height,
             width,
             bottom,
@@ -102,7 +108,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
         if label:
             axes.annotate(
                 label,
-                (tensor.first + width / 2, bottom + height / 2),
+                (first + width / 2, bottom + height / 2),
                 ha="center",
                 va="center",
                 fontsize=7,
@@ -110,8 +116,8 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
                 rotation=90 if width / nodes < share else 0,
                 clip_on=True,
             )
-    in_use = [count / bytes_of_unit for count in report.bytes_in_use(result)]
-    edges = range(len(in_use) + 1)
+    in_use = [count / bytes_of_unit for count in report.bytes_in_use(result)[start:]]
+    edges = range(start, start + len(in_use) + 1)
     axes.stairs(in_use, edges, color="black", linewidth=1, label="bytes in use")
     bound = result.bound / bytes_of_unit
     least = result.bound_in_words
@@ -121,9 +127,9 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
         most = f"most in use: {peak.where}"
         middle = peak.position + 0.5
         axes.axvline(middle, linestyle=":", color="tab:gray", linewidth=1, label=most)
-    side = "left" if peak is not None and peak.position > nodes / 2 else "right"
+    side = "left" if peak is not None and peak.position > start + nodes / 2 else "right"
     axes.legend(loc=f"upper {side}", bbox_to_anchor=(0 if side == "left" else 1, 0.95))
-    axes.set_xlim(0, nodes)
+    axes.set_xlim(start, end)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)
     axes.set(xlabel=f"{report.unit} of the execution plan", ylabel=f"offset in the arena, {unit}")
     axes.set_title(title)

@@ -232,24 +232,36 @@ class MemoryReport(JsonRecord):
             for tensor in self.tensors
         ]
 
-    def bytes_in_use(self, result: PlannerResult) -> list[int]:
+    @property
+    def start(self) -> int:
+        """Position in the execution plan of the first node that runs with each invoke.
+
+        The nodes before it compute constants, once, as float16 weights as float32.
+        """
+        if not self.constant_bytes:
+            return 0
+        return min((t.last if t.made_by == "input" else t.first for t in self.tensors), default=0)
+
+    def bytes_in_use(self, result: PlannerResult, *, is_int8: bool = False) -> list[int]:
         """Return the bytes of the arena in use at each node; bytes that tensors share count once.
 
-        The padding of the last tensor in the arena is not part of it.
+        The padding of the last tensor in the arena is not part of it. With *is_int8*, bytes of
+        FLOAT32 tensors count a quarter.
         """
-        starting: dict[int, list[tuple[int, int, int]]] = {}
+        starting: dict[int, list[tuple[int, int, int, int]]] = {}
         places = zip(self.tensors, result.offsets, self.last_positions(result), strict=True)
         for tensor, offset, last in places:
             padded = -(-tensor.bytes // self.alignment) * self.alignment
             stop = min(offset + padded, result.bytes)
-            starting.setdefault(tensor.first, []).append((offset, stop, last))
-        alive: list[tuple[int, int, int]] = []
+            divisor = 4 if is_int8 and tensor.type == "FLOAT32" else 1
+            starting.setdefault(tensor.first, []).append((offset, stop, last, divisor))
+        alive: list[tuple[int, int, int, int]] = []
         found = []
         for node in range(max(len(self.in_use), 1)):
             alive = sorted([each for each in alive if each[2] >= node] + starting.get(node, []))
             used = end = 0
-            for start, stop, _ in alive:
-                used += max(0, stop - max(start, end))
+            for start, stop, _, divisor in alive:
+                used += max(0, stop - max(start, end)) // divisor
                 end = max(end, stop)
             found.append(used)
         return found

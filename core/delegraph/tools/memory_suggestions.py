@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delegraph.json_records import JsonRecord
-from delegraph.memory import TensorUsageRecord, lower_bound
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.tools.memory_planners import PlannerResult
 from delegraph.tools.memory_report import MemoryReport
@@ -35,22 +34,21 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Return up to three suggestions for a model, largest saving first.
 
-    Savings are differences between computed sizes. These are the bytes in use at the two fullest
-    nodes, and the bytes in use if FLOAT32 tensors were INT8. There are no suggestions if a shape is
-    unknown, because a later node may need most.
+    Savings are differences between the bytes in use in one plan: at its two fullest nodes, and with
+    a quarter of the bytes of FLOAT32 tensors. There are no suggestions if a shape is unknown,
+    because a later node may need most.
 
     Args:
         report: memory of the model.
-        result: the plan whose fullest nodes are compared; None means the report's first.
+        result: the plan; None means the report's first.
         offline_saves: bytes of TFLM's arena that an offline plan saves; 0 if it saves none, or if
             the model is not for TFLM.
     """
     if not report.is_complete:
         return ()
-    least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
-    found = [
-        s for s in _all(report, result or report.results[0], offline_saves) if s.saves >= least
-    ]
+    result = result or report.results[0]
+    least = max(LEAST_BYTES, LEAST_SHARE * result.bytes)
+    found = [s for s in _all(report, result, offline_saves) if s.saves >= least]
     return tuple(sorted(found, key=lambda s: -s.saves)[:_SHOWN])
 
 
@@ -60,12 +58,8 @@ def _all(report: MemoryReport, result: PlannerResult, offline_saves: int) -> Ite
     peak = report.peak_of(result)
     if peak is None:
         return
-    as_int8 = [
-        TensorUsageRecord(-(-t.bytes // 4) if t.type == "FLOAT32" else t.bytes, t.first, t.last)
-        for t in report.tensors
-    ]
     text = "INT8 in place of FLOAT32: post-training quantization of the model"
-    yield Suggestion(report.bound - lower_bound(as_int8, report.alignment), text)
+    yield Suggestion(peak.bytes - max(report.bytes_in_use(result, is_int8=True)), text)
     if peak.operator in BuiltinOperator.__members__:
         in_use = report.bytes_in_use(result)
         most = in_use.pop(peak.position)

@@ -59,10 +59,11 @@ class _Plot:
     def __init__(self, report: MemoryReport, result: PlannerResult) -> None:
         self._report, self._result = report, result
         self._top = max(result.bytes, result.bound, 1)
-        self._nodes = max(len(report.operators), 1)
+        self._start, self._end = report.start, max(len(report.operators), 1)
 
     def _x(self, node: float) -> float:
-        return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * node / self._nodes, 2)
+        share = max(node - self._start, 0) / (self._end - self._start)
+        return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * share, 2)
 
     def _y(self, count: float) -> float:
         """Return the height of an offset; a twentieth above the plan stays free."""
@@ -72,13 +73,15 @@ class _Plot:
     def axes(self) -> Iterator[str]:
         """Yield both axes with their numbers and texts."""
         unit, of_unit = next((u, b) for u, b in UNITS if self._top >= b)
-        left, bottom = self._x(0), self._y(0)
+        left, bottom = _LEFT, self._y(0)
         yield _path([(left, _TOP), (left, bottom), (_WIDTH - _RIGHT, bottom)], "black")
         for number in round_ticks(1.05 * self._top / of_unit):
             y = self._y(number * of_unit)
             yield _path([(left - 4, y), (left, y)], "black")
             yield f'<text class="end" x="{left - 8}" y="{y + 4}">{number:g}</text>'
-        for node in round_ticks(self._nodes, least=1):
+        for node in round_ticks(self._end, least=1):
+            if node < self._start:
+                continue
             yield _path([(self._x(node), bottom), (self._x(node), bottom + 4)], "black")
             yield f'<text class="middle" x="{self._x(node)}" y="{bottom + 18}">{node:g}</text>'
         middle = _HEIGHT / 2
@@ -116,6 +119,7 @@ class _Plot:
         steps = [
             (self._x(node + side), self._y(count))
             for node, count in enumerate(in_use)
+            if node >= self._start
             for side in (0, 1)
         ]
         yield _path(steps, "black")
@@ -130,7 +134,9 @@ class _Plot:
             x = self._x(peak.position + 0.5)
             yield _path([(x, _TOP), (x, self._y(0))], "gray", "2 3")
             legend.append(("gray", "2 3", f"most in use: {peak.where}"))
-        yield from _legend(legend, is_left=peak is not None and peak.position > self._nodes / 2)
+        yield from _legend(
+            legend, is_left=peak is not None and 2 * peak.position > self._start + self._end
+        )
 
 
 def _legend(entries: Sequence[tuple[str, str, str]], *, is_left: bool) -> Iterator[str]:

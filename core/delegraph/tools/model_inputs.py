@@ -46,10 +46,11 @@ def input_values(
 
     Args:
         text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
-            ``.wav`` file, or stored numbers: a single one for all elements, or one for each
-            (``1,2,3``). Inputs of strings, and of integers with a tokenizer in the metadata, also
-            take a ``.txt`` file with one text per line, or the text itself. After ``text:`` it is
-            always taken literally.
+            ``.wav`` file, or numbers: a single one for all elements, or one for each (``1,2,3``).
+            For a quantized input, whole numbers are stored integers; if one has a point
+            (``1.0,2``), all are real numbers. Inputs of strings, and of integers with a tokenizer
+            in the metadata, also take a ``.txt`` file with one text per line, or the text itself.
+            After ``text:`` it is always taken literally.
         details: details of the input, as ``get_input_details`` returns them.
         rng: generator of random values.
         described: metadata of the input.
@@ -341,6 +342,8 @@ def _numbers(text: str, details: Details) -> NDArray[Any]:
         values = np.array([float(part) for part in text.split(",")])
         if dtype.kind in "iub" and not np.isfinite(values).all():
             raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
+        if dtype.kind in "iu" and details["quantization"][0] and re.search("[.eE]", text):
+            values = _quantized(values, details, text)
         typed = (
             _floats_of(dtype, values, details, text) if dtype.kind == "f" else values.astype(dtype)
         )

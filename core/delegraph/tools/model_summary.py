@@ -364,13 +364,13 @@ def summarize_tensors(subgraph: SubgraphSpec) -> list[TensorSummary]:
     """Return name, type, shape and quantization of each tensor of a subgraph."""
     makers = {i: operator for operator in subgraph.operators for i in operator.outputs}
     unknown = (
-        (maker := makers.get(tensor.index)) is not None and lacks_shape(tensor, maker, subgraph)
+        (maker := makers.get(tensor.index)) is not None and _lacks_shape(tensor, maker, subgraph)
         for tensor in subgraph.tensors
     )
     return [_tensor(*each) for each in zip(subgraph.tensors, unknown, strict=True)]
 
 
-def lacks_shape(tensor: TensorSpec, maker: OperatorSpec, subgraph: SubgraphSpec) -> bool:
+def _lacks_shape(tensor: TensorSpec, maker: OperatorSpec, subgraph: SubgraphSpec) -> bool:
     """Whether the file does not say an output's shape, which then looks like a scalar's.
 
     Converters do not know the shapes that custom operators give, except TensorFlow's own (Flex).

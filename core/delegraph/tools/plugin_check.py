@@ -34,7 +34,10 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem of this machine or a plugin, with the command or change that helps."""
+    """A problem of this machine or a plugin, with the command or change that helps.
+
+    A plugin's fact that is no problem has an empty *remedy*.
+    """
 
     level: Level
     subject: str
@@ -155,13 +158,14 @@ def _chosen_options(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield a delegate's own reports about causes of slow runs on this machine."""
+    """Yield a delegate's own reports about its speed on this machine; facts have no remedy."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"
     try:
         for text, remedy in offer.spec.advice():
-            yield Finding(Level.WARNING, subject, _words(text), _words(remedy))
+            level = Level.WARNING if remedy else Level.NOTE
+            yield Finding(level, subject, _words(text), _words(remedy))
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         remedy = "return a list of pairs of texts from advice()"
         yield Finding(Level.ERROR, subject, f"advice() failed: {one_line(error)}", remedy)

@@ -8,7 +8,7 @@ Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -91,18 +91,32 @@ def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
 def _shorter(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases in which all axes of one length are shorter.
 
-    At first these are the axes of all tensors, and then those of a single tensor.
+    At first these are the axes of all tensors, and then those of one group of tensors.
     """
     tensors = _tensors(case)
     lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
-    everywhere = frozenset(range(len(tensors)))
-    places = [everywhere, *(frozenset([i]) for i in range(len(tensors)))]
-    for where in places:
+    for where in [frozenset(range(len(tensors))), *_groups(case)]:
         for length in lengths:
             for short in sorted({1, length // 2, length - 1}):
                 changed = _with_length(case, where, length, short)
                 if changed is not None:
                     yield changed
+
+
+def _groups(case: Case) -> Sequence[frozenset[int]]:
+    """Return the tensors in groups: tensors of one shape that an operator reads or writes together.
+
+    They keep one shape, so that no element-wise operator is made broadcasting.
+    """
+    tensors = _tensors(case)
+    group_of = {i: frozenset([i]) for i in range(len(tensors))}
+    for operator in _main(case).operators or ():
+        used = [i for i in (*(operator.inputs or ()), *(operator.outputs or ())) if i >= 0]
+        first_of: dict[tuple[int, ...] | None, int] = {}
+        for i in used:
+            joined = group_of[i] | group_of[first_of.setdefault(tensors[i].shape, i)]
+            group_of |= dict.fromkeys(joined, joined)
+    return list(dict.fromkeys(group_of.values()))
 
 
 def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) -> AnyCase | None:
@@ -131,6 +145,14 @@ def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) 
         for step in case.steps
     )
     return replace(_with(case, tensors=tuple(tensors), buffers=tuple(buffers)), steps=steps)
+
+
+def with_output_shapes(case: AnyCase, shapes: Iterable[tuple[int, ...]]) -> AnyCase:
+    """Return *case* with other declared shapes of its graph outputs."""
+    tensors = list(_tensors(case))
+    for i, shape in zip(_main(case).outputs or (), shapes, strict=True):
+        tensors[i] = _with_shape(tensors[i], shape)
+    return _with(case, tensors=tuple(tensors))
 
 
 def _with_shape(record: tables.Tensor, shape: tuple[int, ...]) -> tables.Tensor:

@@ -78,6 +78,17 @@ def output_names(model: Model, said: ModelMetadata, details: Sequence[Details]) 
     return _unique(names, details)
 
 
+def names_in_calls(model: Model) -> dict[int, str]:
+    """Return the name of each input and output of the whole model, by the tensor's index."""
+    graph, said = model.subgraphs[0], called_metadata(model, None)
+    found: dict[int, str] = {}
+    for sides, names_of in ((graph.inputs, input_names), (graph.outputs, output_names)):
+        indices = [index for index in sides if index >= 0]
+        details = [{"index": index, "name": graph.tensors[index].name} for index in indices]
+        found |= zip(indices, names_of(model, said, details), strict=True)
+    return found
+
+
 def with_names(details: Sequence[Details], names: Sequence[str]) -> list[Details]:
     """Return details with *names* instead of their own names, which :func:`called_name` returns."""
     return [

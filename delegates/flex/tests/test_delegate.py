@@ -19,6 +19,7 @@ from delegraph.schema.options import AddOptions, MulOptions
 from delegraph_flex.custom_options import write_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
+from delegraph_flex.extras import install_command
 from delegraph_flex.node_def import NodeDef
 from flex_models import FLOAT, flex_model, results
 
@@ -77,9 +78,7 @@ def test_the_placement_says_which_executor_runs_the_nodes() -> None:
 
 @pytest.mark.skipif(has_tensorflow(), reason="TensorFlow is installed")
 def test_tensorflow_asked_for_and_not_installed_is_an_error_with_the_remedy() -> None:
-    with pytest.raises(
-        PluginLoadError, match=re.escape('pip install "delegraph-flex[tensorflow]"')
-    ):
+    with pytest.raises(PluginLoadError, match=re.escape(install_command("tensorflow"))):
         Interpreter(model_content=erf_model(), delegates=["flex:executor=tensorflow"])
 
 

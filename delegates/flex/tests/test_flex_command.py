@@ -17,6 +17,7 @@ from delegraph import ActivationFunctionType, Interpreter
 from delegraph.schema.options import AddOptions
 from delegraph.testing import CommandResult, run_command
 from delegraph_flex.executors import has_tensorflow
+from delegraph_flex.extras import install_command
 from flex_models import FLOAT, flex_model, results
 
 SINES = Path(__file__).parents[3] / "docs" / "demo" / "models" / "sines.tflite"
@@ -146,7 +147,7 @@ def test_the_model_itself_is_never_overwritten(tmp_path: Path) -> None:
 def test_without_tensorflow_the_error_has_the_remedy() -> None:
     done = convert("saved_model")
     assert (done.code, done.out) == (3, "")
-    assert 'not installed: pip install "delegraph-flex[tensorflow]"' in done.err
+    assert f"not installed: {install_command('tensorflow')}" in done.err
 
 
 def test_help_tells_the_exit_codes() -> None:

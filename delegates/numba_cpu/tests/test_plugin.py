@@ -182,7 +182,8 @@ def test_doctor_is_told_what_slows_kernels_down(monkeypatch: pytest.MonkeyPatch)
     found = SimpleNamespace(files=files, failures={})
     monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
     monkeypatch.delenv(cpu.VARIABLE, raising=False)
-    assert plugin.advice() == []
+    ((text, remedy),) = plugin.advice()
+    assert (text.startswith("kernels of the level "), remedy) == (True, "")
     monkeypatch.setenv(cpu.VARIABLE, "generic")
     assert plugin.advice()[0][1] == f"unset {cpu.VARIABLE}"
     monkeypatch.setenv(cpu.VARIABLE, "unknown")

@@ -7,7 +7,7 @@ import pytest
 
 from delegraph.cli.answers import printing
 from delegraph.cli.answers import progress_bar as module
-from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.progress_bar import shown_progress, with_time_left
 
 
 class Terminal(io.StringIO):
@@ -72,3 +72,11 @@ def test_long_work_writes_a_line_where_there_is_no_terminal(
             progress(what, 2, 4)
             assert error.has_text.wait(9)
     assert error.getvalue().startswith(text)
+
+
+def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
+    told: list[str] = []
+    progress = with_time_left(lambda what, done, total: told.append(what))
+    for done in (5, 10):
+        progress(f"{done} rows", done, 10)
+    assert told == ["5 rows", "10 rows, 0 s left"]

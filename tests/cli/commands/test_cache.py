@@ -154,6 +154,7 @@ def test_versions_that_no_delegate_uses_are_stale(
     assert answer["limit"] == 4_000_000_000
     found = {(e["cache"], e["version"]): e["is_current"] for e in answer["entries"]}
     assert found == {("mine", "1.0"): False, ("mine", "2.0"): True, ("other", "2.0-cpu"): None}
+    assert answer["stale_bytes"] == 5000
     assert fresh_delegraph("cache", "clear", "--stale", **environment).out.startswith(
         "removed 2 files, 5.0 kB"
     )
@@ -173,6 +174,9 @@ def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
     ran = delegraph("cache", "clear", "mien")
     assert ran.code == 2
     assert "nothing of 'mien' is kept (did you mean 'mine'?)" in ran.err
+    BlobCache("numba_cpu-programs", "1").put("a", bytes(10))
+    ran = delegraph("cache", "clear", "numba")
+    assert "nothing of 'numba' is kept (did you mean 'numba_cpu'?)" in ran.err
 
 
 MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"

@@ -283,6 +283,22 @@ def test_a_delegate_that_keeps_nothing_writes_no_file(
     assert (result.code, out.exists()) == (1, False)
 
 
+def test_nodes_that_need_no_program_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    source = keeping_plugin.SOURCE.replace("entries.keep(VERSION, key, self.decision)", "pass")
+    monkeypatch.setattr(keeping_plugin, "SOURCE", source)
+    install_keeping(tmp_path, monkeypatch)
+    install_compiler(tmp_path, monkeypatch)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(sines())
+    result = delegraph("compile", model, "-d", "keeping", "-o", tmp_path / "out.tflite")
+    told = "need no program made beforehand"
+    assert f"the nodes that keeping takes {told}: the model starts as fast without" in result.err
+    result = delegraph("compile", model, "-d", "keeping", "-d", "engine", "--dry-run")
+    assert f"keeping: nothing kept; the 2 nodes that it takes {told}" in result.lines
+
+
 def test_delegates_take_nodes_in_the_order_in_which_they_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 from pathlib import Path
@@ -208,6 +209,27 @@ def test_bisect_names_the_node_and_writes_what_shows_it(
     assert delegraph(*words, "--rules", folder / "rules.toml").code == 0
 
 
+def test_an_interrupted_search_prints_its_culprits(
+    delegraph: Command, sines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def interrupt(what: str, done: float, total: float | None) -> None:
+        told.append(what)
+        if ", 1 culprit, " in what:
+            raise KeyboardInterrupt
+
+    shown = "delegraph.cli.commands.diff.shown_progress"
+    monkeypatch.setattr(shown, lambda: contextlib.nullcontext(interrupt))
+    words = ("diff", sines, "--delegate-file", WRONG_SINES, "--runs", 2, "--tolerance", 1e-3)
+    ran = delegraph(*words, "--bisect", tmp_path / "found")
+    assert ran.code == 130
+    assert "note: interrupted: more nodes may be faulty" in ran.lines
+    assert told[0] == "1 probe, 0 culprits, 2 candidates left"
+    names = {path.name for path in (tmp_path / "found").iterdir()}
+    assert {"culprit.tflite", "culprit.npz", "rules.toml"} <= names
+
+
 def test_bisect_of_a_right_delegate_ends_well(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:
@@ -255,6 +277,10 @@ def test_bisect_of_xnnpack_ends_as_the_comparison_does(
         (("--bisect", "x", "--tolerance", "0", "--layers"), "--bisect and --layers"),
         (("--bisect", "x", "--tolerance", "0", "--warmup", "2"), "--warmup has no effect with"),
         (("--probe-time-limit", "5"), "--probe-time-limit needs --bisect"),
+        (
+            ("--bisect", "x", "--tolerance", "0", "--time-limit", "5"),
+            "--time-limit has no effect with --bisect: --probe-time-limit bounds",
+        ),
     ],
 )
 def test_what_bisect_cannot_do_is_refused(
@@ -271,7 +297,7 @@ def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, si
     assert "MODEL comes first" in done.err
 
 
-@pytest.mark.parametrize(("width", "figures"), [(60, "drift dB"), (72, "drift inputs dB")])
+@pytest.mark.parametrize(("width", "figures"), [(60, "dB dB"), (72, "drift inputs dB")])
 def test_narrow_terminals_keep_names_drift_and_the_sort_key(
     fresh_delegraph: Command, width: int, figures: str
 ) -> None:
@@ -282,3 +308,4 @@ def test_narrow_terminals_keep_names_drift_and_the_sort_key(
     start = ran.lines.index("Layers")
     assert ran.lines[start + 1] == ".../ in names is digits_1/"
     assert ran.lines[start + 3] == f"node operator name {figures}"
+    assert any(line.startswith("no room for runs on, drift") for line in ran.lines)

@@ -30,8 +30,9 @@ def test_a_sound_machine_is_shown(
     environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
     ran = fresh_delegraph("doctor", XDG_CACHE_HOME=str(tmp_path), **environment)
     assert (ran.code, ran.err) == (0, "")
-    for title in ("Machine", "Versions", "Extras", "Hosts", "Plugins", "Caches"):
+    for title in ("Machine", "Versions", "Imported from", "Extras", "Hosts", "Plugins", "Caches"):
         assert title in ran.lines
+    assert f"fake-good {tmp_path / 'site'}" in ran.lines
     assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
     assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
     assert "good fake-good 1.0 ok" in ran.lines
@@ -172,7 +173,7 @@ from delegraph import DelegateSpec, hookimpl
 
 @hookimpl
 def delegraph_delegates():
-    advice = lambda: [("is slow here,\\nas it says", "make it fast")]
+    advice = lambda: [("is slow here,\\nas it says", "make it fast"), ("has 3 units", "")]
     return [DelegateSpec("slow", "", lambda: object, advice=advice)]
 """
     write_plugin(tmp_path / "site", "slow", slow)
@@ -180,6 +181,8 @@ def delegraph_delegates():
     ran = fresh_delegraph("doctor", **environment)
     assert "warning: delegate fake-slow:slow: is slow here, as it says" in ran.out
     assert "next: make it fast" in ran.lines
+    assert "slow: has 3 units" in ran.lines
     findings = fresh_delegraph("doctor", "--json", **environment).json["findings"]
-    assert [finding["level"] for finding in findings] == ["warning"] * 2  # it and the default
+    levels = [finding["level"] for finding in findings if finding["subject"] != "imports"]
+    assert levels == ["warning"] * 2  # it and the default
     assert all(finding["remedy"] for finding in findings)

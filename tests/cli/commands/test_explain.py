@@ -14,6 +14,7 @@ from support.chosen_plugins import use_plugins_of
 from support.command import Command
 from support.configured import configure
 from support.fake_distributions import write_plugin
+from support.signatures import two_signatures
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 
@@ -202,7 +203,7 @@ def test_the_nodes_around_an_unresolved_one_are_told_apart(
 def test_a_reason_names_the_option_that_sets_a_limit(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1")
     assert "the limit of 1 bytes; --memory-limit sets another" in " ".join(ran.out.split())
-    assert any(line.startswith("allocation fails: Node number 0 (SIN)") for line in ran.lines)
+    assert ran.lines[1].startswith("cannot run, allocation fails: Node number 0 (SIN)")
     shown = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1", "--json").json
     assert shown["allocation_error"].endswith("1 bytes; --memory-limit sets another")
     assert "--memory-limit" not in delegraph("explain", sines, "-d", "sin").out
@@ -323,7 +324,8 @@ def test_a_search_for_hints_that_finds_none_is_told(delegraph: Command, tmp_path
     x, y = (tensor((4,), "INT8", scale=0.1) for _ in range(2))
     model.write_bytes(one_op_model("RELU", [x], [y]))
     lines = delegraph("explain", model, "-d", "add_sub").lines
-    assert lines[-1] == "no change of the claims that was tried would win 1 % of the arithmetic"
+    told = "no small addition to what a delegate claims would give it 1 % more of the arithmetic"
+    assert lines[-1] == told
 
 
 def test_nodes_that_are_not_listed_are_counted_as_nodes(delegraph: Command, tmp_path: Path) -> None:
@@ -577,6 +579,53 @@ def test_a_signature_is_explained_alone(delegraph: Command) -> None:
     shown = delegraph("explain", LANGUAGE, "-d", "sin", "--signature", "decode", "--json").json
     assert (shown["signature"], shown["totals"]["nodes"]) == ("decode", 130)
     assert [each["name"] for each in shown["signatures"]] == ["decode", "prefill_8"]
+
+
+def test_sizes_of_all_signatures_are_known(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(two_signatures())
+    assert "1 0 sin 1 0 4 B 4 B SIN" in delegraph("explain", model, "-d", "sin").lines
+
+
+def test_columns_without_room_are_named(fresh_delegraph: Command) -> None:
+    model = MODELS / "digits_int8.tflite"
+    lines = fresh_delegraph("explain", model, "-d", "sin", COLUMNS="72").lines
+    assert "no room for runs on: wider terminals and --json show more" in lines
+
+
+def test_operators_of_another_chip_are_told_as_such(delegraph: Command, tmp_path: Path) -> None:
+    """Vela's operator reads a tensor of scratch memory, which nothing writes."""
+    model = tmp_path / "vela.tflite"
+    model.write_bytes(
+        graph_model(
+            [("ethos-u", "x scratch", "y")],
+            inputs="x",
+            outputs="y",
+            tensors={name: tensor((4,), "INT8") for name in ("x", "scratch", "y")},
+        )
+    )
+    ran = delegraph("explain", model, "-d", "sin")
+    assert ran.lines[-1].startswith("ethos-u (1 node): probably Arm's Vela compiler for Ethos-U")
+
+
+def test_reasons_in_a_delegates_own_words_are_told_once(
+    delegraph: Command, custom: Path, tmp_path: Path
+) -> None:
+    """They may have a remedy of their own, so it is not said that nothing would help."""
+    own = tmp_path / "picky.py"
+    own.write_text(
+        "from delegraph import Rejection\n"
+        "from support.by_name import ByName\n\n"
+        "class Picky(ByName):\n"
+        "    def __init__(self):\n"
+        "        super().__init__('SIN', name='picky')\n\n"
+        "    def is_node_supported_by_delegate(self, registration, node, context):\n"
+        "        return Rejection('version', 'too old: convert it again')\n"
+    )
+    for model in (custom, MODELS / "digits_int8.tflite"):
+        ran = delegraph("explain", model, "-d", own)
+        assert ran.out.count("too old") == 1
+        assert "no small addition" not in ran.out
 
 
 def test_a_model_with_several_signatures_has_the_placement_of_each(delegraph: Command) -> None:

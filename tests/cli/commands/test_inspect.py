@@ -44,6 +44,16 @@ def test_a_model_is_shown_with_interface_and_operators(delegraph: Command, sines
         assert line in ran.lines, line
 
 
+def test_outputs_have_the_names_of_other_commands_beside_those_of_tensors(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "nameless.tflite"
+    path.write_bytes(one_op_model("NEG", [tensor((1,), name="x")], [tensor((1,), name="Identity")]))
+    lines = delegraph("inspect", path).lines
+    assert "input 0 x FLOAT32 [1]" in lines
+    assert "output 1 NEG (Identity) FLOAT32 [1]" in lines
+
+
 def test_quantization_is_shown_as_a_formula(delegraph: Command, tmp_path: Path) -> None:
     path = tmp_path / "fc.tflite"
     x = tensor((1, 2), "INT8", scale=0.5, zero_point=-3)
@@ -61,13 +71,13 @@ def test_nodes_are_listed_with_tensors_and_options(delegraph: Command) -> None:
     ran = delegraph("inspect", DIGITS, "--nodes")
     assert (ran.code, ran.err) == (0, "")
     for line in (
-        "node operator inputs outputs type output shape MACs constants options",
-        "3 ADD 20, 22 23 INT8 [1, 8, 8, 16]",
-        "4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16] "
-        "padding=VALID, stride_w=2, stride_h=2, filter_width=2, filter_height=2",
-        "13 FULLY_CONNECTED 32, 3*, 2* 33 INT8 [1, 10] 320 360 B",
+        "node operator inputs input shapes outputs type output shape MACs constants options",
+        "3 ADD 20, 22 [1, 8, 8, 16], [1, 8, 8, 16] 23 INT8 [1, 8, 8, 16]",
+        "13 FULLY_CONNECTED 32, 3*, 2* [1, 32], [10, 32], [10] 33 INT8 [1, 10] 320 360 B",
     ):
         assert line in ran.lines, line
+    pool = "4 MAX_POOL_2D 23 [1, 8, 8, 16] 24 INT8 [1, 4, 4, 16] padding=VALID, stride_w=2,"
+    assert any(line.startswith(pool) for line in ran.lines)
     assert "Operators" not in ran.lines
 
 
@@ -75,7 +85,7 @@ def test_options_of_nodes_are_lines_below_them_where_a_line_is_short(
     fresh_delegraph: Command,
 ) -> None:
     lines = fresh_delegraph("inspect", DIGITS, "--nodes", COLUMNS="80").lines
-    place = lines.index("4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16]")
+    place = lines.index("4 MAX_POOL_2D 23 24 INT8 [1, 4, 4, 16]")  # no room for input shapes
     assert lines[place + 1].startswith("padding=VALID, stride_w=2, stride_h=2, filter_width=2")
 
 
@@ -98,7 +108,7 @@ def test_tensors_are_listed_with_quantization_and_role(delegraph: Command) -> No
 
 def test_columns_without_any_text_are_left_out(delegraph: Command, sines: Path) -> None:
     lines = delegraph("inspect", sines, "--nodes", "--tensors").lines
-    assert "node operator inputs outputs type output shape constants" in lines
+    assert "node operator inputs input shapes outputs type output shape constants" in lines
     assert "tensor name type shape role" in lines
 
 
@@ -142,7 +152,7 @@ def test_arithmetic_of_an_unknown_shape_is_a_least_number(
     path.write_bytes(unranked(model))
     ran = delegraph("inspect", path, "--nodes")
     assert "1.0 k parameters, an unknown number of multiply-accumulates (MACs)" in ran.lines
-    assert "0 FULLY_CONNECTED 0, 1* 2 FLOAT32 ? ? 4.0 kB" in ran.lines
+    assert "0 FULLY_CONNECTED 0, 1* [-1, 20], [50, 20] 2 FLOAT32 ? ? 4.0 kB" in ran.lines
     shown = delegraph("inspect", path, "--nodes", "--json").json
     assert (shown["nodes"][0]["macs"], shown["nodes"][0]["macs_are_least"]) == (None, True)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.commands.predict import with_time_left
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.command import Command
@@ -115,8 +114,12 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
     place = data(tmp_path, 3, 99)
     plain = delegraph("predict", model, place, *base)
     assert (plain.code, output.read_text().split("\n")[0]) == (0, "row,y,error")
+    assert "  y: seems to be scores of 10 classes; --top N or --labels FILE writes" in plain.out
+    assert delegraph("predict", model, place, *base, "--json").json["scores"] == {"y": 10}
+    ran = delegraph("predict", model, place, *base, "--output-column", "y=y", "--json")
+    assert ran.json["scores"] == {}
     ran = delegraph("predict", model, place, *base, "--labels", words)
-    assert ran.code == 0
+    assert (ran.code, "seems to be" in ran.out) == (0, False)
     assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
     ran = delegraph("predict", model, place, *base, "--top", 11)
     assert (ran.code, "error: --top 11: the model has 10 classes" in ran.err) == (2, True)
@@ -135,12 +138,14 @@ def test_the_meaning_of_stored_integers_is_told(delegraph: Command, tmp_path: Pa
     np.savez(data, image=np.zeros((2, 8, 8, 1), np.int8))
     words = ["predict", MODELS / "digits_int8.tflite", data, "-o", output, "--processes", 1]
     ran = delegraph(*words)
+    assert "  image: whole numbers, read as stored integers; real value = " in ran.out
     assert (
         "  digit: stored integers; real value = 0.00390625 x (stored + 128); --real writes real "
         in ran.out
     )
     ran = delegraph(*words, "--json")
     assert ran.json["stored_integers"] == {"digit": {"scale": 1 / 256, "zero_point": -128}}
+    assert ran.json["read_as"].keys() == {"image"}
     assert delegraph(*words, "--top", 1, "--json").json["stored_integers"] == {}
     with_integers = output.with_suffix(".npz")
     delegraph(*words[:3], "-o", with_integers, "--processes", 1)
@@ -177,14 +182,6 @@ def test_pictures_are_prepared_by_options_that_are_told(delegraph: Command, tmp_
     np.savez(table, image=np.zeros((1, 8, 8, 1), np.int8))
     ran = delegraph("predict", MODELS / "digits_int8.tflite", table, *words[3:], "--crop", "square")
     assert "--crop needs a folder of pictures" in ran.err
-
-
-def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
-    told: list[str] = []
-    progress = with_time_left(lambda what, done, total: told.append(what))
-    for done in (5, 10):
-        progress(f"{done} rows", done, 10)
-    assert told == ["5 rows", "10 rows, 0 s left"]
 
 
 def test_signatures_of_which_none_is_chosen_are_listed(delegraph: Command, tmp_path: Path) -> None:

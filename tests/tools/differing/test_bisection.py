@@ -9,6 +9,7 @@ import pytest
 
 from delegraph.tools.differing.bisection import (
     RIGHT,
+    Fault,
     Nodes,
     Outcome,
     OutOfProbesError,
@@ -103,6 +104,28 @@ def test_a_search_stops_after_as_many_faults_as_wanted() -> None:
     assert (faults(found), found.is_complete) == ([[0], [1]], False)
     none = search(numbered(5), Told(lambda nodes: bool(nodes)), most_faults=0)
     assert (none.faults, none.is_complete) == ((), False)
+
+
+class Interrupted(Told):
+    """Is interrupted once no more than *rest* nodes are tested for further faults."""
+
+    rest = 0
+
+    def check(self, nodes: Nodes) -> Outcome:
+        if 0 < len(nodes) == self.rest:
+            raise KeyboardInterrupt
+        return super().check(nodes)
+
+
+def test_an_interrupted_search_keeps_its_faults() -> None:
+    told = Interrupted(holding_any([1], [3]))
+    told.rest, kept = 4, list[Fault]()
+    found = search(numbered(5), told, found=kept.append)
+    assert (faults(found), found.is_complete, found.is_interrupted) == ([[1]], False, True)
+    assert found.faults == tuple(kept)
+    told.rest = 5
+    with pytest.raises(KeyboardInterrupt):
+        search(numbered(5), told)
 
 
 def test_what_fails_without_any_node_is_not_blamed_on_one() -> None:

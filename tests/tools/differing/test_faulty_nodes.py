@@ -124,6 +124,15 @@ def test_faults_of_several_kinds_are_all_found(chain: str) -> None:
     assert sorted(c.outcome.kind for c in found.culprits) == ["differs", "differs", "raised"]
 
 
+def test_a_search_ends_after_so_many_culprits(chain: str, tmp_path: Path) -> None:
+    setup = faulty(chain, "wrong", 1, 6)
+    found = bisect(setup, tolerance=EXACT, runs=1, most_culprits=1, folder=tmp_path / "found")
+    assert (len(found.culprits), found.is_complete) == (1, False)
+    assert "the search ended after 1 culprit: more nodes may be faulty" in found.remarks[0]
+    assert found.culprits[0].reproduction is not None
+    assert Path(found.rules_file).is_file()
+
+
 def test_nodes_that_fail_only_together_come_with_a_model_of_both(
     chain: str, tmp_path: Path
 ) -> None:

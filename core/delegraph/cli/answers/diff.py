@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, print_paragraph, print_table
+from delegraph.cli.answers.printing import heading, print_omitted, print_paragraph, print_table
 from delegraph.cli.answers.table_layout import shortened, wrapped
 from delegraph.quantities import plural
 
@@ -88,7 +88,7 @@ def print_difference(out: Console, found: Difference) -> None:
     # Without the column, two rows of an output would contradict each other.
     values = () if any(len(rows) > 1 for rows in by_output) else ("values",)
     less = (("ULP", "cosine"), ("p99.9",), ("type", *values), ("mean",), ("SNR dB",))
-    print_table(out, columns, rows, right=columns[3:], optional=less)
+    print_omitted(out, print_table(out, columns, rows, right=columns[3:], optional=less))
     for output in found.outputs:
         for fact in output_facts(output, found.runs):
             print_paragraph(out, f"{output.name}: {fact}")
@@ -175,10 +175,12 @@ def print_layers(out: Console, found: LayersDifference, *, run: str, worst_first
     shown = found.shown(worst_first=worst_first)
     says_more = found.same_inputs_say_more
     columns = _layer_columns(out.width, has_same_inputs=says_more)
+    usual = _layer_columns(_ALL_NOTES, has_same_inputs=says_more)
     if not any(layer.same_inputs_note for layer in shown):
-        columns = [column for column in columns if column != "note"]
+        columns, usual = ([c for c in each if c != "note"] for each in (columns, usual))
     rows = [_layer_row(layer, found.host, columns) for layer in shown]
     print_table(out, columns, rows, right=_NUMBERS, names=("name", "runs on"))
+    print_omitted(out, [column for column in usual if column not in columns])
     if shown:
         print_paragraph(out, layer_figures(found))
     for text in uncompared_layers(found):
@@ -190,19 +192,19 @@ _NUMBERS = ("node", "drift", "drift dB", "same inputs", "same dB")
 
 def _layer_columns(width: int, *, has_same_inputs: bool) -> list[str]:
     """Headings of the table of layers in a terminal of some characters, for any model."""
+    columns = _LAYER_COLUMNS if has_same_inputs else _LAYER_COLUMNS[:_SAME_INPUTS]
     omitted: set[str] = set()
     if width < _ALL_NOTES:
         omitted |= {"note"}
     if width < _ALL_FIGURES:
-        omitted |= {"runs on", "drift dB"}
-    if width < _ALL_WAYS:
-        omitted |= {"same inputs"}
-    if not has_same_inputs:
-        omitted |= {"same inputs", "same dB", "note"}
-    columns = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
+        omitted |= {"runs on"}
+    if width < _ALL_FIGURES and has_same_inputs:
+        omitted |= {"drift dB"} if width >= _ALL_WAYS else {"drift", "same inputs"}
     return [column for column in columns if column not in omitted]
 
 
+_LAYER_COLUMNS = ("node", "operator", "name", "runs on", *_NUMBERS[1:], "note")
+_SAME_INPUTS = _LAYER_COLUMNS.index("same inputs")
 _ALL_NOTES = 120
 _ALL_FIGURES = 80
 _ALL_WAYS = 66

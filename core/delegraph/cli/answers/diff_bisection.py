@@ -54,6 +54,7 @@ def bisect_and_print(
 
     Raises:
         CheckFailed: the result is wrong.
+        KeyboardInterrupt: an interrupt ended the search, whose culprits so far are printed.
     """
     from delegraph.native.litert.placement import RUNTIME_DELEGATE
     from delegraph.tools.differing.difference import diff
@@ -80,6 +81,8 @@ def bisect_and_print(
         print_bisection(console(), found, has_tolerance=tolerances is not None)
     if found.is_right:
         return
+    if found.is_interrupted:
+        raise KeyboardInterrupt
     if found.has_right_nodes:
         raise CheckFailed("the result is further off than the tolerance: by roundings alone")
     count = plural(len(found.culprits), "culprit") if found.culprits else "no node is to blame"

@@ -11,6 +11,7 @@ import click
 
 from delegraph.cli.answers.printing import (
     heading,
+    print_omitted,
     print_paragraph,
     print_table,
     print_title,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_RANGES = 8
 _MOST_OPERATORS = 8
 _MOST_HINTS = 3
-NO_HINT = "no change of the claims that was tried would win 1 % of the arithmetic"
+NO_HINT = "no small addition to what a delegate claims would give it 1 % more of the arithmetic"
 
 
 def print_explanation(
@@ -57,11 +58,11 @@ def print_explanation(
     if explanation.signature is not None:
         others = [each.name for each in explanation.signatures]
         print_paragraph(out, signature_text(explanation.signature, others))
+    if fault:
+        print_paragraph(out, f"cannot run, allocation fails: {' '.join(fault.split())}")
     print_paragraph(out, str(placement))
     if crossings := _crossings(placement):
         print_paragraph(out, crossings)
-    if fault:
-        print_paragraph(out, f"allocation fails: {' '.join(fault.split())}")
     print_stages(out, explanation)
     print_refusals(out, explanation)
     if advice:
@@ -124,13 +125,14 @@ def print_stages(out: Console, explanation: Explanation) -> None:
         left_out |= {"partition", "in", "out"}
     kept = [i for i, column in enumerate(columns) if column not in left_out]
     heading(out, "In execution order")
-    print_table(
+    omitted = print_table(
         out,
         [columns[i] for i in kept],
         [[row[i] for i in kept] for row in rows],
         right=("subgraph", "partition", "count", "in", "out"),
         optional=(("in", "out"),),
     )
+    print_omitted(out, omitted)
 
 
 def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
@@ -195,6 +197,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
         print_table(out, kept, rows, right=_NUMBERS)
     if {"MACs", "share"} & {*kept} and any(r.macs and r.macs_are_least for r in shown):
         print_paragraph(out, LEAST_MACS)
+    print_omitted(out, [column.heading for column in found if column.heading not in kept])
 
 
 _NUMBERS = ("subgraph", "count", "share", "MACs", "out")

@@ -80,10 +80,9 @@ class MemoryAnswer:
         """Memory report from which the chart, bound, peak, suggestions, budget and plan are made.
 
         It is the report without delegates unless the user named some, because default delegates
-        depend on the installation. TFLM runs no delegate, so its estimate goes with the core alone.
+        depend on the installation. TFLM runs no delegate, so beside its estimate none is applied.
         """
-        is_with_delegates = self.is_named and self.estimate is None
-        return self.runs_as if is_with_delegates or self.core is None else self.core
+        return self.runs_as if self.is_named or self.core is None else self.core
 
     def name_of(self, report: MemoryReport) -> str:
         """Return the name of one of the two reports: ``as it runs`` or ``core alone``."""
@@ -191,11 +190,12 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     if report.unknown:
         print_paragraph(out, f"not all is counted: {report.unknown}")
     constants = sum(arena.constant_bytes for arena in report.arenas)
-    if constants and answer.estimate is None:
-        print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
-    _print_sizes(out, answer)
-    if report.others:
-        _print_subgraphs(out, answer)
+    if answer.estimate is None:
+        if constants:
+            print_paragraph(out, f"+ {constants:,} bytes of constants computed once")
+        _print_sizes(out, answer)
+        if report.others:
+            _print_subgraphs(out, answer)
     _print_planners(out, answer)
     if answer.shown.peak is not None:
         _print_chart(out, answer)
@@ -325,11 +325,15 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
 
 def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     report = answer.shown
-    in_use = report.bytes_in_use(answer.chosen)
+    start = report.start
+    in_use = report.bytes_in_use(answer.chosen)[start:]
     top = max(in_use)
     plan = "" if report.is_by_node else " of the execution plan"
     units = f"each of {plural(len(in_use), report.unit)}{plan}, first to last"
-    if len(report.operators) == 1:
+    if start:
+        last = start + len(in_use) - 1
+        units = f"{report.unit}s {start} to {last}{plan}; earlier ones compute constants once"
+    elif len(report.operators) == 1:
         units = f"the only {report.unit}{plan}"
     elif report.open_shape is not None:
         units = (
@@ -385,7 +389,7 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
     if not answer.suggestions:
         return
     heading(out, "What would save memory, at most")
-    whole = max(answer.needed, answer.shown.bound, 1)
+    whole = max(answer.needed, 1)
     rows = [
         (f"{s.saves:,}", percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions
     ]

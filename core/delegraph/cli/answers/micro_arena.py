@@ -29,6 +29,7 @@ def print_micro(out: Console, estimate: ArenaEstimate) -> None:
         if count or part != "free, to plan in"
     ]
     print_table(out, ("part", "bytes", "accuracy"), rows, right=("bytes",))
+    print_paragraph(out, f"assumes {estimate.assumes}")
     if lacks:
         print_paragraph(
             out,

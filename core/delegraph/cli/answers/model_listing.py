@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.cli.answers.printing import (
     heading,
+    print_omitted,
     print_paragraph,
     print_table,
     size,
@@ -18,7 +19,7 @@ from delegraph.quantities import percent
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
+    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
     from delegraph.tools.model_listing import ListedNode, ListedTensor
     from delegraph.tools.model_summary import TensorSummary
 
@@ -29,56 +30,51 @@ _ALWAYS = ("padding",)
 
 
 def print_nodes(out: Console, model: Model) -> None:
-    """Print the nodes of each subgraph, with type and shape of their first outputs."""
+    """Print the nodes of each subgraph, with their shapes and the type of their first outputs."""
     columns = (
-        *("node", "operator", "inputs", "outputs", "type", "output shape", "MACs", "constants"),
-        "options",
+        *("node", "operator", "inputs", "input shapes", "outputs", "type", "output shape"),
+        *("MACs", "constants", "options"),
     )
-    less_important = (("options",), ("constants",), ("type",), ("MACs",))
+    less_important = (("options",), ("input shapes",), ("constants",), ("type",), ("MACs",))
     from delegraph.tools.model_listing import list_nodes  # lazy: the help needs no NumPy
+    from delegraph.tools.model_summary import summarize_tensors
 
     nodes = list_nodes(model)
     listed = iter(nodes)
     omitted: list[str] = []
     for subgraph in model.subgraphs:
         heading(out, f"Nodes of subgraph {subgraph.index}")
-        rows = [_node(operator, next(listed), subgraph) for operator in subgraph.operators]
+        tensors = summarize_tensors(subgraph)
+        rows = [_node(each, next(listed), subgraph, tensors) for each in subgraph.operators]
         right = ("node", "MACs", "constants")
         how = {"right": right, "optional": less_important, "below": "options"}
         omitted += print_filled(out, columns, rows, **how)
     print_paragraph(out, f"inputs and outputs are numbers of tensors; {_CONSTANT} is a constant")
     if any(node.macs_are_least for node in nodes):
         print_paragraph(out, LEAST_MACS)
-    _print_omitted(out, omitted)
+    print_omitted(out, omitted)
 
 
-def _print_omitted(out: Console, headings: Sequence[str]) -> None:
-    """Print a sentence about the columns for which the lines had no room."""
-    if headings:
-        names = ", ".join(dict.fromkeys(headings))
-        print_paragraph(out, f"no room for {names}: wider terminals and --json show more")
-
-
-def _node(operator: OperatorSpec, listed: ListedNode, subgraph: SubgraphSpec) -> tuple[object, ...]:
-    first = [subgraph.tensors[index] for index in operator.outputs[:1] if index >= 0]
+def _node(
+    operator: OperatorSpec,
+    listed: ListedNode,
+    subgraph: SubgraphSpec,
+    tensors: Sequence[TensorSummary],
+) -> tuple[object, ...]:
+    """Cells of a node; *tensors* summarize those of the *subgraph*."""
+    first = [tensors[index] for index in operator.outputs[:1] if index >= 0]
     inputs = (_input(subgraph, index) for index in operator.inputs)
     return (
         operator.index,
         operator.name,
         ", ".join(inputs),
+        ", ".join(shape_text(tensors[index].shape) for index in operator.inputs if index >= 0),
         ", ".join(map(str, operator.outputs)),
-        *((first[0].type.name, _shape(first[0], operator, subgraph)) if first else ("", "")),
+        *((first[0].type, shape_text(first[0].shape)) if first else ("", "")),
         macs_amount(listed.macs, listed.macs_are_least),
         size(listed.constant_bytes) if listed.constant_bytes else "",
         ", ".join(f"{name}={value}" for name, value in _told_options(operator)),
     )
-
-
-def _shape(tensor: TensorSpec, operator: OperatorSpec, subgraph: SubgraphSpec) -> str:
-    from delegraph.tools.model_summary import lacks_shape  # lazy: the help needs no NumPy
-
-    unknown = lacks_shape(tensor, operator, subgraph)
-    return shape_text(None if unknown else tensor.shape_signature)
 
 
 def _input(subgraph: SubgraphSpec, index: int) -> str:
@@ -121,7 +117,7 @@ def print_tensors(out: Console, model: Model) -> None:
             for each in group
         ]
         omitted += print_filled(out, columns, rows, right=right, optional=less_important)
-    _print_omitted(out, omitted)
+    print_omitted(out, omitted)
 
 
 def _role(listed: ListedTensor) -> str:

@@ -212,6 +212,12 @@ def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
     _print_indented(out, Text(hanging(printable(text), out.width - indent)), indent)
 
 
+def print_omitted(out: Console, headings: Iterable[str]) -> None:
+    """Print a sentence about the columns for which the lines had no room."""
+    if names := ", ".join(dict.fromkeys(headings)):
+        print_paragraph(out, f"no room for {names}: wider terminals and --json show more")
+
+
 def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:
     from rich.padding import Padding
 

@@ -27,6 +27,36 @@ def shown_progress() -> Iterator[Progress]:
         shown.stop()
 
 
+def with_time_left(progress: Progress) -> Progress:
+    """Return a progress function that also prints the remaining time if there is no bar."""
+    if sys.stderr.isatty():
+        return progress
+    begin = time.monotonic()
+    first: float | None = None
+
+    def tell(what: str, done: float, total: float | None) -> None:
+        nonlocal first
+        first = done if first is None else first
+        if total is not None and done > first:
+            left = (time.monotonic() - begin) / (done - first) * (total - done)
+            what = f"{what}, {_rough_duration(left)} left"
+        progress(what, done, total)
+
+    return tell
+
+
+def _rough_duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _rough_duration(4.6), _rough_duration(130), _rough_duration(7500)
+    ('5 s', '2 min', '2 h 5 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
 PATIENCE = 2.0
 """Seconds before progress is shown on a terminal."""
 

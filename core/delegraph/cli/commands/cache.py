@@ -91,7 +91,9 @@ def list_(as_json: bool) -> None:
             _json(*item) | {"is_current": is_current(item[1][0], current)}
             for item in groups.items()
         ]
-        print_json({"folder": folder, "limit": limit, "entries": listed})
+        unused = [each for each in groups.values() if is_current(each[0], current) is False]
+        answer = {"folder": folder, "limit": limit, "stale_bytes": sum(map(_bytes, unused))}
+        print_json(answer | {"entries": listed})
         return
     out = console()
     if not groups:
@@ -155,7 +157,8 @@ def clear(
     kept = {namespace for namespace, _ in _groups(None)}
     for name in caches:
         if not any(belongs(namespace, name) for namespace in kept):
-            hint = did_you_mean(name, sorted(kept))
+            names = {*kept, *(namespace.partition("-")[0] for namespace in kept)}
+            hint = did_you_mean(name, sorted(names))
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(caches or None).values() for entry in group]

@@ -286,6 +286,9 @@ def _told(model: str, checked: CompiledRun) -> str:
     )
 
 
+_NONE_NEEDED = "need no program made beforehand"
+
+
 def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
     """Return the error text for a file in which nothing was compiled."""
     named = dict.fromkeys(each.delegate.partition(":")[0] for each in compiled.kept)
@@ -293,7 +296,7 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
     own, others = ([t for t in taken if (t in named) is is_own] for is_own in (True, False))
     why = ""
     if own:
-        why = f": {own[0]} takes nodes, and decides nothing for them that could be kept"
+        why = f": the nodes that {own[0]} takes {_NONE_NEEDED}: the model starts as fast without"
     elif named and others:
         why = f": {' and '.join(named)} {_takes_none(list(dict.fromkeys(others)))}"
     written = "" if output is None else f"; {output} is not written"
@@ -316,8 +319,8 @@ def _empty(compiled: CompiledModel, delegates: Sequence[str]) -> Iterator[str]:
     for name in dict.fromkeys(DelegateAddress.parse(word).name for word in delegates):
         own = nodes[name]
         if name in entries and not entries[name]:
-            why = f"takes {plural(own, 'node')}, whose preparation gives nothing to keep"
-            yield f"{name}: nothing kept; it {why if own else _takes_none(earlier)}"
+            why = f"the {plural(own, 'node')} that it takes {_NONE_NEEDED}"
+            yield f"{name}: nothing kept; {why if own else f'it {_takes_none(earlier)}'}"
         elif not own:
             yield f"{name}: nothing compiled; it {_takes_none(earlier)}"
         if own:

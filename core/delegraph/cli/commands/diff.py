@@ -204,6 +204,8 @@ def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
         require_effect(("inner", "sort", "plot", "node_data"), "needs --layers")
     if bisects:
         require_effect(("warmup",), "has no effect with --bisect, which takes no times")
+        bound = "--probe-time-limit bounds applying the delegates, and a run"
+        require_effect(("time_limit",), f"has no effect with --bisect: {bound}")
         require_effect(("html",), "has no effect with --bisect, which writes files to a folder")
     else:
         require_effect(("probe_time_limit",), "needs --bisect")

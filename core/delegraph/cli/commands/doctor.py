@@ -67,6 +67,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
     from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.environment_check import check_environment
     from delegraph.tools.hosts import hosts
+    from delegraph.tools.import_folders import check_imports, import_folders
     from delegraph.tools.machine_report import check_machine, machine_report, own_variables
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
@@ -79,7 +80,10 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
         plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
         by_default, unusable = defaults_among(plugins), tuple(check_configuration(plugins))
         distributions = [each.plugin.distribution for each in surveyed]
-        report = replace(machine_report(distributions), variables=variables)
+        modules = {each.plugin.distribution: each.plugin.module for each in surveyed}
+        folders = import_folders({"delegraph": "delegraph", **modules})
+        report = machine_report(distributions)
+        report = replace(report, variables=variables, imported_from=folders)
         here = check_environment(
             report,
             found_hosts,
@@ -87,7 +91,7 @@ def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
             failures,
             plugins.plugins,
         )
-        checked = check_machine(report, distributions)
+        checked = [*check_machine(report, distributions), *check_imports(report.imported_from)]
         findings = errors_first([*broken, *unusable, *checked, *found, *here])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     answer = _answer(is_ok, report, found_hosts, surveyed, by_default, failures, findings)
@@ -149,7 +153,7 @@ def _write_report(path: str, answer: Mapping[str, Any]) -> None:
         raise click.UsageError(f"--report {path!r}: {error.strerror or error}") from error
 
 
-def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
+def _plugin(surveyed: SurveyedPlugin) -> dict[str, Any]:
     plugin = surveyed.plugin
     return {
         "name": plugin.name,
@@ -157,7 +161,13 @@ def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
         "version": plugin.version,
         "state": plugin.state.value,
         "outcome": surveyed.outcome,
+        "facts": _facts(surveyed),
     }
+
+
+def _facts(surveyed: SurveyedPlugin) -> list[str]:
+    """Texts of a plugin about its speed on this machine that are no problems."""
+    return [finding.text for finding in surveyed.findings if not finding.remedy]
 
 
 def _print(
@@ -181,6 +191,8 @@ def _print(
     heading(out, "Versions")
     versions = [(name, found) for name, found in report.versions.items() if found]
     print_table(out, ("distribution", "version"), versions)
+    heading(out, "Imported from")
+    print_facts(out, report.imported_from.items())
     heading(out, "Extras")
     needs = [(e.name, e.needed_by, ", ".join(e.missing) or "nothing") for e in report.extras]
     print_table(out, ("extra", "needed by", "missing"), needs)
@@ -196,6 +208,9 @@ def _print(
     ]
     print_table(out, columns, described)
     out.print()
+    for surveyed in plugins:
+        for fact in _facts(surveyed):
+            print_paragraph(out, f"{surveyed.plugin.name}: {fact}")
     print_paragraph(out, str(by_default))
     heading(out, "Caches")
     for number, cache in enumerate(report.caches):
@@ -222,4 +237,5 @@ def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
 def _content(cache: Cache) -> str:
     if cache.error:
         return f"not used: {cache.error}"
-    return f"{plural(cache.files, 'file')}, {size(cache.bytes)}"
+    limit = "" if cache.limit is None else f" of at most {size(cache.limit)}"
+    return f"{plural(cache.files, 'file')}, {size(cache.bytes)}{limit}"

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from delegraph.tools.explanation import Explanation
     from delegraph.tools.hints import Hint
     from delegraph.tools.placement_lock import PlacementDifference, PlacementLock
+    from delegraph.tools.refusals import Refusal
     from delegraph.tools.setup import Setup
 
 
@@ -121,6 +122,7 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import TimeLimitError, UnresolvedOpError
     from delegraph.tools.model_call import allocate, require_signature
+    from delegraph.tools.running_subgraphs import running_subgraphs
 
     setup, fault = request.setup, ""
     names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
@@ -132,6 +134,8 @@ def _interpreter(request: ExplainRequest) -> tuple[Interpreter, str]:
             require_signature(request.signature, interpreter.get_signature_list())
         try:
             allocate(interpreter, request.signature)
+            if request.signature is None:
+                running_subgraphs(session)  # allocates those of signatures, for their sizes
         except TimeLimitError:
             raise
         except DelegraphError as error:  # then the declared sizes are printed
@@ -173,7 +177,7 @@ def _explain(request: ExplainRequest) -> int:
             tail = {"hints": to_json(hints), "allocation_error": fault or None}
             print_json({**head, **explanation.to_json(), **tail})
         else:
-            advice = [*_remedies(unresolved), *hint_lines]
+            advice = [*_remedies(unresolved, explanation.refusals), *hint_lines]
             print_explanation(console(), request.setup.model, explanation, advice, fault)
     return OK
 
@@ -218,11 +222,15 @@ def _write(lock: PlacementLock, path: str, unresolved: UnresolvedOpError | None)
         click.echo(f"warning: {_GUARDS_NOTHING}", err=True)
 
 
-def _remedies(error: UnresolvedOpError | None) -> list[str]:
-    """Return advice about custom operators without a kernel, one line for each operator."""
+def _remedies(error: UnresolvedOpError | None, told: Sequence[Refusal] = ()) -> list[str]:
+    """Return advice about custom operators without a kernel, one line for each operator.
+
+    Lines with a reason that the rejections *told* have are left out.
+    """
     command = click.get_current_context().command
     lines = [] if error is None else str(error).splitlines()[1:]
-    return [with_options(line.strip(), command) for line in lines]
+    new = [line for line in lines if not any(refusal.reason in line for refusal in told)]
+    return [with_options(line.strip(), command) for line in new]
 
 
 def _check(request: ExplainRequest, file: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,6 +84,7 @@ def command(
     from delegraph.graph.model_files import bundle_at
     from delegraph.tools.model_listing import list_nodes, list_tensors
     from delegraph.tools.model_summary import summarize_model
+    from delegraph.tools.tensor_names import names_in_calls
 
     with progress(f"reading {model}"):
         bundle = bundle_at(model)
@@ -106,7 +107,7 @@ def command(
     if tensors:
         print_tensors(out, found)
     if not (nodes or tensors):
-        _print(out, summary)
+        _print(out, summary, names_in_calls(found))
 
 
 def _show_bundle(model: str, bundle: Bundle, as_json: bool) -> None:
@@ -166,9 +167,10 @@ def _print_facts(out: Console, model: str, summary: ModelSummary) -> None:
         print_paragraph(out, f"description: {summary.description}")
 
 
-def _print(out: Console, summary: ModelSummary) -> None:
+def _print(out: Console, summary: ModelSummary, names: Mapping[int, str]) -> None:
+    """Print the whole summary; *names* are those of inputs and outputs of the first subgraph."""
     for subgraph in summary.subgraphs:
-        _print_subgraph(out, subgraph)
+        _print_subgraph(out, subgraph, {} if subgraph.index else names)
     heading(out, "Operators")
     _print_operators(out, summary.operators)
     _print_weights(out, summary)
@@ -214,7 +216,7 @@ def _weight(summary: ModelSummary) -> str:
     return f"{parameters}, {count} multiply-accumulates (MACs)"
 
 
-def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
+def _print_subgraph(out: Console, subgraph: SubgraphSummary, names: Mapping[int, str]) -> None:
     name = f" {subgraph.name!r}" if subgraph.name else ""
     numbers = f"{plural(subgraph.operators, 'operator')}, {plural(subgraph.tensors, 'tensor')}"
     heading(out, f"Subgraph {subgraph.index}{name}: {numbers}")
@@ -222,7 +224,7 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
         (
             side,
             tensor.index,
-            tensor.name or "-",
+            _named(tensor, names),
             tensor.type,
             shape_text(tensor.shape),
             _scale(tensor),
@@ -234,6 +236,12 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
     print_filled(
         out, columns, rows, right=("tensor",), optional=(("quantization",),), below="quantization"
     )
+
+
+def _named(tensor: TensorSummary, names: Mapping[int, str]) -> str:
+    """Name of an input or output in all commands, with the tensor's name if that is another."""
+    name = names.get(tensor.index, tensor.name)
+    return (name if name == tensor.name or not tensor.name else f"{name} ({tensor.name})") or "-"
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:

@@ -165,11 +165,13 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
             raise click.UsageError("--write-offline plans the model as it is, without --delegate")
         if request.align not in (None, _TFLM_ALIGNMENT):
             require_effect(("align",), f"has no effect with --write-offline: {_OFFLINE}")
-    delegates = Setup(
+    delegates: Sequence[Any] | None = Setup(
         request.model,
         delegates=request.delegates or (() if request.delegate_files else None),
         delegate_files=request.delegate_files,
     ).requested_delegates()
+    if request.micro:  # TFLM runs no delegate
+        delegates = []
     with progress(f"planning {request.model}"), dry_run():
         runs, core = _reports(request, delegates)
         model = _model(request)
@@ -223,6 +225,7 @@ def _report(
 ) -> tuple[MemoryReport, Placement]:
     """Return the report with these delegates; None means the default delegates."""
     from delegraph import Interpreter, Limits, OpResolverType
+    from delegraph.tools.memory_planners import FOR_TFLM
     from delegraph.tools.memory_report import memory_report
 
     # Without delegates the model is planned as it is: its compiled partitions have no kernel.
@@ -240,7 +243,8 @@ def _report(
         ),
     ) as interpreter:
         interpreter.allocate_tensors()
-        planners = None if request.planner == "all" else (request.planner,)
+        compared = FOR_TFLM if request.micro else None
+        planners = compared if request.planner == "all" else (request.planner,)
         return memory_report(interpreter, planners, _alignment(request)), interpreter.placement
 
 
@@ -260,7 +264,7 @@ def _note_left_out(request: MemoryRequest, report: MemoryReport) -> None:
     from delegraph.tools.memory_planners import COMPARED
 
     found = report.bytes_by_planner
-    for name in COMPARED if request.planner == "all" else ():
+    for name in COMPARED if request.planner == "all" and not request.micro else ():
         if name not in found:
             count = plural(max(len(arena.tensors) for arena in report.arenas), "tensor")
             click.echo(f"{name} is left out: slow with {count}; ask by --planner {name}", err=True)

@@ -271,14 +271,14 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 def survey_findings(
     request: SurveyRequest,
 ) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
-    """Return the plugins as reported by separate processes, and all findings."""
+    """Return the plugins as reported by separate processes, and all findings with a remedy."""
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_check import check_offers
     from delegraph.tools.plugin_survey import survey_plugins
 
     surveyed = survey_plugins(request)
     plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
-    loads = [finding for each in surveyed for finding in each.findings]
+    loads = [finding for each in surveyed for finding in each.findings if finding.remedy]
     return surveyed, [*check_offers(plugins, request.builtin), *loads]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
-from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.progress_bar import shown_progress, with_time_left
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.sources import Source
     from delegraph.tools.pictures import PictureOptions
-    from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
 CAUSES_SHOWN = 10
@@ -266,36 +263,6 @@ def _note_replaced(output: str) -> None:
         )
 
 
-def with_time_left(progress: Progress) -> Progress:
-    """Return a progress function that also prints the remaining time if there is no bar."""
-    if sys.stderr.isatty():
-        return progress
-    begin = time.monotonic()
-    first: float | None = None
-
-    def tell(what: str, done: float, total: float | None) -> None:
-        nonlocal first
-        first = done if first is None else first
-        if total is not None and done > first:
-            left = (time.monotonic() - begin) / (done - first) * (total - done)
-            what = f"{what}, {_duration(left)} left"
-        progress(what, done, total)
-
-    return tell
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words.
-
-    >>> _duration(4.6), _duration(130), _duration(7500)
-    ('5 s', '2 min', '2 h 5 min')
-    """
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
     """Return the labels of classes, and how many best classes replace scores; None keeps them."""
     from delegraph.scale.classes import has_labels
@@ -359,9 +326,14 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
         from delegraph.scale.sources import skipped_files
 
         print_paragraph(out, skipped_files(source.skipped))
+    for name, meaning in source.read_as().items():
+        print_paragraph(out, f"{name}: {meaning}")
     for name, stored in result.stored_integers.items():
         text = real_value(stored.scale, stored.zero_point)
         print_paragraph(out, f"{name}: {text}; --real writes real values")
+    for name, most in result.scores.items():
+        text = f"seems to be scores of {most:,} classes; --top N or --labels FILE writes the best"
+        print_paragraph(out, f"{name}: {text}")
     if result.incidents:
         failed = f"delegates failed {plural(result.incidents, 'time')}, and Delegraph went on"
         print_paragraph(out, failed)
@@ -387,6 +359,7 @@ def _about(setup: Setup, source: Source) -> dict[str, Any]:
         "skipped": dict(source.skipped),
         "preprocessing": source.preparation,
         "note": source.note,
+        "read_as": source.read_as(),
     }
 
 

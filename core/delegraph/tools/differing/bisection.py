@@ -5,7 +5,7 @@ A probe is one test: it takes a set of nodes and returns whether the result is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -109,15 +109,25 @@ class Search:
             if that result is right.
         is_complete: whether the result is right without the faulty nodes; False if the search
             stopped before.
+        is_interrupted: whether an interrupt (Ctrl-C) stopped the search.
     """
 
     faults: tuple[Fault, ...] = ()
     baseline: Outcome | None = None
     is_complete: bool = True
+    is_interrupted: bool = False
 
 
-def search(nodes: Sequence[Node], prober: Prober, *, most_faults: int | None = None) -> Search:
+def search(
+    nodes: Sequence[Node],
+    prober: Prober,
+    *,
+    most_faults: int | None = None,
+    found: Callable[[Fault], object] = bool,
+) -> Search:
     """Return the smallest failing sets of nodes, searched one after another.
+
+    An interrupt ends the search if there is a fault already.
 
     A single faulty node of n is found after at most ``floor(log2(n)) + 3`` probes: one with all
     nodes, a binary search, and one with that node alone.
@@ -126,6 +136,10 @@ def search(nodes: Sequence[Node], prober: Prober, *, most_faults: int | None = N
         nodes: candidates, in execution order.
         prober: object that tests sets of nodes.
         most_faults: number of faults after which the search stops; None for no limit.
+        found: function that is called with each fault.
+
+    Raises:
+        KeyboardInterrupt: the search is interrupted before there is a fault.
     """
     faults: list[Fault] = []
     rest = tuple(nodes)
@@ -137,13 +151,19 @@ def search(nodes: Sequence[Node], prober: Prober, *, most_faults: int | None = N
                 return Search(tuple(faults), is_complete=False)
             fault = _smallest_fault(rest, outcome, prober)
             faults.append(fault)
+            has_baseline = len(faults) > 1 or not fault.is_smallest
+            if not has_baseline and (baseline := prober.check(())).fails:
+                return Search(baseline=baseline)
+            found(fault)
             if not fault.is_smallest:
                 return Search(tuple(faults), is_complete=False)
-            if len(faults) == 1 and (baseline := prober.check(())).fails:
-                return Search(baseline=baseline)
             rest = tuple(node for node in rest if node not in fault.nodes)
     except OutOfProbesError:
         return Search(tuple(faults), is_complete=False)
+    except KeyboardInterrupt:
+        if not faults:
+            raise
+        return Search(tuple(faults), is_complete=False, is_interrupted=True)
     return Search(tuple(faults))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from delegraph.delegation.html_tables import html_table
@@ -16,6 +17,7 @@ from delegraph.json_records import JsonRecord
 from delegraph.native.litert.placement import RUNTIME_DELEGATE
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker
+from delegraph.quantities import plural
 from delegraph.tools.differing.bisection import (
     Fault,
     Node,
@@ -41,6 +43,8 @@ TIME_LIMIT = 60.0
 """Seconds after which applying the delegates, or a run, counts as hanging."""
 
 MOST_PROBES = 500
+
+MOST_CULPRITS = 20
 
 _FAULTS_OF_ROUNDINGS = {"roundings": 0, "magnified roundings": 3}
 """Number of faults after which the search stops, by the kind of a cause with right nodes only."""
@@ -93,6 +97,7 @@ class Bisection(JsonRecord):
         remarks: unusual facts about the search, in words.
         rules_file: path of rules that exclude the culprits from delegates; empty without a folder
             or culprits.
+        is_interrupted: whether an interrupt (Ctrl-C) stopped the search.
     """
 
     setup: Setup
@@ -106,6 +111,7 @@ class Bisection(JsonRecord):
     remarks: tuple[str, ...] = ()
     rules_file: str = ""
     cause: Mapping[str, Any] | None = None
+    is_interrupted: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -140,6 +146,7 @@ def bisect(
     signature: str | None = None,
     time_limit: float = TIME_LIMIT,
     most_probes: int = MOST_PROBES,
+    most_culprits: int = MOST_CULPRITS,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = untold,
 ) -> Bisection:
@@ -147,7 +154,8 @@ def bisect(
 
     Each probe excludes all other nodes from the delegates by placement rules, and runs in a child
     process. A result is wrong if it is beyond the tolerance, if an exception is raised, or if the
-    process crashes or takes too long.
+    process crashes or takes too long. An interrupt ends the search, and its results so far are
+    returned, if there is a culprit.
 
     Args:
         setup: the tested set-up. Its ``require`` is ignored, because probes exclude nodes. LiteRT's
@@ -161,7 +169,9 @@ def bisect(
         signature: name of the signature to call in both models; None means the whole models.
         time_limit: seconds that applying the delegates, or a run, may take.
         most_probes: largest number of probes; after them the search returns its results so far.
-        folder: folder for the smallest failing models, their inputs and rules.
+        most_culprits: number of culprits after which the search returns them, likewise.
+        folder: folder for the smallest failing models, their inputs and rules, which are written as
+            each culprit is found.
         progress: function that is called with the number of finished probes.
 
     Raises:
@@ -169,6 +179,7 @@ def bisect(
             inputs do not fit, or a name is unknown.
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
+        KeyboardInterrupt: the search is interrupted before there is a culprit.
     """
     if setup.runtime != "delegraph":
         setup = replace(setup, use_default_delegates=False)
@@ -185,34 +196,46 @@ def bisect(
             found.delegates,
             rules,
             most_probes,
-            lambda done: progress("probes", done, None),
+            lambda done: progress(
+                f"{plural(done, 'probe')}, {plural(len(files), 'culprit')}, "
+                f"{plural(probes.left, 'candidate')} left",
+                done,
+                None,
+            ),
         )
+        files: list[Reproduction | None] = []  # of the culprits so far
+
+        def keep(fault: Fault) -> None:
+            writes = folder is not None
+            files.append(reproducer().reproduce(fault, len(files)) if writes else None)
+
+        def reproducer() -> Reproducer:
+            return Reproducer(os.fspath(folder or ""), job, process, probes, progress)
+
         cause = None if tolerance is None else _cause(process, probes, tuple(sorted(by_key)))
-        result = search(sorted(by_key), probes, most_faults=_most_faults(cause))
+        most = _most_faults(cause, most_culprits)
+        is_plain = (reference.runtime, reference.delegates) == (setup.runtime, ("none",))
+        result = search(sorted(by_key), probes, most_faults=most, found=keep)
         bisection = Bisection(
             setup,
             reference,
             found.nodes,
-            tuple(_culprit(fault, by_key) for fault in result.faults),
+            tuple(
+                _culprit(fault, by_key, file)
+                for fault, file in zip_longest(result.faults, files[: len(result.faults)])
+            ),
             tuple(probes.probes),
             _fed(process, probes),
             result.baseline,
             result.is_complete,
-            tuple(_remarks(result, probes, by_key, cause, setup, reference)),
+            tuple(_remarks(result, probes, by_key, cause, most, is_plain=is_plain)),
             cause=cause,
+            is_interrupted=result.is_interrupted,
         )
         if folder is None or not bisection.culprits:
             return bisection
-        reproducer = Reproducer(os.fspath(folder), job, process, probes, progress)
-        files = [reproducer.reproduce(fault, i) for i, fault in enumerate(result.faults)]
-        culprits = zip(bisection.culprits, files, strict=True)
-        return replace(
-            bisection,
-            culprits=tuple(replace(culprit, reproduction=file) for culprit, file in culprits),
-            rules_file=reproducer.write_rules(
-                result.faults, {key: node.delegate for key, node in by_key.items()}
-            ),
-        )
+        owners = {key: node.delegate for key, node in by_key.items()}
+        return replace(bisection, rules_file=reproducer().write_rules(result.faults, owners))
 
 
 def _without_delegates(setup: Setup) -> Setup:
@@ -259,9 +282,9 @@ def _fed(process: Worker, probes: Probes) -> str:
     return "" if isinstance(answer, Death) else answer.words
 
 
-def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
+def _culprit(fault: Fault, nodes: dict[Node, NodePlacement], file: Reproduction | None) -> Culprit:
     chosen = tuple(nodes[key] for key in fault.nodes)
-    return Culprit(chosen, fault.outcome, fault.named_after, fault.is_smallest)
+    return Culprit(chosen, fault.outcome, fault.named_after, fault.is_smallest, file)
 
 
 def _cause(process: Worker, probes: Probes, nodes: Nodes) -> Mapping[str, Any] | None:
@@ -281,9 +304,9 @@ def _cause(process: Worker, probes: Probes, nodes: Nodes) -> Mapping[str, Any] |
     return None if isinstance(answer, Death) else answer
 
 
-def _most_faults(cause: Mapping[str, Any] | None) -> int | None:
-    """Number of faults to search: few if each node is right alone; None for no limit."""
-    return None if cause is None else _FAULTS_OF_ROUNDINGS.get(cause["kind"])
+def _most_faults(cause: Mapping[str, Any] | None, most: int) -> int:
+    """Number of faults to search: few if each node is right alone, else *most*."""
+    return most if cause is None else _FAULTS_OF_ROUNDINGS.get(cause["kind"], most)
 
 
 def _remarks(
@@ -291,21 +314,36 @@ def _remarks(
     probes: Probes,
     nodes: dict[Node, NodePlacement],
     cause: Mapping[str, Any] | None,
-    setup: Setup,
-    reference: Setup,
+    most: int,
+    *,
+    is_plain: bool,
 ) -> Iterator[str]:
-    """Yield remarks for the user about unusual facts of the search *result*."""
+    """Yield remarks for the user about unusual facts of a search.
+
+    Args:
+        result: the search.
+        probes: its probes.
+        nodes: placement of each candidate.
+        cause: why the outputs are beyond the tolerance; None if unknown.
+        most: number of faults after which the search stops.
+        is_plain: whether the reference is the tested set-up without delegates.
+    """
     if result.baseline is not None:
-        is_plain = (reference.runtime, reference.delegates) == (setup.runtime, ("none",))
         advice = ": compare with a reference of the same runtime without those delegates"
         yield (
             "the result is as wrong when no node is with a delegate that follows rules, so none is "
             f"to blame{'' if is_plain else advice}"
         )
         return
-    most = _most_faults(cause)
-    if not result.is_complete and most == len(result.faults):
-        yield "--layers --sort worst shows how much each node adds"
+    if result.is_interrupted:
+        yield "interrupted: more nodes may be faulty"
+    elif not result.is_complete and most == len(result.faults):
+        yield (
+            "--layers --sort worst shows how much each node adds"
+            if cause is not None and cause["kind"] in _FAULTS_OF_ROUNDINGS
+            else f"the search ended after {plural(most, 'culprit')}: more nodes may be faulty; "
+            "with --rules of the written file, another search goes on"
+        )
     elif not result.is_complete:
         yield (
             f"{len(probes.probes)} probes were not enough: more nodes may be faulty, or fewer of "

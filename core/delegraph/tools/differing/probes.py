@@ -24,6 +24,7 @@ class Probes:
         delegates: names of the delegates from which nodes are excluded.
         own_rules: the user's rules.
         run: number of the run on which the last :meth:`check` failed.
+        left: number of candidates that no fault is found in yet.
 
     Args:
         process: worker with a :class:`~delegraph.tools.differing.probe_work.ProbeWork`.
@@ -44,7 +45,7 @@ class Probes:
         told: Callable[[int], object],
     ) -> None:
         self.probes: list[Probe] = []
-        self.run = 0
+        self.run, self.left = 0, len(nodes)
         self._process, self.own_rules = process, rules
         self._nodes, self.delegates = frozenset(nodes), delegates
         self._most, self._told = most, told
@@ -53,6 +54,7 @@ class Probes:
 
     def check(self, nodes: Nodes) -> Outcome:
         """Test *nodes* on all inputs, beginning with the run that failed last."""
+        self.left = len(nodes) or self.left
         return self._try(nodes, sorted(range(self._num_runs), key=lambda run: run != self.run))
 
     def probe(self, nodes: Nodes) -> Outcome:

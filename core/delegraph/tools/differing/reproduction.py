@@ -28,7 +28,7 @@ from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_toleran
 from delegraph.tools.differing.probes import Probes, excluding
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.progress import Progress
-from delegraph.tools.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk, with_output_shapes
 
 Array = NDArray[Any]
 Named = Sequence[tuple[str, Array]]
@@ -169,7 +169,11 @@ class Reproducer:
 
         if not fails(case):
             return None
-        return shrunk(case, lambda other: time.monotonic() < end and fails(other))
+        case = shrunk(case, lambda other: time.monotonic() < end and fails(other))
+        model = self._write(f"{stem}.tflite", write_model(case.records))
+        computed = self._process.ask("right_of", model, case.steps[0], patiently=True)
+        exact = with_output_shapes(case, [array.shape for _, array in computed])
+        return exact if fails(exact) else case
 
     def _judged(self, case: FailingCase, stem: str, rules: PlacementRules) -> Outcome:
         path = self._write(f"{stem}.tflite", write_model(case.records))

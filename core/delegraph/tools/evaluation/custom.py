@@ -13,7 +13,6 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
-from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.metric import (
     Figures,
@@ -30,7 +29,7 @@ from delegraph.tools.model_inputs import fitted
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.quantizing import real_values
 from delegraph.tools.setup import Setup
-from delegraph.tools.tensor_names import input_names, output_names
+from delegraph.tools.tensor_names import names_in_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +238,7 @@ def _called_names(setups: Sequence[Setup]) -> dict[str, str]:
     found: dict[str, str] = {}
     for setup in {setup.model: setup for setup in setups}.values():
         model = setup.loaded_model()
-        said, graph = called_metadata(model, None), model.subgraphs[0]
-        for indices, names_of in ((graph.inputs, input_names), (graph.outputs, output_names)):
-            details = [{"index": index, "name": graph.tensors[index].name} for index in indices]
-            for entry, name in zip(details, names_of(model, said, details), strict=True):
-                if entry["name"]:
-                    found.setdefault(str(entry["name"]), name)
+        for index, name in names_in_calls(model).items():
+            if tensor := model.subgraphs[0].tensors[index].name:
+                found.setdefault(tensor, name)
     return found

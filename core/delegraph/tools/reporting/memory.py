@@ -37,6 +37,7 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
     return {
         **report.to_json(),
         "operators": list(report.operators),
+        "start": report.start,
         "in_use": [[int(task), int(count)] for task, count in zip(tasks, used, strict=True)],
         "in_place": list(IN_PLACE),
         "planners": [_planner_json(report, result) for result in report.results],

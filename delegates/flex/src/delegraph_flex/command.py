@@ -21,7 +21,8 @@ from delegraph.delegation import node_numbers
 from delegraph.errors import ArgumentError, DelegraphError, ModelError, PluginError, printable
 from delegraph.plugins import printed_to_stderr
 from delegraph_flex.conversion import BUILTINS_FIRST, convert
-from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
+from delegraph_flex.executors import has_tensorflow
+from delegraph_flex.extras import install_command
 from delegraph_flex.operator_report import OperatorReport, operator_report
 from delegraph_flex.rewriting import Flexified, rewritten
 
@@ -89,7 +90,7 @@ def convert_command(
     """
     if not has_tensorflow():
         raise PluginError(
-            f"converting needs TensorFlow, which is not installed: {INSTALL_TENSORFLOW}"
+            f"converting needs TensorFlow, which is not installed: {install_command('tensorflow')}"
         )
     path = Path(output or _stem(source) + ".tflite")
     with _progress("converting"), printed_to_stderr() if verbose else _quiet():

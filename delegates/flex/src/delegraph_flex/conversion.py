@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from delegraph.errors import ArgumentError
-from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
+from delegraph_flex.executors import has_tensorflow
+from delegraph_flex.extras import install_command
 
 BUILTINS_FIRST = ("TFLITE_BUILTINS", "SELECT_TF_OPS")
 """Sets of operators: builtin operators if they exist, otherwise TensorFlow's."""
@@ -40,7 +41,7 @@ def convert(
             the converter itself are raised unchanged.
     """
     if not has_tensorflow():
-        raise ArgumentError(f"converting needs TensorFlow: {INSTALL_TENSORFLOW}")
+        raise ArgumentError(f"converting needs TensorFlow: {install_command('tensorflow')}")
     import tensorflow as tf
 
     converter = _converter(tf, source, list(signatures))

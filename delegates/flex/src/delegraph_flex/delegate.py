@@ -15,7 +15,8 @@ from delegraph import (
 from delegraph_flex.capabilities import capabilities
 from delegraph_flex.custom_options import PREFIX, read_custom_options
 from delegraph_flex.data_types import DataType
-from delegraph_flex.executors import INSTALL_TENSORFLOW, executor_named, has_tensorflow
+from delegraph_flex.executors import executor_named, has_tensorflow
+from delegraph_flex.extras import install_command
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
@@ -108,6 +109,6 @@ class FlexDelegate(SimpleDelegateInterface):
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"
-            return f"; executor=tensorflow may run it: {INSTALL_TENSORFLOW}"
+            return f"; executor=tensorflow may run it: {install_command('tensorflow')}"
         is_there = error.constraint == "executor" and node.op in OPERATORS
         return "; executor=numpy has it" if is_there else ""

@@ -7,11 +7,9 @@ from typing import Literal
 
 from delegraph.errors import DelegateError
 from delegraph_flex.executor import Executor
+from delegraph_flex.extras import install_command
 
 ExecutorName = Literal["auto", "tensorflow", "numpy"]
-
-INSTALL_TENSORFLOW = 'pip install "delegraph-flex[tensorflow]"'
-"""Command that installs the TensorFlow executor."""
 
 
 def has_tensorflow() -> bool:
@@ -31,7 +29,8 @@ def executor_named(name: ExecutorName) -> Executor:
         return NumpyExecutor()
     if not has_tensorflow():
         raise DelegateError(
-            f"executor=tensorflow needs TensorFlow, which is not installed: {INSTALL_TENSORFLOW}"
+            "executor=tensorflow needs TensorFlow, which is not installed: "
+            f"{install_command('tensorflow')}"
         )
     from delegraph_flex.tensorflow_executor.executor import TensorFlowExecutor
 

@@ -47,7 +47,7 @@ def is_ready() -> bool:
 def advice() -> list[tuple[str, str]]:
     """Return each reason why kernels are slower than this processor allows, with its remedy.
 
-    The list is empty if they are not.
+    If they are not, the list has the level of instructions, without a remedy.
     """
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import VARIABLE, level_named, supported_levels
@@ -68,7 +68,7 @@ def advice() -> list[tuple[str, str]]:
         text = f"has no prebuilt kernels for {best.name}, the best of this processor, only "
         remedy = f"delegraph numba warmup --cpu {best.name}, then -d numba_cpu:cpu={best.name}"
         return [(f"{text}{level.name}", remedy)]
-    return []
+    return [(f"kernels of the level {level.name}, the best of this processor", "")]
 
 
 def cache_versions() -> dict[str, list[str]]:

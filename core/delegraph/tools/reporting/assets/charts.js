@@ -110,8 +110,8 @@ function memoryPart(name, memory) {
 }
 
 // What would make the arena smaller, with its share of the interpreter's arena.
-function savingTable({ suggestions, planners: [{ bytes }], lower_bound: bound }) {
-  const whole = Math.max(bytes, bound, 1);
+function savingTable({ suggestions, planners: [{ bytes }] }) {
+  const whole = Math.max(bytes, 1);
   return table("What would save memory, at most", [
     { title: "bytes", value: (s) => s.saves, cell: (s) => s.saves.toLocaleString("en"), isNumber: true },
     { title: "share", value: (s) => s.saves, cell: (s) => `${Math.round(100 * s.saves / whole)} %`, isNumber: true },
@@ -123,13 +123,13 @@ function savingTable({ suggestions, planners: [{ bytes }], lower_bound: bound })
 const unit = ({ is_by_node: isByNode }) => (isByNode ? "node" : "step");
 
 function memoryChart(width, memory, plan) {
-  const { tensors, operators } = memory, used = plan.in_use ?? memory.in_use, lasts = plan.last ?? tensors.map(({ last }) => last);
+  const { tensors, operators } = memory, used = (plan.in_use ?? memory.in_use).map(([task, bytes]) => [Math.max(task, memory.start), bytes]), lasts = plan.last ?? tensors.map(({ last }) => last);
   const top = Math.max(plan.bytes, plan.bound, ...used.map(([, bytes]) => bytes), 1);
   const steps = Math.max(operators.length, 1);
-  const x = d3.scaleLinear([0, steps], [0, 1]), y = d3.scaleLinear([0, top], [0, 1]);
+  const x = d3.scaleLinear([memory.start, steps], [0, 1]), y = d3.scaleLinear([0, top], [0, 1]);
   const { root, plot } = chart(width, 380, x, y, `${unit(memory)} of the execution plan`, { x: whole, y: size });
   tensors.forEach((tensor, i) => {
-    const from = x(tensor.first), to = x(lasts[i] + 1), offset = plan.offsets[i];
+    const from = x(Math.max(tensor.first, memory.start)), to = x(lasts[i] + 1), offset = plan.offsets[i];
     const low = y(offset), high = y(offset + tensor.bytes);
     const box = svg("g", { class: "box" },
       svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, ${unit(memory)}s ${tensor.first}-${lasts[i]}`),
@@ -142,7 +142,7 @@ function memoryChart(width, memory, plan) {
   const line = d3.line().curve(d3.curveStepAfter).x(([task]) => x(task)).y(([, bytes]) => y(bytes));
   const last = used.length ? [[steps, used[used.length - 1][1]]] : [];
   plot.append(svg("path", { class: "line used", d: line([...used, ...last]) }),
-    svg("path", { class: "line bound", d: `M${x(0)},${y(plan.bound)}H${x(steps)}` }));
+    svg("path", { class: "line bound", d: `M${x(memory.start)},${y(plan.bound)}H${x(steps)}` }));
   return root;
 }
 

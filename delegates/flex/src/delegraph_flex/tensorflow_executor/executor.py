@@ -19,6 +19,7 @@ from tensorflow.python.framework import op_def_registry
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
+from delegraph_flex.extras import install_command
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
 from delegraph_flex.node_def import AttrValue
 from delegraph_flex.side_effects import side_effects
@@ -201,7 +202,7 @@ def _op_def(op: str) -> Any:
         if importlib.util.find_spec("tensorflow_text") is None:
             raise Unsupported(
                 f"{op} belongs to TensorFlow Text, which is not installed: "
-                'pip install "delegraph-flex[text]"',
+                f"{install_command('text')}",
                 "executor",
             )
         importlib.import_module("tensorflow_text")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
+from delegraph_flex.extras import install_command
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.operators.variables import shared
 from delegraph_flex.numpy_executor.registry import operator
@@ -24,7 +25,7 @@ class SentencePieceModel:
             import sentencepiece
         except ImportError as error:
             raise Unsupported(
-                'SentencePiece is not installed: pip install "delegraph-flex[sentencepiece]"',
+                f"SentencePiece is not installed: {install_command('sentencepiece')}",
                 "executor",
             ) from error
         try:
