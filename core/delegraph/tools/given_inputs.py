@@ -77,13 +77,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return the text given for each input in *words*, ``NAME=VALUE``, by the input's position.
-
-    Args:
-        words: arguments of the user.
-        details: details of the inputs.
-        names: names of the inputs.
-    """
+    """Return the text given for each input in *words*, ``NAME=VALUE``, by the input's position."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -121,12 +115,7 @@ def _split(word: str, names: Names) -> tuple[str | None, str]:
 
 
 def _is_misnamed(word: str, details: Details) -> bool:
-    """Whether *word* seems to begin with a wrong name, and is neither a file nor a text.
-
-    Args:
-        word: an argument of the user.
-        details: details of the tensor.
-    """
+    """Whether *word* seems to begin with a wrong name, and is neither a file nor a text."""
     is_text = np.dtype(details["dtype"]).kind in "SOU"
     return "=" in word and not is_text and not Path(word).exists()
 

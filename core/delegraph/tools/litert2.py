@@ -328,14 +328,10 @@ def _tensors(
     *,
     is_named: bool,
 ) -> list[_Named]:
-    """Return the inputs or outputs of a signature, in the runtime's order.
+    """Return a signature's inputs or outputs, or the first subgraph's, in the runtime's order.
 
-    Args:
-        model: the model.
-        signature: the signature; None means the first subgraph.
-        side: whether to return inputs or outputs.
-        names: the runtime's names of the tensors.
-        is_named: whether details have the runtime's names, instead of the tensors' own names.
+    *names* are the runtime's names of the tensors. Details have these names if *is_named*, or else
+    the tensors' own.
     """
     graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
     if signature is None:

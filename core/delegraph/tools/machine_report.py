@@ -205,11 +205,9 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
 
 
 def _requirements(distribution: str, extra: str = "") -> list[Requirement]:
-    """Return the requirements of a distribution; empty if it is unknown.
+    """Return the requirements of a distribution, empty if it is unknown.
 
-    Args:
-        distribution: name of the distribution.
-        extra: name of an extra, whose requirements are included; empty for none.
+    Those of one *extra* are included; an empty text means no extra.
     """
     try:
         texts = metadata.requires(distribution) or []
@@ -312,10 +310,8 @@ def _cache(
 ) -> Cache:
     """Return the content of the cache at *path*, or the reason why it cannot be used.
 
-    Args:
-        source: the setting that names the folder.
-        path: the folder.
-        sizes_in: function that returns the size of each file that counts.
+    *source* is the setting that names the folder. *sizes_in* returns the size of each file that
+    counts.
     """
     try:
         place = Path(CacheFolder(path).place())

@@ -131,10 +131,6 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
     Floats are uniform in [-1, 1), and 8- and 16-bit integers are uniform in their whole range.
     Wider integers are 0 or 1, since they are often positions or ids. Strings are empty.
-
-    Args:
-        details: details of the tensor.
-        rng: source of random numbers.
     """
     shape = details["shape"].tolist()
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
@@ -154,13 +150,7 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
 
 def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
-    """Return the array of the ``.npy`` file *path*, or the only array of an ``.npz`` file.
-
-    Args:
-        path: path of the file.
-        suffix: ending of the file's name.
-        details: details of the tensor.
-    """
+    """Return the array of the ``.npy`` file *path*, or the only array of an ``.npz`` file."""
     try:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path)
     except ArgumentError as error:
@@ -178,12 +168,7 @@ def _takes_text(details: Details) -> bool:
 
 
 def _lines(path: str, details: Details) -> NDArray[Any]:
-    """Return the lines of the file *path* as strings.
-
-    Args:
-        path: path of the file.
-        details: details of the tensor.
-    """
+    """Return the lines of the file *path* as strings."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:

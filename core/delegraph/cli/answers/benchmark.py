@@ -45,7 +45,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     columns = ("stage", "time", "memory after", "peak")
     shown = {"invoke": "all runs"}
     rows = [
-        (shown.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
+        (shown.get(s.name, s.name), duration(s.seconds), size(s.memory), size(s.peak))
         for s in result.stages
     ]
     print_table(out, columns, rows, right=columns[1:])
@@ -86,14 +86,9 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 
 
 def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
-    """Print states that each run passes to the next run, and tokens per second.
+    """Print states, such as KV caches, that each run passes to the next run, and tokens per second.
 
-    If there are no states, nothing is printed.
-
-    Args:
-        out: the console to print to.
-        handed_on: states, such as KV caches; None if there are none.
-        rate: number of tokens per second; None if unknown.
+    If there are no states, nothing is printed. The *rate* is None if it is unknown.
     """
     if handed_on is None:
         return
@@ -148,7 +143,3 @@ def _figures(latency: Latency) -> dict[str, str]:
         "max": latency.max,
     }
     return {"runs": str(latency.count)} | {name: duration(time) for name, time in times.items()}
-
-
-def _size(count: int | None) -> str:
-    return "" if count is None else size(count)

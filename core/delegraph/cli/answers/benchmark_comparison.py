@@ -213,10 +213,6 @@ def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
     return "" if rate is None else rate_text(rate), copied
 
 
-def _size(count: int | None) -> str:
-    return "" if count is None else size(count)
-
-
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     memory = "" if found.one.memory is None else f", {size(found.one.memory)} of memory"
@@ -241,7 +237,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
             named[id(timed)],
             threads_text(timed.threads),
             duration(timed.median or 0.0),
-            _size(timed.memory),
+            size(timed.memory),
             timed.verdict.ratio,
             found.words_on(timed),
         ]

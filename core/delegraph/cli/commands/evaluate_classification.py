@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.command("classification", cls=EvaluationCommand)
 @evaluation_options
 @images_option("Folder of the pictures, in the order of their names.")
-@file_option("--truth", "Class of each picture, one a line; or PICTURE,CLASS.", required=True)
+@file_option("--truth", "Right classes, one a line, or lines PICTURE,CLASS.", required=True)
 @file_option("--labels", "Names of the classes, one a line.  [default: the metadata's]")
 @file_option("--denylist", "Numbers of pictures to leave out, from 1.")
 @num_images_option

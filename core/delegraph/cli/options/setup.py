@@ -121,10 +121,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 def _require_of_setup(error: click.UsageError, words: str, option: str) -> None:
     """Raise another error if *error* is about an option that all set-ups have in common.
 
-    Args:
-        error: the error about an option in *words*.
-        words: value of *option*.
-        option: name of the option, such as ``--against``.
+    *option*, such as ``--against``, has the value *words*.
 
     Raises:
         UsageError: the command has the option, and set-ups do not.
@@ -194,12 +191,7 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Remove the options of a set-up from *options*, and return the set-up that they describe.
-
-    Args:
-        options: values of a command's options, by name; it is changed.
-        but: names of set-up options that stay in *options*.
-    """
+    """Remove a set-up's options, except those in *but*, from *options*; return the set-up."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

@@ -122,11 +122,7 @@ def _estimating(
 ) -> Callable[[], float]:
     """Return a function that runs the model once and returns the seconds that the run took.
 
-    Args:
-        model: the model to run.
-        control: number and duration of the runs, for the estimate.
-        on_estimate: function that is called after the first run, with the estimated seconds of all
-            runs.
+    After the first run, *on_estimate* is called with the estimated seconds of all runs.
     """
     is_first = True
 

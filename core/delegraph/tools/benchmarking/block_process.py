@@ -165,11 +165,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
     """Let a new process measure *request*; return its times, or how the process died.
 
-    The second result is the name of the set-up that ran last.
-
-    Args:
-        request: set-ups and settings of the block.
-        progress: function that is called between the rounds.
+    The second result is the name of the set-up that ran last. *progress* is called between rounds.
     """
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")

@@ -176,9 +176,6 @@ class Comparison(JsonRecord):
         """Return two table texts for a set-up: the ratio of its times, and the verdict.
 
         A failed set-up has an empty ratio and its error. Both texts are empty if it has neither.
-
-        Args:
-            timed: run times of the set-up.
         """
         verdict = timed.verdict
         return ("", timed.error) if verdict is None else (str(verdict.ratio), self.words_on(timed))

@@ -139,11 +139,8 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
     """Return present run times divided by earlier run times, with a confidence interval.
 
-    Consecutive runs form groups; the quickest run of each group represents the group.
-
-    Args:
-        now: seconds of each present run, ``[runs]``.
-        then: seconds of each earlier run, ``[runs]``.
+    Consecutive runs form groups; the quickest run of each group represents the group. Both arrays
+    are seconds, ``[runs]``.
     """
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):
@@ -174,12 +171,9 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
 
 
 def _conditions(result: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by name, the conditions on which run times depend, such as threads or the processor.
+    """Return, by name, the conditions of a result in JSON on which run times depend.
 
     Results of earlier releases have no ``threads``; their set-up says what was asked.
-
-    Args:
-        result: a benchmark's result, as JSON has it.
     """
     asked = dict.fromkeys(spec.name for spec in fields(Setup)) | result["setup"]
     if result.get("threads") is not None:

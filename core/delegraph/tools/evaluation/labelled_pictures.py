@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-from pathlib import Path
 
 from delegraph.errors import ArgumentError
 from delegraph.log import Logger
@@ -15,6 +14,7 @@ from delegraph.tools.evaluation.picture_files import (
     named_first,
     picture_names,
 )
+from delegraph.tools.whole_file import read_whole
 
 _log = Logger(__name__)
 
@@ -67,11 +67,9 @@ def read_words(path: str) -> list[str]:
         ArgumentError: the file cannot be read, is no text in UTF-8, or is empty.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        lines = read_whole(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path!r}: expected a text file in UTF-8") from error
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
     if not lines:
         raise ArgumentError(f"{path!r} is empty, expected one word a line")
     return [line.strip() for line in lines]

@@ -16,6 +16,7 @@ from delegraph.quantities import plural
 from delegraph.tools.decoded_pictures import open_picture
 from delegraph.tools.evaluation.task import content_digest
 from delegraph.tools.pictures import is_picture
+from delegraph.tools.whole_file import read_whole
 
 RAW_SUFFIX = ".rgb8"
 
@@ -48,7 +49,7 @@ class PictureFile:
         Raises:
             ArgumentError: the file cannot be read.
         """
-        return content_digest(self.truth.encode() + b"\0" + self._content())
+        return content_digest(self.truth.encode() + b"\0" + read_whole(self.path))
 
     def pixels(self, height: int, width: int, *, upright: bool = False) -> NDArray[np.uint8]:
         """Return the picture, ``[H, W, 3], uint8``, as red, green, blue.
@@ -66,20 +67,13 @@ class PictureFile:
         if not self.is_raw:
             image = open_picture(self.path, upright=upright).convert("RGB")
             return np.asarray(image, np.uint8)
-        content = self._content()
+        content = read_whole(self.path)
         if len(content) != height * width * 3:
             raise ArgumentError(
                 f"{self.path!r} has {len(content)} bytes, expected {height} x {width} x 3 = "
                 f"{height * width * 3}: a {RAW_SUFFIX} file has the size of the input"
             )
         return np.frombuffer(content, np.uint8).reshape(height, width, 3)
-
-    def _content(self) -> bytes:
-        try:
-            return Path(self.path).read_bytes()
-        except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
-            reason = getattr(error, "strerror", None) or error
-            raise ArgumentError(f"{self.path!r} cannot be read: {reason}") from error
 
 
 def picture_names(folder: str) -> tuple[list[str], list[str]]:

@@ -14,9 +14,6 @@ def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
     are counted. Constants, variables, and memory inside kernels and partitions are not counted. An
     arena is at least as large. Nothing is yielded for LiteRT, which does not report when its nodes
     run.
-
-    Args:
-        recording: timed runs of a model.
     """
     if recording.setup.runtime != "delegraph":
         return

@@ -103,12 +103,7 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Return the details of *event* for the trace viewer, by name.
-
-    Args:
-        recording: timed runs of a model.
-        event: an event of a run.
-    """
+    """Return the details of *event* for the trace viewer, by name."""
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)

@@ -47,12 +47,7 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
 
 
 def _planner_json(report: MemoryReport, result: PlannerResult) -> dict[str, Any]:
-    """Return a plan for JSON; if it keeps inputs to the end, with each tensor's end and the bytes.
-
-    Args:
-        report: memory of the model.
-        result: the plan.
-    """
+    """Return a plan for JSON; one that keeps inputs has each tensor's end and the bytes in use."""
     told = dict(result.to_json())
     if result.planner in IN_PLACE:
         told["last"] = report.last_positions(result)
