@@ -131,6 +131,10 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
     Floats are uniform in [-1, 1), and 8- and 16-bit integers are uniform in their whole range.
     Wider integers are 0 or 1, since they are often positions or ids. Strings are empty.
+
+    Args:
+        details: details of the tensor.
+        rng: source of random numbers.
     """
     shape = details["shape"].tolist()
     dtype: np.dtype[Any] = np.dtype(details["dtype"])

@@ -8,11 +8,9 @@ from typing import Any
 from delegraph.errors import ArgumentError
 from delegraph.tools.array_files import write_npz
 from delegraph.tools.benchmarking.cautions import cautions
-from delegraph.tools.benchmarking.clock import Clock
-from delegraph.tools.benchmarking.machine import machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import OtherWork, machine
 from delegraph.tools.benchmarking.result import BenchmarkResult
-from delegraph.tools.benchmarking.run_control import RunControl, run_times
+from delegraph.tools.benchmarking.run_control import Clock, RunControl, run_times
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
 from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.progress import Progress, untold

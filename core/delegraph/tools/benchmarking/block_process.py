@@ -84,10 +84,7 @@ def block_here(
 ) -> BlockTimes:
     """Return the times of a block in this process, with new interpreters.
 
-    Args:
-        request: set-ups and settings of the block.
-        progress: function that is called between the rounds.
-        mark: function that is called with the name of the set-up that runs next.
+    *progress* is called between the rounds, and *mark* with the name of the set-up that runs next.
     """
     rng = np.random.default_rng(request.seed)
     names = list(request.setups)

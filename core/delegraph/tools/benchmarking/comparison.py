@@ -28,8 +28,7 @@ from delegraph.tools.benchmarking.interleaving import (
     effects_of,
     ratio_of,
 )
-from delegraph.tools.benchmarking.machine import Machine, machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import Machine, OtherWork, machine
 from delegraph.tools.benchmarking.threads import different_threads, threads_text
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, SAME_WITHIN, Ratio, Verdict, judge
 from delegraph.tools.progress import Progress, untold

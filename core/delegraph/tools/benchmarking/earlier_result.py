@@ -114,12 +114,7 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
     """Return a result compared with an earlier result, with a verdict.
 
     Runs of two processes at two times are compared, so the verdict is less certain than for set-ups
-    that take turns.
-
-    Args:
-        now: the present result.
-        then: the earlier one.
-        same_within: the largest difference that counts as equal, as a share.
+    that take turns. *same_within* is the largest difference that counts as equal, as a share.
 
     Raises:
         ArgumentError: the present result has too few runs.

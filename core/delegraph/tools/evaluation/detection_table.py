@@ -27,14 +27,8 @@ def write_detections(
     """Write a CSV line per detection to *path*.
 
     The column *matched* says whether it takes an object that it overlaps by at least one half, as
-    the official tool's definition matches them.
-
-    Args:
-        path: path of the file.
-        pictures: the objects in each picture.
-        setups: texts of the set-ups.
-        found: for each set-up, the detections in each picture.
-        class_name: function that returns the name of a class; it may be empty.
+    the official tool's definition matches them. *found* has, for each set-up, the detections in
+    each picture. A name from *class_name* may be empty.
 
     Raises:
         ArgumentError: the file cannot be written.

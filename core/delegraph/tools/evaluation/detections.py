@@ -48,11 +48,8 @@ class Detections(JsonRecord):
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
     """Return the first *count* detections in a model's outputs.
 
-    Args:
-        outputs: outputs of a model.
-        order: positions of boxes, classes, scores and count among the outputs.
-        class_offset: number that is added to the model's classes, after their fractions are cut
-            off.
+    *order* has the positions of boxes, classes, scores and count among the outputs. *class_offset*
+    is added to the model's classes after their fractions are cut off.
 
     Raises:
         ArgumentError: the values of the boxes are no boxes.

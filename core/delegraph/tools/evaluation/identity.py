@@ -46,9 +46,7 @@ def identity(
 def setup_identity(setup: Setup, model: Model | None = None) -> dict[str, Any]:
     """Return *setup* as JSON data, in which files are given by digests instead of paths.
 
-    Args:
-        setup: the set-up.
-        model: its loaded model; None loads it.
+    Its *model* is loaded if None is given.
 
     Raises:
         ArgumentError: a file cannot be read.

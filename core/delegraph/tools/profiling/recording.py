@@ -13,8 +13,7 @@ from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Pl
 from delegraph.graph.model import Model
 from delegraph.runtime.execution.profile import Profile, ProfileEvent
 from delegraph.tools.benchmarking.cautions import busy
-from delegraph.tools.benchmarking.machine import machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import OtherWork, machine
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
