@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.array_files import read_npz
-from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_call import Details, input_name, input_positions
 from delegraph.tools.model_inputs import fitted
 
 Names = Mapping[str, int]
@@ -57,9 +57,7 @@ def given_inputs(
         ArgumentError: no input has a given name, an input is given twice or missing in a ``.npz``
             file, or an input cannot take a value.
     """
-    names = {str(position): position for position in range(len(details))}
-    names.update(signature_names)
-    names.update({entry["name"]: position for position, entry in enumerate(details)})
+    names = input_positions(details, signature_names)
     archives = [word for word in words if _is_archive(word, names)]
     if len(archives) > 1:
         raise ArgumentError(f"{archives[0]!r} and {archives[1]!r} both hold all inputs; give one")

@@ -30,6 +30,17 @@ def declared_shape(details: Details) -> list[int]:
     return dims
 
 
+def input_positions(details: Sequence[Details], others: Mapping[str, int]) -> dict[str, int]:
+    """Return the position of each input by every text that names it.
+
+    Such a text is the position, a name in *others* such as a signature's, or the tensor's name. Of
+    equal texts, a later kind of these wins.
+    """
+    positions = range(len(details))
+    own = {entry["name"]: position for position, entry in enumerate(details)}
+    return {**{str(position): position for position in positions}, **others, **own}
+
+
 class Interpreter(Protocol):
     """Methods of interpreters that calls need; Delegraph's and the official one have them."""
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import ModelMetadata, TensorMetadata, Tokenizer
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, declared_shape, input_name, input_positions
 
 MAX_CHARACTERS = 1 << 20
 """Largest number of characters of a text."""
@@ -70,7 +70,7 @@ def text_for_all_inputs(
         for position, (entry, tensor) in enumerate(zip(details, described, strict=True))
         if takes_text(entry, tensor) and tensor.tokenizer and tensor.tokenizer.kind == "bert"
     ]
-    known = [*names, *map(str, range(len(details))), *(entry["name"] for entry in details)]
+    known = input_positions(details, names)
     found: list[str] = []
     for word in words:
         is_named = any(word.startswith(f"{name}=") for name in known)

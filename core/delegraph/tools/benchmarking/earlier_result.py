@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,22 +138,18 @@ def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
     Consecutive runs form groups; the quickest run of each group represents the group. Both arrays
     are seconds, ``[runs]``.
     """
+    groups = min(_GROUPS, len(now), len(then))
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):
-        quickest = np.log([group.min() for group in np.array_split(runs, _groups(now, then))])
-        median = _median_of(quickest)
-        drawn.append(resampled(median, len(quickest), seed=seed))
+        quickest = np.log([group.min() for group in np.array_split(runs, groups)])
+        drawn.append(resampled(partial(_median, quickest), groups, seed=seed))
         middle.append(float(np.median(quickest)))
     low, high = percentile_ends(drawn[0] - drawn[1])
     return Ratio(math.exp(middle[0] - middle[1]), math.exp(low), math.exp(high))
 
 
-def _groups(*runs: Sequence[float] | NDArray[np.float64]) -> int:
-    return min(_GROUPS, *map(len, runs))
-
-
-def _median_of(values: NDArray[np.float64]) -> Any:
-    return lambda units: np.median(values[units])
+def _median(values: NDArray[np.float64], units: NDArray[np.int64]) -> Any:
+    return np.median(values[units])
 
 
 def _verdict(ratio: Ratio, same_within: float) -> str:

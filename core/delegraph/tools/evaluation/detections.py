@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
     official = tuple(range(len(PARTS)))
     orders = [
         order
-        for order in _permutations()
+        for order in permutations(official)
         if all(part in able[position] for part, position in zip(PARTS, order, strict=True))
     ]
     if len(orders) == 1:
@@ -200,12 +201,6 @@ def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
         f"which outputs are boxes, classes, scores and count is not clear: {shown}; say it, in "
         f"their order"
     )
-
-
-def _permutations() -> list[tuple[int, ...]]:
-    from itertools import permutations
-
-    return list(permutations(range(len(PARTS))))
 
 
 _SIZES = {"boxes": r"(1,)?-?\d+,4,", "count": r"(1,)*"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter_ns
@@ -134,6 +134,11 @@ class Recording:
     def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
         """Return the figures of tensor *index*; None for a tensor that a delegate added."""
         return self.tensors.get((subgraph, index))
+
+    def total_bytes(self, subgraph: int, indices: Iterable[int]) -> int:
+        """Return the number of bytes of the tensors *indices*; unknown sizes count as 0."""
+        tensors = (self.tensor(subgraph, index) for index in indices)
+        return sum(tensor.bytes or 0 for tensor in tensors if tensor is not None)
 
     def notes(self) -> Iterator[str]:
         """Yield texts about missing data."""
