@@ -130,11 +130,7 @@ class MakesCalls(Protocol):
     """Interface of a runtime that returns ``ModelCall`` objects, without interpreter methods."""
 
     def call(self, signature: str | None = None) -> ModelCall:
-        """Return the object that calls the whole model, or a signature.
-
-        Args:
-            signature: name of the signature; None means the whole model.
-        """
+        """Return the object that calls the signature of a name; None calls the whole model."""
 
     def get_signature_list(self) -> Any:
         """Return input and output names of each signature."""
@@ -144,11 +140,7 @@ class MakesCalls(Protocol):
 
 
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
-    """Return the object with the steps of a call, of the whole model or of a signature.
-
-    Args:
-        interpreter: the interpreter.
-        signature: name of the signature to call; None for the first subgraph.
+    """Return the object with the steps of a call, of a signature; None calls the whole model.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -164,10 +156,6 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
     """Allocate the first subgraph, or that of *signature*, for its inputs' present shapes.
-
-    Args:
-        interpreter: the interpreter.
-        signature: name of the signature to call; None for the first subgraph.
 
     Raises:
         ArgumentError: the model has no such signature.

@@ -126,12 +126,8 @@ class Against:
 def with_whole_time(progress: Progress, blocks: int, announced: float) -> Progress:
     """Return a progress function that also says after the first block how long all blocks take.
 
-    A bar on a terminal shows the remaining time by itself.
-
-    Args:
-        progress: function that the returned function calls.
-        blocks: number of blocks.
-        announced: seconds that the user expects; a slightly longer time is not reported.
+    A bar on a terminal shows the remaining time by itself. A time slightly longer than *announced*
+    seconds is not reported.
     """
     begin, is_told = time.monotonic(), sys.stderr.isatty()
 

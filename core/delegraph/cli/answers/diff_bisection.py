@@ -44,13 +44,8 @@ def bisect_and_print(
 ) -> None:
     """Search for the faulty nodes, and print them.
 
-    Args:
-        setup: the tested set-up.
-        reference: the set-up with right results; None means Delegraph's kernels.
-        tolerances: tolerance of each output, by name; None means the numerics profile.
-        given: further arguments of ``bisect``, by name.
-        progress: function that is called with the number of finished probes.
-        as_json: whether to print JSON.
+    The *reference* None means Delegraph's kernels. *tolerances* are by output; None means the
+    numerics profile. *given* has further arguments of ``bisect``, by name.
 
     Raises:
         CheckFailed: the result is wrong.

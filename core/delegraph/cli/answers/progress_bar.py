@@ -80,12 +80,9 @@ class Lines:
         self._thread.start()
 
     def show(self, what: str, done: float, total: float | None) -> None:
-        """Note the progress of the work, for the next line that is written.
+        """Note the progress of the work *what*, for the next line that is written.
 
-        Args:
-            what: name of the present work.
-            done: finished amount of the work.
-            total: whole amount of the work in the same unit; None if unknown.
+        *done* and *total* have the same unit; *total* is None if it is unknown.
         """
         self._state = what, done, total
 

@@ -120,10 +120,7 @@ class Evaluation:
     ) -> None:
         """Evaluate, write the result, delete the journal, and print.
 
-        Args:
-            evaluate: function that computes the result.
-            show: function that prints the task's own part of the result, between set-ups and bad
-                samples.
+        *show* prints the task's own part of the result, between set-ups and bad samples.
         """
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):
@@ -255,11 +252,9 @@ def print_changes(
 ) -> None:
     """Print how figures of other set-ups differ from those of set-up 1.
 
-    Args:
-        out: the console to print to.
-        kind: heading of the column with the figures' names.
-        changes: number of a set-up, name of a figure, its drop and the interval of the drop; None
-            if there is a single sample, which gives no interval.
+    *kind* is the heading of the column with the figures' names. *changes* have the number of a
+    set-up, the name of a figure, its drop and the interval of the drop; None if there is a single
+    sample, which gives no interval.
     """
     heading(out, "Change from set-up 1")
     columns = ("", kind, "change", "95 % interval", "verdict")
@@ -295,9 +290,7 @@ def change(drop: float, form: str) -> str:
     >>> change(0.25, "{:.2f}"), change(-0.25, "{:.2f}"), change(0.0, "{:.2f}")
     ('0.25 lower', '0.25 higher', 'none')
 
-    Args:
-        drop: figure of set-up 1 minus the other figure.
-        form: format of a figure.
+    *drop* is the figure of set-up 1 minus the other figure; *form* is the format of a figure.
     """
     if drop != drop:
         return "no number"
@@ -307,9 +300,8 @@ def change(drop: float, form: str) -> str:
 def change_interval(interval: Interval, form: str) -> str:
     """Text of the interval of a change; it is negative where the figure is lower than in set-up 1.
 
-    Args:
-        interval: interval of the drop, whose sign is that of a loss.
-        form: format of a figure, with its sign.
+    *interval* is that of the drop, whose sign is that of a loss. *form* is the format of a figure,
+    with its sign.
     """
     ends = (0.0 - interval.high, 0.0 - interval.low)
     return " to ".join(form.format(end) if end else "0" for end in ends)

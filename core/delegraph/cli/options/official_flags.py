@@ -30,10 +30,6 @@ def own_words(command: str, arguments: Sequence[str]) -> list[str]:
     >>> own_words("benchmark", ["--graph=m.tflite", "--num_runs=5", "--dry_run", "--json"])
     ['m.tflite', '--runs', '5', '--dry-run', '--json']
 
-    Args:
-        command: name of the command.
-        arguments: words after the name, as typed.
-
     Raises:
         UsageError: a flag has no value, or a value that it cannot have.
     """

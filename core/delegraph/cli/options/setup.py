@@ -58,8 +58,7 @@ def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
 def against_option(purpose: str) -> Callable[[Command], Command]:
     """Return a decorator that adds the repeatable ``--against``; the command gets its texts.
 
-    Args:
-        purpose: first words of the option's help, which say what the other set-ups are for.
+    *purpose* begins the option's help: it says what the other set-ups are for.
     """
     return click.option(
         "--against",
@@ -77,10 +76,8 @@ def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
 def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     """Return *setup* changed by *words*: another MODEL, ``-d``, ``--threads`` and so on.
 
-    Args:
-        setup: the set-up whose attributes are used unless *words* change them.
-        words: options as on the command line; delegates replace those of *setup*.
-        option: name of the option with the value *words*, for messages.
+    *words* are options as on the command line; their delegates replace those of *setup*. *option*
+    is the name of the option with the value *words*, for messages.
 
     Raises:
         UsageError: *words* contain an unknown option.

@@ -145,9 +145,6 @@ class Comparison(JsonRecord):
         """Return the verdict against another set-up, with the numbers of threads if they differ.
 
         The text is empty if there is no verdict.
-
-        Args:
-            other: one of :attr:`others`.
         """
         if other.verdict is None:
             return ""

@@ -22,9 +22,7 @@ def differences_json(
 ) -> dict[str, Any]:
     """Return the layers of *found* in execution order, and the two set-ups compared, for JSON.
 
-    Args:
-        found: differences of all tensors.
-        difference: differences of the outputs, for the verdict; None leaves it out.
+    *difference* has the outputs, for the verdict; None leaves it out.
     """
     place = {id(layer): position for position, layer in enumerate(found.layers)}
     told = {

@@ -17,11 +17,8 @@ def memory_json(
 ) -> dict[str, Any]:
     """Return the memory of a model with its delegates, and without them, for JSON.
 
-    Args:
-        report: memory with the delegates, but without the memory inside partitions.
-        placement: delegate of each node.
-        core: memory without delegates; None if no delegate has a node, or only delegates can run
-            the model.
+    *report* is without the memory inside partitions. *core* is without delegates; it is None if no
+    delegate has a node, or only delegates can run the model.
     """
     owners = dict.fromkeys(partition.delegate for partition in placement.partitions)
     return {
