@@ -12,7 +12,7 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
-from delegraph.quantities import duration, plural, rate_text
+from delegraph.quantities import duration, few_of, plural, rate_text
 from delegraph.tools.benchmarking.threads import threads_text
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None
     """
     if handed_on is None:
         return
-    names = ", ".join(handed_on.names[:_SHOWN_STATES])
-    if more := len(handed_on.names) - _SHOWN_STATES:
-        names += f" and {more} more" if more > 0 else ""
+    names = few_of(handed_on.names, _SHOWN_STATES)
     copied = f"{size(handed_on.copied_bytes)} copied" if handed_on.copied_bytes else "not copied"
     print_paragraph(
         out, f"state: each run hands {names} on to the next: {size(handed_on.bytes)}, {copied}"

@@ -25,9 +25,9 @@ from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.kinds import (
     Command,
+    group,
     number_option,
     switch_option,
-    with_options_added,
 )
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import PRESETS
@@ -169,7 +169,7 @@ def evaluation_options(command: Command) -> Command:
         evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)
 
-    return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
+    return setup_options(_options(json_option(diagnosis_options(cast(Command, run)))))
 
 
 def _require_json_ending(output: str) -> None:
@@ -181,20 +181,18 @@ def _require_json_ending(output: str) -> None:
     raise click.UsageError(f"--output {output!r}: expected a file ending in .json{table}")
 
 
-def _with_options(command: Command) -> Command:
-    options = [
-        against_option("Compare with another set-up"),
-        click.option(
-            "-o",
-            "--output",
-            type=OutputFile(),
-            metavar="FILE.json",
-            help="Write the result; an interrupted run goes on from FILE.journal.",
-        ),
-        switch_option("--restart", "Start again; drop an interrupted run's results."),
-        number_option("--warmup-runs", "Runs before times are measured.", default=1, least=0),
-    ]
-    return with_options_added(command, options)
+_options = group(
+    against_option("Compare with another set-up"),
+    click.option(
+        "-o",
+        "--output",
+        type=OutputFile(),
+        metavar="FILE.json",
+        help="Write the result; an interrupted run goes on from FILE.journal.",
+    ),
+    switch_option("--restart", "Start again; drop an interrupted run's results."),
+    number_option("--warmup-runs", "Runs before times are measured.", default=1, least=0),
+)
 
 
 def _print_setups(out: Console, answers: Answers) -> None:

@@ -115,21 +115,15 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
     offers = plugins.offers()
     if offers:
         heading(out, "Delegates")
-        print_table(
-            out,
-            ("name", "plugin", "summary"),
-            [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers],
-        )
+        offered = [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers]
+        print_table(out, ("name", "plugin", "summary"), offered)
         out.print()
         out.print(f"  {by_default}")
-    ops = [(spec.name, p.name, spec.summary) for p in plugins.plugins for spec in p.custom_ops]
-    if ops:
-        heading(out, "Custom operators")
-        print_table(out, ("name", "plugin", "summary"), sorted(ops))
-    commands = [(s.name, p.name, s.summary) for p in plugins.plugins for s in p.commands]
-    if commands:
-        heading(out, "Commands")
-        print_table(out, ("name", "plugin", "summary"), sorted(commands))
+    for title, kind in (("Custom operators", "custom_ops"), ("Commands", "commands")):
+        found = [(s.name, p.name, s.summary) for p in plugins.plugins for s in getattr(p, kind)]
+        if found:
+            heading(out, title)
+            print_table(out, ("name", "plugin", "summary"), sorted(found))
     _print_unusable(out, plugins)
     _print_misspelled(out, plugins)
 

@@ -10,7 +10,7 @@ import click
 
 from delegraph.cli.answers.printing import print_json
 from delegraph.cli.options.arguments import ModelPath, diagnosis_options, json_option
-from delegraph.cli.options.kinds import choice_option, number_option, with_options_added
+from delegraph.cli.options.kinds import choice_option, group, number_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.serving import (
     ADDRESS_OPTIONS,
@@ -79,7 +79,7 @@ _EXPECTED = "expected name.tflite or name/1/model.tflite"
 
 @click.command("serve", cls=SectionedCommand)
 @setup_options
-@lambda command: with_options_added(command, _OPTIONS)
+@group(*_OPTIONS)
 @json_option
 @diagnosis_options
 def command(

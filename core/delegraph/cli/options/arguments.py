@@ -17,6 +17,7 @@ from delegraph.cli.options.kinds import (
     Command,
     choice_option,
     file_option,
+    group,
     number_option,
     seconds_option,
     switch_option,
@@ -109,57 +110,45 @@ def complete_delegate(
     return [CompletionItem(offer.spec.name, help=offer.spec.summary) for offer in offers]
 
 
-def placement_options(command: Command) -> Command:
-    """Add ``--rules``, ``--require`` and ``--partition-policy``: fields of ``PlacementPolicy``."""
-    kept = ["largest", "measured"]
-    policy = choice_option("--partition-policy", kept, "Partitions that are kept.", default=kept[0])
-    return rule_options(policy(command))
+rule_options = group(
+    file_option(
+        "--rules",
+        "Pin nodes to delegates or keep delegates off them.",
+        metavar="FILE.toml",
+    ),
+    choice_option("--require", ["full"], "Fail unless named delegates compute every node."),
+)
+"""Decorator that adds ``--rules`` and ``--require``: fields of ``PlacementPolicy``."""
 
+placement_options = group(
+    rule_options,
+    choice_option(
+        "--partition-policy",
+        ["largest", "measured"],
+        "Partitions that are kept.",
+        default="largest",
+    ),
+)
+"""Decorator that adds ``--partition-policy`` and :data:`rule_options`."""
 
-def rule_options(command: Command) -> Command:
-    """Add ``--rules`` and ``--require``: fields of ``PlacementPolicy``."""
-    pins = "Pin nodes to delegates or keep delegates off them."
-    options = [
-        file_option("--rules", pins, metavar="FILE.toml"),
-        choice_option("--require", ["full"], "Fail unless named delegates compute every node."),
-    ]
-    return with_options_added(command, options)
+isolation_options = group(
+    choice_option(
+        "--isolate", ["process", "none"], "Where delegates run.", show_default="as packaged"
+    ),
+    seconds_option("--timeout", "Longest invoke of an isolated delegate.  [default: as packaged]"),
+)
+"""Decorator that adds ``--isolate`` and ``--timeout``: fields of ``FailurePolicy``."""
 
-
-def isolation_options(command: Command) -> Command:
-    """Add ``--isolate`` and ``--timeout``: fields of ``FailurePolicy``."""
-    where, limit = "Where delegates run.", "Longest invoke of an isolated delegate."
-    options = [
-        choice_option("--isolate", ["process", "none"], where, show_default="as packaged"),
-        seconds_option("--timeout", f"{limit}  [default: as packaged]"),
-    ]
-    return with_options_added(command, options)
-
-
-def failure_options(command: Command) -> Command:
-    """Add ``--on-failure`` and ``--validate``: fields of ``FailurePolicy``."""
-    ways, default = ["raise", "fallback", "shadow"], "raise; isolated: fallback"
-    options = [
-        choice_option("--on-failure", ways, "On a failure.", show_default=default),
-        switch_option("--validate", "Check what delegates write: NaN, shapes, ranges of integers."),
-    ]
-    return with_options_added(command, options)
-
-
-def limit_options(command: Command) -> Command:
-    """Add ``--time-limit`` and the other limits, as in ``Limits``."""
-    time = "Time to prepare, and to run; exit 4 if over.  [default: none]"
-    depth = "Deepest nesting of subgraph calls.  [default: 50]"
-    memory = "Memory for tensors: 512MB, 2GB.  [default: what suits the file]"
-    options = [
-        seconds_option("--time-limit", time),
-        number_option("--depth-limit", depth, least=0),
-        table_limit_option,
-        weights_dir_option,
-        click.option("--memory-limit", type=ByteCount(), help=memory),
-    ]
-    return with_options_added(command, options)
-
+failure_options = group(
+    choice_option(
+        "--on-failure",
+        ["raise", "fallback", "shadow"],
+        "On a failure.",
+        show_default="raise; isolated: fallback",
+    ),
+    switch_option("--validate", "Check what delegates write: NaN, shapes, ranges of integers."),
+)
+"""Decorator that adds ``--on-failure`` and ``--validate``: fields of ``FailurePolicy``."""
 
 weights_dir_option = click.option(
     "--weights-dir",
@@ -169,12 +158,23 @@ weights_dir_option = click.option(
 )
 """Decorator that adds ``--weights-dir``: the folder that may hold constants in other files."""
 
-
 table_limit_option = number_option(
     "--table-limit", "Most operators, options, tensors of a file.  [default: 1000000]", least=0
 )
 """Decorator that adds ``--table-limit``: most operators, options and tensors in a file."""
 
+limit_options = group(
+    seconds_option("--time-limit", "Time to prepare, and to run; exit 4 if over.  [default: none]"),
+    number_option("--depth-limit", "Deepest nesting of subgraph calls.  [default: 50]", least=0),
+    table_limit_option,
+    weights_dir_option,
+    click.option(
+        "--memory-limit",
+        type=ByteCount(),
+        help="Memory for tensors: 512MB, 2GB.  [default: what suits the file]",
+    ),
+)
+"""Decorator that adds ``--time-limit`` and the other limits, as in ``Limits``."""
 
 runtime_option = choice_option(
     "--runtime", ["delegraph", "litert", "litert2"], "Runtime of the model.", default="delegraph"
@@ -194,25 +194,28 @@ def json_option(command: Command) -> Command:
     return option(cast(Command, run))
 
 
-def diagnosis_options(command: Command) -> Command:
-    """Add ``-v``, ``--log-level`` and ``--traceback``."""
-    logged: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_log}
-    shown = "Show the log: debug, info, warning, error.  [default: warning]"
-    trace = "Show Python's traceback of an error."
-    options = [
-        click.option(
-            "-v", "--verbose", count=True, help="Show each step; -vv shows more.", **logged
-        ),
-        choice_option("--log-level", LEVELS, shown, metavar="LEVEL", **logged),
-        click.option(TRACEBACK, is_flag=True, expose_value=False, help=trace),
-    ]
-    return with_options_added(command, options)
-
-
 def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
     """Show the log from the level of ``--log-level``, or from the level of repeated ``-v``."""
     if value and not ctx.resilient_parsing:
         show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
+
+
+_LOGGED: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_log}
+
+diagnosis_options = group(
+    click.option("-v", "--verbose", count=True, help="Show each step; -vv shows more.", **_LOGGED),
+    choice_option(
+        "--log-level",
+        LEVELS,
+        "Show the log: debug, info, warning, error.  [default: warning]",
+        metavar="LEVEL",
+        **_LOGGED,
+    ),
+    click.option(
+        TRACEBACK, is_flag=True, expose_value=False, help="Show Python's traceback of an error."
+    ),
+)
+"""Decorator that adds ``-v``, ``--log-level`` and ``--traceback``."""
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

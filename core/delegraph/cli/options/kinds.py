@@ -61,6 +61,11 @@ def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]
     return cast(Command, added)
 
 
+def group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds *options*, in the order of ``--help``."""
+    return lambda command: with_options_added(command, options)
+
+
 def joined(
     command: Command, names: Sequence[str], argument: str, make: Callable[..., object]
 ) -> Command:

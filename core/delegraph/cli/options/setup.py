@@ -23,8 +23,8 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.kinds import (
     Command,
     choice_option,
+    group,
     number_option,
-    with_options_added,
 )
 from delegraph.cli.options.output_files import require_other_model
 from delegraph.errors import printable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def setup_options(command: Command) -> Command:
     """Add MODEL and the set-up options; the command gets a ``Setup`` as *setup*."""
-    return _with_options(_taking_setup(command))
+    return _all_options(_taking_setup(command))
 
 
 def placed_setup_options(command: Command) -> Command:
@@ -44,7 +44,7 @@ def placed_setup_options(command: Command) -> Command:
     The command gets *require* separately from *setup*, because it shows a placement before it
     rejects the placement.
     """
-    return _with_placing_options(_taking_setup(command, but={"require"}))
+    return _placing_options(_taking_setup(command, but={"require"}))
 
 
 def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
@@ -85,7 +85,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     """
     # Messages show this name in place of a command's name.
     command = click.Command(f"{option} {words!r}", callback=lambda **_: None, add_help_option=False)
-    _with_options(command)
+    _all_options(command)
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             parameter.required = False
@@ -161,30 +161,33 @@ def _advice(words: str, option: str) -> str:
     return f'; a delegate needs -d: {option} "-d {words}"'
 
 
-def _with_options(command: Command) -> Command:
-    return _with_placing_options(failure_options(_computing_options(command)))
+_placing_options = group(
+    model_argument,
+    delegate_option,
+    placement_options,
+    isolation_options,
+    limit_options,
+    runtime_option,
+)
 
-
-def _with_placing_options(command: Command) -> Command:
-    placing = placement_options(isolation_options(limit_options(runtime_option(command))))
-    return model_argument(delegate_option(placing))
-
-
-def _computing_options(command: Command) -> Command:
-    """Add ``--threads``, ``--numerics`` and ``--no-default-delegates``."""
-    kinds, rounding = ["builtin", "reference"], "Rounding of official kernels."
-    options = [
-        number_option("--threads", "Number of threads.  [default: 1; delegates choose]"),
-        choice_option("--numerics", kinds, rounding, default="builtin"),
-        click.option(
-            "--no-default-delegates",
-            "use_default_delegates",
-            flag_value=False,
-            default=True,
-            help="Apply only named delegates, and no XNNPACK in LiteRT.",
-        ),
-    ]
-    return with_options_added(command, options)
+_all_options = group(
+    _placing_options,
+    failure_options,
+    number_option("--threads", "Number of threads.  [default: 1; delegates choose]"),
+    choice_option(
+        "--numerics",
+        ["builtin", "reference"],
+        "Rounding of official kernels.",
+        default="builtin",
+    ),
+    click.option(
+        "--no-default-delegates",
+        "use_default_delegates",
+        flag_value=False,
+        default=True,
+        help="Apply only named delegates, and no XNNPACK in LiteRT.",
+    ),
+)
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:

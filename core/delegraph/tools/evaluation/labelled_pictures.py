@@ -7,11 +7,10 @@ import os
 
 from delegraph.errors import ArgumentError
 from delegraph.log import Logger
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.tools.evaluation.picture_files import (
     PictureFile,
     chosen,
-    named_first,
     picture_names,
 )
 from delegraph.tools.whole_file import read_whole
@@ -53,7 +52,7 @@ def labelled_pictures(
             "%r: %s left out, hidden or no picture by name: %s",
             folder,
             plural(len(others), "file"),
-            named_first(others),
+            few_of([*map(repr, others)], 3),
         )
     denied = set() if denylist is None else _read_numbers(denylist, len(names))
     positions = chosen(len(names), denied, num_images)

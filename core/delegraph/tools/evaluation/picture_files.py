@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.tools.decoded_pictures import open_picture
 from delegraph.tools.evaluation.task import content_digest
 from delegraph.tools.pictures import is_picture
@@ -96,7 +96,11 @@ def picture_names(folder: str) -> tuple[list[str], list[str]]:
     pictures = [name for name in names if _is_picture_name(name)]
     others = [name for name in names if not _is_picture_name(name)]
     if not pictures:
-        found = f": its {plural(len(others), 'file')} {named_first(others)}" if others else ""
+        found = (
+            f": its {plural(len(others), 'file')} {few_of([*map(repr, others)], 3)}"
+            if others
+            else ""
+        )
         below = "; pictures in folders below do not count" if any(is_folder.values()) else ""
         raise ArgumentError(
             f"folder {folder!r} holds no picture{found}{below}; a picture's name has an ending "
@@ -121,16 +125,6 @@ def _endings_of_pillow() -> frozenset[str]:
         return frozenset()
     known = Image.registered_extensions()
     return frozenset(ending for ending, kind in known.items() if kind in Image.OPEN)
-
-
-def named_first(names: Sequence[str]) -> str:
-    """Text of the first few names.
-
-    >>> named_first(["a", "b", "c", "d"])
-    "'a', 'b', 'c' and 1 more"
-    """
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{', '.join(map(repr, names[:3]))}{more}"
 
 
 def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence[int]:
