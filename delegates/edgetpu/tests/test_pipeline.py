@@ -108,6 +108,23 @@ def failing_at(n: int) -> Compute:
     return compute
 
 
+def failing_segments(position: int, n: int) -> list[Interpreter]:
+    """Return three segments, of which the one at *position* fails at the number *n*."""
+    computes: list[Compute] = [same, same, same]
+    computes[position] = failing_at(n)
+    return python_segments(*computes)
+
+
+def popped(runner: PipelinedModelRunner, count: int) -> list[int]:
+    """Return the first number of each of the next *count* results, which are lists."""
+    return [runner.pop(SECONDS)[0][0, 0] for _ in range(count)]  # type: ignore[index]  # lists
+
+
+def finish(thread: threading.Thread) -> None:
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
 class Gate:
     """A station that waits: ``inside`` is set when it has begun, ``opened`` lets it go on."""
 
@@ -139,18 +156,14 @@ def test_results_are_those_of_the_segments_one_by_one() -> None:
             assert isinstance(result, dict)
             assert list(result) == ["y"]
             np.testing.assert_array_equal(result["y"], one_by_one(given(seed)), strict=True)
-    assert [each.inferences - n for each, n in zip(statistics(), before, strict=True)] == [
-        20,
-        20,
-        20,
-    ]
+    assert [each.inferences for each in statistics()] == [n + 20 for n in before]
 
 
 def test_results_come_in_the_order_of_the_inputs() -> None:
     with PipelinedModelRunner(python_segments(same, same, same, same)) as runner:
         pusher = threading.Thread(target=lambda: [runner.push([number(n)]) for n in range(100)])
         pusher.start()
-        found = [runner.pop(SECONDS)[0][0, 0] for _ in range(100)]  # type: ignore[index]  # a list
+        found = popped(runner, 100)
         pusher.join()
     assert found == list(range(100))
 
@@ -165,7 +178,7 @@ def test_segments_compute_at_the_same_time() -> None:
         runner.push([number(2)])
         assert first.inside.wait(SECONDS)  # while the second still has the first item
         second.opened.set()
-        assert [runner.pop(SECONDS)[0][0, 0] for _ in range(2)] == [1, 2]  # type: ignore[index]  # lists
+        assert popped(runner, 2) == [1, 2]
 
 
 def test_inputs_in_order_give_results_in_order() -> None:
@@ -184,7 +197,7 @@ def test_inputs_are_copied() -> None:
         runner.push([mine])
         mine[...] = 7
         gate.opened.set()
-        assert [runner.pop(SECONDS)[0][0, 0] for _ in range(2)] == [0, 1]  # type: ignore[index]  # lists
+        assert popped(runner, 2) == [0, 1]
 
 
 def test_a_segment_may_read_what_a_much_earlier_one_made() -> None:
@@ -226,7 +239,7 @@ def test_an_empty_push_ends_the_results() -> None:
         assert runner.push([])
         assert not runner.push([number(3)])
         assert not runner.push({})
-        assert [runner.pop(SECONDS)[0][0, 0] for _ in range(3)] == [0, 1, 2]  # type: ignore[index]  # lists
+        assert popped(runner, 3) == [0, 1, 2]
         assert runner.pop(SECONDS) is None
         assert runner.pop(SECONDS) is None
 
@@ -250,8 +263,7 @@ def test_it_stops_in_the_middle_of_work() -> None:
     closing = threading.Thread(target=runner.close)
     closing.start()
     gate.opened.set()
-    closing.join(SECONDS)
-    assert not closing.is_alive()
+    finish(closing)
 
 
 def test_close_wakes_who_waits_in_push_and_pop() -> None:
@@ -275,8 +287,7 @@ def test_close_wakes_who_waits_in_push_and_pop() -> None:
     closing.start()
     gate.opened.set()
     for thread in (*threads, closing):
-        thread.join(SECONDS)
-        assert not thread.is_alive()
+        finish(thread)
     assert found == ["the pipeline is closed"] * 2
 
 
@@ -288,7 +299,7 @@ def test_a_forgotten_runner_leaves_no_thread() -> None:
     del runner
     gc.collect()
     for thread in threads:
-        thread.join(SECONDS)
+        finish(thread)
 
 
 # -- queues ------------------------------------------------------------------------------------
@@ -310,8 +321,7 @@ def test_push_waits_while_the_input_queue_is_full() -> None:
         assert all(pushed.acquire(timeout=SECONDS) for _ in range(3))  # one inside, two waiting
         assert not pushed.acquire(timeout=0.05)
         gate.opened.set()
-        pusher.join(SECONDS)
-        assert not pusher.is_alive()
+        finish(pusher)
 
 
 def test_a_full_output_queue_holds_everything_up() -> None:
@@ -327,7 +337,7 @@ def test_a_full_output_queue_holds_everything_up() -> None:
         threading.Event().wait(0.05)
         assert len(counted) <= 3  # two that wait, one in the hand
         runner.set_output_queue_size(0)
-        assert [runner.pop(SECONDS)[0][0, 0] for _ in range(10)] == list(range(10))  # type: ignore[index]  # lists
+        assert popped(runner, 10) == list(range(10))
 
 
 def test_pop_may_wait_for_a_limited_time() -> None:
@@ -343,13 +353,11 @@ def test_pop_may_wait_for_a_limited_time() -> None:
 
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_a_failure_reaches_pop_behind_the_results_before_it(position: int) -> None:
-    computes: list[Compute] = [same, same, same]
-    computes[position] = failing_at(3)
-    with PipelinedModelRunner(python_segments(*computes), input_queue_size=0) as runner:
+    with PipelinedModelRunner(failing_segments(position, 3), input_queue_size=0) as runner:
         for n in range(3):
             runner.push([number(n)])
         runner.push([number(3)])
-        assert [runner.pop(SECONDS)[0][0, 0] for _ in range(3)] == [0, 1, 2]  # type: ignore[index]  # lists
+        assert popped(runner, 3) == [0, 1, 2]
         for _ in range(2):
             with pytest.raises(PipelineError, match=f"segment {position}: .*Python.*no 3") as error:
                 runner.pop(SECONDS)
@@ -359,9 +367,7 @@ def test_a_failure_reaches_pop_behind_the_results_before_it(position: int) -> No
 
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_a_failure_reaches_push_even_when_the_queues_are_full(position: int) -> None:
-    computes: list[Compute] = [same, same, same]
-    computes[position] = failing_at(5)
-    runner = PipelinedModelRunner(python_segments(*computes), input_queue_size=1)
+    runner = PipelinedModelRunner(failing_segments(position, 5), input_queue_size=1)
 
     def push() -> None:
         for n in range(100):
@@ -391,21 +397,17 @@ def test_a_failure_wakes_who_waits_in_push() -> None:
         assert all(pushed.acquire(timeout=SECONDS) for _ in range(2))  # one inside, one waiting
         assert not pushed.acquire(timeout=0.05)
         gate.opened.set()
-        pusher.join(SECONDS)
-        assert not pusher.is_alive()
+        finish(pusher)
     assert "no 0" in found[0]
 
 
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_after_a_failure_the_threads_end_by_themselves(position: int) -> None:
-    computes: list[Compute] = [same, same, same]
-    computes[position] = failing_at(0)
-    with PipelinedModelRunner(python_segments(*computes)) as runner:
+    with PipelinedModelRunner(failing_segments(position, 0)) as runner:
         threads = [t for t in threading.enumerate() if t.name.startswith("segment-")]
         runner.push([number(0)])
         for thread in threads:
-            thread.join(SECONDS)
-            assert not thread.is_alive()
+            finish(thread)
 
 
 def test_two_failures_show_the_one_of_the_earlier_input() -> None:
@@ -437,22 +439,21 @@ def test_wrong_inputs_are_refused_by_push(inputs: Any, text: str) -> None:
         with pytest.raises(ArgumentError, match=text):
             runner.push(inputs)
         runner.push([number(4)])
-        assert runner.pop(SECONDS)[0][0, 0] == 4  # type: ignore[index]  # a list
+        assert popped(runner, 1) == [4]
 
 
-def test_no_interpreter_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="at least one interpreter"):
-        PipelinedModelRunner([])
-
-
-def test_the_same_interpreter_twice_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="is there twice"):
-        PipelinedModelRunner(python_segments(same) * 2)
-
-
-def test_segments_in_another_order_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="input 't0' of segment 1 is no output of an earlier"):
-        PipelinedModelRunner(python_segments(same, same)[::-1])
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        ([], "at least one interpreter"),
+        ([0, 0], "is there twice"),
+        ([1, 0], "input 't0' of segment 1 is no output of an earlier"),
+    ],
+)
+def test_segments_that_are_no_chain_are_refused(order: list[int], text: str) -> None:
+    made = python_segments(same, same)
+    with pytest.raises(ArgumentError, match=text):
+        PipelinedModelRunner([made[i] for i in order])
 
 
 def test_segments_that_do_not_fit_are_refused() -> None:

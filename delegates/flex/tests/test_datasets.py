@@ -12,9 +12,7 @@ import flex_cases
 import flex_functions
 from delegraph import Interpreter, Limits
 from delegraph.errors import CallCancelledError, OperatorError, TimeLimitError
-from delegraph.operators import MemoryLimit
 from delegraph_flex.flex_node import NodeEnvironment, Unsupported
-from delegraph_flex.memory import LIMIT
 from delegraph_flex.node_def import Function
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from flex_cases import Case
@@ -119,12 +117,11 @@ def test_the_first_batch_operator_keeps_what_is_left_over() -> None:
 
 @pytest.mark.parametrize("drops", [False, True])
 def test_a_batch_without_end_asks_for_its_memory(drops: bool) -> None:
-    token = LIMIT.set(MemoryLimit(100_000, is_default=False))
-    try:
-        with pytest.raises(OperatorError, match=r"a batch of a dataset needs .* limit of 100000"):
-            flex_cases.run(batch(ENDLESS, stop=ENDLESS, drops=drops).end(), NumpyExecutor())
-    finally:
-        LIMIT.reset(token)
+    with (
+        flex_cases.memory_limit(100_000),
+        pytest.raises(OperatorError, match=r"a batch of a dataset needs .* limit of 100000"),
+    ):
+        flex_cases.run(batch(ENDLESS, stop=ENDLESS, drops=drops).end(), NumpyExecutor())
 
 
 def endless() -> dict[str, Case]:

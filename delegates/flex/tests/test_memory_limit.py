@@ -13,10 +13,9 @@ import pytest
 import flex_cases
 from delegraph import Interpreter, Limits, TensorType
 from delegraph.errors import DelegateNodeError, OperatorError
-from delegraph.operators import MemoryLimit
 from delegraph.schema import tables
 from delegraph_flex.data_types import DataType
-from delegraph_flex.memory import LIMIT, SMALL
+from delegraph_flex.memory import SMALL
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from flex_models import flex_model
 
@@ -98,17 +97,15 @@ def test_what_is_larger_than_its_inputs_is_asked_for(
 ) -> None:
     if "Regex" in op:
         pytest.importorskip("re2")
-    token = LIMIT.set(MemoryLimit(3000, is_default=False))
-    try:
-        with pytest.raises(OperatorError, match="more than the limit of 3000 bytes"):
-            flex_cases.run(flex_cases.one(op, *inputs, **attrs), NumpyExecutor())
-    finally:
-        LIMIT.reset(token)
+    with (
+        flex_cases.memory_limit(3000),
+        pytest.raises(OperatorError, match="more than the limit of 3000 bytes"),
+    ):
+        flex_cases.run(flex_cases.one(op, *inputs, **attrs), NumpyExecutor())
 
 
 def test_what_broadcasts_is_asked_for_unless_it_is_small() -> None:
-    token = LIMIT.set(MemoryLimit(8, is_default=False))
-    try:
+    with flex_cases.memory_limit(8):
         for count, is_small in ((64, True), (SMALL, False)):
             x, y = np.ones((count, 1), np.float32), np.ones((1, 2), np.float32)
             case = flex_cases.one("Mul", x, y, T=F32)
@@ -117,8 +114,6 @@ def test_what_broadcasts_is_asked_for_unless_it_is_small() -> None:
             else:
                 with pytest.raises(OperatorError, match=f"needs {8 * count} bytes"):
                     flex_cases.run(case, NumpyExecutor())
-    finally:
-        LIMIT.reset(token)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")

@@ -9,9 +9,7 @@ import pytest
 
 import flex_cases
 from delegraph.errors import OperatorError
-from delegraph.operators import MemoryLimit
 from delegraph_flex.data_types import DataType
-from delegraph_flex.memory import LIMIT
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 
 F32 = DataType.FLOAT32
@@ -110,11 +108,8 @@ def test_a_range_for_each_channel_is_taken_as_by_the_version_that_takes_it(op: s
 def test_a_long_sequence_of_nothing_asks_before_it_takes_memory() -> None:
     x = np.ones((500, 1, 0), np.float32)
     inputs = (scalar(500), x, STATE, STATE, MATRIX[:3], *WEIGHTS[1:])
-    token = LIMIT.set(MemoryLimit(3000, is_default=False))
-    try:
+    with flex_cases.memory_limit(3000):
         with pytest.raises(OperatorError, match=r"array of shape \[500, 1, 3\] needs 6000 bytes"):
             run("BlockLSTM", *inputs, out=flex_cases.type_of(x))
         with pytest.raises(OperatorError, match=r"array of shape \[1, 30, 30, 1\] needs 3600"):
             run("ResizeArea", np.ones((1, 30, 1, 1), np.float32), np.array([1, 30], np.int32))
-    finally:
-        LIMIT.reset(token)

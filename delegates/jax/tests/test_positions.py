@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed here")
 
+from beside_kernels import results
 from delegraph import DelegraphError, Interpreter
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_jax.delegate import JaxDelegate
@@ -36,29 +37,16 @@ def test_positions_outside_are_refused(interpreter: Interpreter, position: int) 
         interpreter.invoke()
 
 
-def both(model: bytes, *values: np.ndarray) -> list[np.ndarray]:
-    """Return the outputs of the kernels and of JAX."""
-    found = []
-    for delegates in ([], [JaxDelegate(JaxOptions())]):
-        interpreter = Interpreter(model_content=model, delegates=delegates)
-        interpreter.allocate_tensors()
-        for detail, value in zip(interpreter.get_input_details(), values, strict=True):
-            interpreter.set_tensor(detail["index"], value)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    return found
-
-
 def test_a_constant_that_others_choose_from() -> None:
     table = constant(np.arange(12, dtype=np.float32).reshape(4, 3))
     model = one_op_model("GATHER_ND", [table, tensor((2, 1), "INT32")], [tensor((2, 3))])
-    np.testing.assert_array_equal(*both(model, np.int32([[3], [1]])))
+    np.testing.assert_array_equal(*results(model, [np.int32([[3], [1]])]))
 
 
 def test_a_diagonal_of_a_constant() -> None:
     matrix = constant(np.ones((2, 2), np.float32))
     model = one_op_model("MATRIX_SET_DIAG", [matrix, tensor((2,))], [tensor((2, 2))])
-    np.testing.assert_array_equal(*both(model, np.float32([5, 6])))
+    np.testing.assert_array_equal(*results(model, [np.float32([5, 6])]))
 
 
 def test_an_empty_axis_has_no_position() -> None:
@@ -73,4 +61,4 @@ def test_an_empty_axis_has_no_position() -> None:
 def test_padding_without_a_value_is_zeros() -> None:
     edges = constant(np.int32([[1, 1], [0, 2]]))
     model = one_op_model("PADV2", [tensor((1, 1)), edges, None], [tensor((3, 3))])
-    np.testing.assert_array_equal(*both(model, np.float32([[7]])))
+    np.testing.assert_array_equal(*results(model, [np.float32([[7]])]))

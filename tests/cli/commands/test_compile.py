@@ -223,7 +223,8 @@ def test_explain_and_run_name_the_package_that_is_missing(
     assert explained.code == 0
     told = " ".join(explained.out.split())
     for text in (told, delegraph("run", compiled, "--runtime", runtime).err.rstrip()):
-        assert "whose delegate 'engine' is not installed: pip install 'fake-engine==1.0'" in text
+        assert "whose delegate 'engine' is not installed: pip install" in text
+        assert "'fake-engine==1.0'" in text
 
 
 @pytest.mark.parametrize("command", ["memory", "benchmark", "report"])

@@ -175,7 +175,7 @@ def test_signatures_of_the_first_model_name_the_tensors_of_all(tmp_path: Path) -
 def test_rows_that_fit_no_input_say_what_is_there(negative: Setup, tmp_path: Path) -> None:
     path = str(tmp_path / "rows.npz")
     np.savez(path, X=np.zeros((2, 2), np.float32), truth=np.zeros(2))
-    message = r"holds no array for input 'x' \(float32 \[1, 2\]\), called 'x' or '0'; it holds 'X'"
+    message = r"holds no array for input 'x' \(float32 \[1, 2\]\), called 'x' or '0' \(did you mean 'X'\?\); it holds 'X'"
     with pytest.raises(ArgumentError, match=message):
         evaluate_metric(negative, error, [path])
     np.savez(path, x=np.zeros((2, 3), np.float32))

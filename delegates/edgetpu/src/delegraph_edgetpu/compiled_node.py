@@ -121,11 +121,7 @@ class CompiledNode:
     ) -> Eval:
         """Return the evaluation that runs the executable on the memory of the graph's tensors.
 
-        Args:
-            subgraph: subgraph of the executable's model.
-            inputs: inputs of the node in the graph.
-            outputs: outputs of the node in the graph.
-            state: pairs of a variable of the executable's model and a variable of the graph.
+        *state* pairs variables of the executable's model with those of the graph.
         """
         assert self.interpreter is not None
         invoke, running, parameters = (
@@ -192,12 +188,7 @@ class CompiledNode:
 
 
 def parameters_of(executable: Executable, content: bytes) -> Parameters:
-    """Return the sizes, key and caching token of an executable's parameters, for a device.
-
-    Args:
-        executable: the parsed executable.
-        content: bytes of the executable.
-    """
+    """Return the sizes, key and caching token of an executable's parameters, for a device."""
     return Parameters(
         hashlib.blake2b(content, digest_size=16).digest(),
         executable.caching_token,
@@ -216,10 +207,6 @@ def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
     This holds for a tensor of *subgraph* that is also an input, a variable or a constant.
     """
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
-
-
-def _variables(subgraph: CallableSubgraph) -> list[Tensor]:
-    return [tensor for tensor in subgraph.tensors if tensor.is_variable]
 
 
 def _require_count(
@@ -254,14 +241,11 @@ def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Lo
     Variables of equal names are paired; otherwise the first variable of equal type and shape is
     used.
 
-    Args:
-        subgraph: subgraph of the executable's model.
-        state: variables of the graph.
 
     Raises:
         OperatorError: a variable of the graph has no counterpart.
     """
-    free = _variables(subgraph)
+    free = [tensor for tensor in subgraph.tensors if tensor.is_variable]
     loans = []
     for tensor in state:
         fitting = [v for v in free if (v.type, v.shape) == (tensor.type, tensor.shape)]

@@ -60,10 +60,8 @@ class CompiledSegment:
     def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
         """Return the result of the compilation; the part's share of the cache is known now.
 
-        Args:
-            caching_token: token shared by all parts that are compiled together.
-            free: bytes of the cache that are free for the part.
-            runtime_version: oldest runtime version that must be able to run the part.
+        *free* is the number of bytes of the cache that are free for the part; see also
+        :func:`executable_of`.
         """
         start = time.perf_counter()
         executable = executable_of(

@@ -75,12 +75,7 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, which have no shares of the parameter cache yet.
-
-    Args:
-        model: path or bytes of the model.
-        settings: settings of the compiler.
-    """
+    """Return the compiled parts of one model, which have no shares of the parameter cache yet."""
     name = "model" if isinstance(model, bytes) else os.fspath(model)
     content = model if isinstance(model, bytes) else self_contained(load_model(name)).tobytes()
     try:

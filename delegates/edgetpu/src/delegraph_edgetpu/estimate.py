@@ -53,10 +53,8 @@ def estimate(calls: Iterable[Call], transferred: int, streamed: int) -> Estimate
 
     The parts are computing, transfer of inputs and outputs, and sending of parameters.
 
-    Args:
-        calls: the mapped operators.
-        transferred: bytes of inputs and outputs.
-        streamed: bytes of parameters that are sent at each inference.
+    *transferred* are the bytes of inputs and outputs, *streamed* those of parameters that are sent
+    at each inference.
     """
     total = sum(cycles(call) for call in calls)
     return Estimate(total / CLOCK, transferred / LINK, streamed / LINK)

@@ -23,13 +23,7 @@ def version_line() -> str:
 
 
 def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> str:
-    """Return the text of the log file: operators, their counts and their statuses.
-
-    Args:
-        source: path of the compiled model; the log has only the file name.
-        name: file name of the compiled model.
-        operators: mapping of each operator, to the Edge TPU or the CPU.
-    """
+    """Return the text of the log file: operators, their counts and their statuses."""
     lines = [
         version_line(),
         f"Input: {Path(source).name}",

@@ -159,9 +159,7 @@ _Nodes = tuple[int, ...]
 def _divided(subgraph: SubgraphSpec, able: Sequence[int]) -> tuple[_Nodes, _Nodes, _Nodes]:
     """Return three groups of nodes: before the mapped part, in it, and after it.
 
-    Args:
-        subgraph: the model's only subgraph.
-        able: nodes that break no rule, so that they may be mapped.
+    *able* are the nodes that break no rule.
     """
     graph = GraphInfo(
         nodes=[NodeInfo(o.inputs, o.outputs) for o in subgraph.operators],
@@ -191,11 +189,7 @@ def _explain_rest(
     A reason names the first node that breaks a rule. Nodes are given by their indices in
     *subgraph*.
 
-    Args:
-        subgraph: the model's only subgraph.
-        reasons: reasons why nodes are not mapped, by node; the new reasons are added.
-        mapped: nodes of the mapped part.
-        before: nodes that run on the CPU before the mapped part.
+    The new reasons are added to *reasons*. Nodes *before* the *mapped* part run on the CPU.
     """
     producer = _producers(subgraph)
     blocker: dict[int, int] = {}
@@ -216,10 +210,7 @@ def _at_the_end(
 ) -> list[int]:
     """Return the nodes that break rules, and on which no node depends that could map.
 
-    Args:
-        subgraph: the model's only subgraph.
-        reasons: reasons why nodes break rules, by node.
-        after: nodes that run after the mapped part.
+    *after* are the nodes that run after the mapped part.
     """
     producer = _producers(subgraph)
     obstacles: set[int] = set()

@@ -55,9 +55,7 @@ class OperatorRule:
 def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...]:
     """Return a reason for each rule that an operator breaks; empty if the Edge TPU can run it.
 
-    Args:
-        call: the operator.
-        runtime: oldest runtime version that must be able to run the operator.
+    *runtime* is the oldest runtime version that must be able to run the operator.
     """
     name = call.operator.name
     rule = RULES.get(name)
@@ -96,42 +94,35 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
     """Return *reason* with the status that the real compiler writes to its log.
 
-    Args:
-        reason: why the operator stays on the CPU.
-        rule: rule of the operator, which may have another status for wrong types.
+    A *rule* may have another status for wrong types.
     """
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason
 
 
-def _no_activation(call: Call) -> Reason | None:
-    activation = call.option("fused_activation_function", ActivationFunctionType.NONE)
-    if activation == ActivationFunctionType.NONE:
-        return None
-    return Reason(
-        "fused-activation",
-        f"fused {getattr(activation, 'name', activation)}",
-        "must be NONE",
-        "make the activation a separate operator",
-    )
+def _activation(*known: ActivationFunctionType) -> Check:
+    """Return the check that an operator has no fused activation, or one of *known*."""
+    allowed = [ActivationFunctionType.NONE, *known]
+
+    def check(call: Call) -> Reason | None:
+        activation = call.option("fused_activation_function", ActivationFunctionType.NONE)
+        if activation in allowed:
+            return None
+        *others, last = [each.name for each in allowed]
+        return Reason(
+            "fused-activation",
+            f"fused {getattr(activation, 'name', activation)}",
+            f"must be {', '.join(others)} or {last}" if others else f"must be {last}",
+            "make the activation a separate operator",
+        )
+
+    return check
 
 
-def _clamping_activation(call: Call) -> Reason | None:
-    activation = call.option("fused_activation_function", ActivationFunctionType.NONE)
-    known = (
-        ActivationFunctionType.NONE,
-        ActivationFunctionType.RELU,
-        ActivationFunctionType.RELU6,
-        ActivationFunctionType.RELU_N1_TO_1,
-    )
-    if activation in known:
-        return None
-    return Reason(
-        "fused-activation",
-        f"fused {getattr(activation, 'name', activation)}",
-        "must be NONE, RELU, RELU6 or RELU_N1_TO_1",
-        "make the activation a separate operator",
-    )
+_no_activation = _activation()
+_clamping_activation = _activation(
+    ActivationFunctionType.RELU, ActivationFunctionType.RELU6, ActivationFunctionType.RELU_N1_TO_1
+)
 
 
 def _same_dilation(call: Call) -> Reason | None:

@@ -77,11 +77,6 @@ def _head_bytes(call: Call, position: int, weights: TensorSpec) -> int:
 
     A bias has 4 bytes. If weights have a scale for each output, an output has 4 bytes more. The
     size that the real compiler reports for a layer of 256 x 256 shows this.
-
-    Args:
-        call: the operator.
-        position: position of the weights among its inputs.
-        weights: the weights.
     """
     if call.operator.name == "UNIDIRECTIONAL_SEQUENCE_LSTM" and position in _RECURRENT:
         return 0

@@ -61,9 +61,7 @@ def token_of(models: Iterable[bytes]) -> int:
 def obstacle_to(model: bytes, nodes: Sequence[int]) -> str | None:
     """Return the reason why Delegraph's kernels cannot prepare a part; None if they can.
 
-    Args:
-        model: bytes of the part as a model.
-        nodes: for each operator of the part, its index in the source model.
+    *nodes* has, for each operator of the part, its index in the source model.
     """
     from delegraph import Interpreter
 

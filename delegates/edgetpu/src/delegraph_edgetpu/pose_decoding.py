@@ -237,11 +237,6 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
     A root that belongs to an earlier pose is skipped. Since many poses are built together, some
     poses are built and then dropped.
-
-    Args:
-        roots: keypoints from which poses are built.
-        maps: grids of heatmaps, short-range and mid-range offsets.
-        options: parameters of the decoding.
     """
     taken = np.zeros(len(roots.kinds), bool)
     queue = best_first(roots.logits.tolist())

@@ -71,10 +71,6 @@ def pipeline_line(segments: Sequence[Compilation], whole: Compilation) -> str:
     """Return a line that compares the slowest segment of a pipeline with the whole model.
 
     A pipeline answers as often as its slowest segment.
-
-    Args:
-        segments: the segments of one model, in order.
-        whole: the same model in one piece.
     """
     times = [segment.estimate.seconds for segment in segments]
     slowest, alone = max(times), whole.estimate.seconds

@@ -19,9 +19,7 @@ _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorTy
 def broken_tensor_rules(call: Call, parameters: tuple[int, ...]) -> Iterator[Reason]:
     """Yield a reason for each rule that a tensor of an operator breaks.
 
-    Args:
-        call: the operator.
-        parameters: positions of inputs that must be constants: weights, biases, shapes, axes.
+    *parameters* are the positions of inputs that must be constants: weights, biases, shapes, axes.
     """
     for position, tensor in call.inputs():
         what = f"input {position} ({tensor.name!r})"

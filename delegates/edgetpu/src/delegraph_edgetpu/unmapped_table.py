@@ -26,8 +26,7 @@ _PIPE_WIDTH = 160
 def print_unmapped(rows: Sequence[tuple[str, str, str, str]]) -> None:
     """Print operators with their reasons and remedies, as a table if lines are long enough.
 
-    Args:
-        rows: nodes, operators, reason and remedy of each row.
+    A row has nodes, operators, reason and remedy.
     """
     shown = [tuple(map(printable, row)) for row in rows]
     nodes, operators = (_column(i, shown) for i in (0, 1))

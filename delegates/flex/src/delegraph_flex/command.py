@@ -287,11 +287,7 @@ def _print_changes(flexified: Flexified) -> None:
 
 
 def _grouped(facts: Mapping[int, tuple[str, str]]) -> list[tuple[str, ...]]:
-    """Return a row for each kind of node: their count, the operator, a fact, and the nodes.
-
-    Args:
-        facts: operator and fact of each node.
-    """
+    """Return a row for each kind of node: count, operator, fact of *facts*, and the nodes."""
     groups: dict[tuple[str, str], list[int]] = {}
     for node, fact in facts.items():
         groups.setdefault(fact, []).append(node)

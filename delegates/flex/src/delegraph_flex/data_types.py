@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph.graph import NUMPY_DTYPES
@@ -49,6 +51,11 @@ class DataType(IntEnum):
         """NumPy dtype of the elements; object for strings, resources and variants."""
         return NUMPY_DTYPES[TensorType[_STORED.get(self.name, self.name)]]
 
+    @property
+    def wide(self) -> np.dtype[Any]:
+        """NumPy dtype in which the elements are computed: float32 for 16-bit floats."""
+        return np.dtype(np.float32) if self in HALVES else self.dtype
+
     @classmethod
     def of(cls, type: TensorType) -> DataType:
         """Return the TensorFlow type for the type of a tensor in a ``.tflite`` file.
@@ -69,3 +76,26 @@ _STORED = {
     "QINT16": "INT16",
     "QUINT16": "UINT16",
 }
+
+HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
+"""Floats of 16 bits."""
+
+HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
+"""Types in a ``.tflite`` file of tensors that hold a single object."""
+
+
+def boxed(value: Any) -> NDArray[Any]:
+    """Return an object array without dimensions that holds *value*."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array as TensorFlow initialises it: zeros, or empty strings."""
+    return np.full(shape, b"", object) if dtype.hasobject else np.zeros(shape, dtype)
+
+
+def widened(x: NDArray[Any]) -> NDArray[Any]:
+    """Return *x*; 16-bit floats become float32, in which they are computed."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x

@@ -100,12 +100,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Return the hint that the other executor may run the node; empty if it cannot.
-
-        Args:
-            error: why this executor cannot run the node.
-            node: the node.
-        """
+        """Return the hint that the other executor may run the node; empty if it cannot."""
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delegraph import Tensor, TensorType
+from delegraph import Tensor
+from delegraph_flex.data_types import HANDLES
 
 VALUE_DEPENDENT = frozenset(
     {
@@ -59,8 +60,6 @@ VALUE_DEPENDENT = frozenset(
 The converter declares these shapes with -1; older models have 1 instead.
 """
 
-_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
-
 
 def is_open(tensor: Tensor) -> bool:
     """Whether the model file leaves a tensor's shape unknown."""
@@ -75,7 +74,7 @@ def is_as_declared(inputs: Iterable[Tensor]) -> bool:
     operators decide the shapes of the outputs.
     """
     return all(
-        tensor.type in _HANDLES
+        tensor.type in HANDLES
         or (
             len(tensor.shape) == len(tensor.shape_signature)
             and all(

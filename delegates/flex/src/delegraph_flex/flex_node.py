@@ -7,6 +7,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import TensorType
@@ -37,15 +38,19 @@ class FunctionSignature:
     output_shapes: tuple[Shape, ...]
 
 
+Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
+"""Function that runs a function of the model, given by name, on arrays."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
     """Objects shared by the nodes of one interpreter: resources, functions, threads, stop requests.
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
-        call: function that runs a model's function, given by name, on arrays. It returns the
-            results, which the caller may keep. Calls must not run at the same time. A call may come
-            from another thread while a step waits for the result.
+        call: function that runs a model's function; the caller may keep its results. Calls must not
+            run at the same time. A call may come from another thread while a step waits for the
+            result.
         functions: function that returns the signature of the model's function with a name; it
             raises KeyError for an unknown name.
         num_threads: number of threads for an executor; below 1 if the user sets none.
@@ -54,22 +59,39 @@ class NodeEnvironment:
     """
 
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
-    call: Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]] | None = None
+    call: Call | None = None
     functions: Callable[[str], FunctionSignature] | None = None
     num_threads: int = -1
     raise_if_requested: Callable[[], None] = lambda: None
 
+    def function(self, name: str) -> tuple[FunctionSignature, Call]:
+        """Return the signature of the model's function *name*, and the function that calls one.
 
-_KINDS: dict[str, tuple[type, ...]] = {
+        Raises:
+            Unsupported: the model lacks the function, or the host cannot run functions.
+        """
+        if self.call is None or self.functions is None:
+            raise Unsupported(f"function {name!r}: this host runs no functions", "function")
+        try:
+            return self.functions(name), self.call
+        except KeyError as error:
+            raise Unsupported(
+                f"function {name!r}: the model has no subgraph of that name", "function"
+            ) from error
+
+
+KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "float": (float,),
-    "function": (Function,),
+    "func": (Function,),
     "int": (int,),
     "list": (list,),
     "shape": (tuple, type(None)),
     "string": (bytes,),
+    "tensor": (np.ndarray,),
     "type": (DataType,),
 }
+"""Mapping from an attribute's kind, as in TensorFlow's OpDefs, to the types of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +173,7 @@ class FlexNode:
 
     def function(self, name: str) -> Function:
         """Return the value of the attribute *name*, the name of a function with its attributes."""
-        value: Function = self._attr(name, "function", None)
+        value: Function = self._attr(name, "func", None)
         return value
 
     def ints(
@@ -196,6 +218,5 @@ class FlexNode:
 
         *prefix* stands before the kind in the error.
         """
-        is_right = type(value) in _KINDS[kind]
-        if not is_right:
+        if type(value) not in KINDS[kind]:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected {prefix}{kind}")

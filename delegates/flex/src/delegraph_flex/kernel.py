@@ -13,10 +13,10 @@ from delegraph import (
     Node,
     SimpleDelegateKernelInterface,
     Tensor,
-    TensorType,
 )
 from delegraph.errors import OperatorError
 from delegraph.operators import MemoryLimit
+from delegraph_flex.data_types import HANDLES
 from delegraph_flex.dynamic_shapes import VALUE_DEPENDENT, is_as_declared, is_open
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode
@@ -103,7 +103,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
         as_declared = is_as_declared(tensor for _, tensor in self._entering)
         any_open = any(tensor.index in self._open_outputs for _, tensor in self._leaving)
         for _, tensor in self._leaving:
-            if tensor.type in (TensorType.RESOURCE, TensorType.VARIANT):
+            if tensor.type in HANDLES:
                 context.resize_tensor(tensor, ())
             elif any_open or not as_declared or is_open(tensor):
                 context.set_dynamic(tensor)

@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.messages import NodeDefMessage
 
 MAX_TENSOR_BYTES = 1 << 26
@@ -160,7 +160,7 @@ def _tensor(message: Any) -> NDArray[Any]:
     listed = _listed(type, getattr(message, _LISTS.get(type, "int_val")))
     if len(listed) > count:
         raise ValueError(f"a tensor {type.name}{list(shape)} of {len(listed)} values")
-    values = np.zeros(count, dtype) if not dtype.hasobject else np.full(count, b"", dtype)
+    values = zeros((count,), dtype)
     values[: len(listed)] = listed
     if len(listed):
         values[len(listed) :] = listed[-1]

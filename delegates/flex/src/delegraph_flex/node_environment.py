@@ -8,11 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from delegraph import DelegateContext, Tensor
+from delegraph import DelegateContext
 from delegraph.delegation import raise_if_requested
 from delegraph.operators import Callee, Value
 from delegraph_flex.flex_node import FunctionSignature, NodeEnvironment
-from delegraph_flex.node_def import Shape
 
 
 def node_environment(context: DelegateContext) -> NodeEnvironment:
@@ -48,9 +47,9 @@ class Functions:
         outputs = [subgraph.tensors[i] for i in subgraph.outputs]
         return FunctionSignature(
             tuple(tensor.type for tensor in inputs),
-            tuple(map(_declared_shape, inputs)),
+            tuple(tensor.shape_signature for tensor in inputs),
             tuple(tensor.type for tensor in outputs),
-            tuple(map(_declared_shape, outputs)),
+            tuple(tensor.shape_signature for tensor in outputs),
         )
 
     def call(self, name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -71,7 +70,3 @@ class Functions:
         if name not in names:
             raise KeyError(f"the model has no function {name!r}")
         return names.index(name)
-
-
-def _declared_shape(tensor: Tensor) -> Shape:
-    return tensor.shape_signature

@@ -60,11 +60,7 @@ class Rewrite:
     @property
     def type(self) -> DataType:
         """Element type of the first input, as a TensorFlow type."""
-        return self.type_of(self.inputs[0])
-
-    def type_of(self, tensor: TensorSpec) -> DataType:
-        """Return the element type of a tensor, as a TensorFlow type."""
-        return DataType.of(tensor.type)
+        return DataType.of(self.inputs[0].type)
 
     def option(self, name: str, default: Any = None) -> Any:
         """Return option *name* of the builtin operator, or *default* if it has no such option."""
@@ -108,16 +104,22 @@ class Rewrite:
         return self.temporary(self.output.shape, self.output.type, self.output)
 
     def emit(
-        self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
+        self,
+        op: str,
+        inputs: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        **attrs: AttrValue,
     ) -> None:
         """Add the TensorFlow operator *op* to those that replace the builtin operator.
 
         Args:
             op: TensorFlow's name of the operator.
-            inputs: indices of its input tensors.
-            outputs: indices of its output tensors.
+            inputs: indices of its input tensors; None means those of the builtin operator.
+            outputs: indices of its output tensors; None means those of the builtin operator.
             attrs: attributes of the operator.
         """
+        inputs = self.operator.inputs if inputs is None else inputs
+        outputs = self.operator.outputs if outputs is None else outputs
         self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
 
     def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:

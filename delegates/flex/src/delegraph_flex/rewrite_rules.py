@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,40 +15,21 @@ from delegraph_flex.rewrite import Rewrite
 Rule = Callable[[Rewrite], None]
 """Function that adds the Flex operators which replace a builtin operator."""
 
-_SAME_NAME = {
-    "ABS": "Abs",
-    "ATAN2": "Atan2",
-    "CEIL": "Ceil",
-    "COS": "Cos",
-    "ELU": "Elu",
-    "EQUAL": "Equal",
-    "EXP": "Exp",
-    "FLOOR": "Floor",
-    "GREATER": "Greater",
-    "GREATER_EQUAL": "GreaterEqual",
-    "LESS": "Less",
-    "LESS_EQUAL": "LessEqual",
-    "LOG": "Log",
-    "LOGISTIC": "Sigmoid",
-    "LOG_SOFTMAX": "LogSoftmax",
-    "MAXIMUM": "Maximum",
-    "MINIMUM": "Minimum",
-    "NEG": "Neg",
-    "NOT_EQUAL": "NotEqual",
-    "POW": "Pow",
-    "RELU": "Relu",
-    "RELU6": "Relu6",
-    "ROUND": "Round",
-    "RSQRT": "Rsqrt",
-    "SIGN": "Sign",
-    "SIN": "Sin",
-    "SQRT": "Sqrt",
-    "SQUARE": "Square",
-    "SQUARED_DIFFERENCE": "SquaredDifference",
-    "TANH": "Tanh",
-    "ZEROS_LIKE": "ZerosLike",
+_SAME_NAME = (
+    "ABS", "ATAN2", "CEIL", "COS", "ELU", "EQUAL", "EXP", "FLOOR", "GREATER", "GREATER_EQUAL",
+    "LESS", "LESS_EQUAL", "LOG", "LOG_SOFTMAX", "MAXIMUM", "MINIMUM", "NEG", "NOT_EQUAL", "POW",
+    "RELU", "RELU6", "ROUND", "RSQRT", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
+    "TANH", "ZEROS_LIKE",
+)  # fmt: skip
+"""Builtin operators with TensorFlow's name in other letters, equal inputs, only attribute ``T``."""
+
+_WITH_TYPE_OF_SECOND = {
+    "EXPAND_DIMS": ("ExpandDims", "Tdim"),
+    "PAD": ("Pad", "Tpaddings"),
+    "PADV2": ("PadV2", "Tpaddings"),
+    "TRANSPOSE": ("Transpose", "Tperm"),
 }
-"""Mapping from builtin to TensorFlow operators with equal inputs and only the attribute ``T``."""
+"""TensorFlow's operators with equal inputs, and their attribute for the type of input 1."""
 
 _ARITHMETIC = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
 
@@ -99,18 +81,25 @@ def activation(rewrite: Rewrite, before: int) -> None:
     """Add the fused activation of *rewrite* with input tensor *before*, if there is one."""
     if before != rewrite.operator.outputs[0]:
         op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
-        type = rewrite.type_of(rewrite.output)
+        type = DataType.of(rewrite.output.type)
         limits = [-1, 1] if op == "ClipByValue" else []
         bounds = [rewrite.constant(np.array(limit, type.dtype)) for limit in limits]
-        rewrite.emit(op, [before, *bounds], rewrite.operator.outputs, T=type)
+        rewrite.emit(op, [before, *bounds], T=type)
 
 
-@rule(*_SAME_NAME)
+@rule(*_SAME_NAME, "LOGISTIC")
 def _same(rewrite: Rewrite) -> None:
-    op = _SAME_NAME[rewrite.operator.name]
-    is_ordered = op in ("Maximum", "Minimum")
+    name = rewrite.operator.name
+    is_ordered = name in ("MAXIMUM", "MINIMUM")
     rewrite.require(not is_ordered or rewrite.type.dtype.kind != "c", "no order of complex numbers")
-    rewrite.emit(op, rewrite.operator.inputs, rewrite.operator.outputs, T=rewrite.type)
+    rewrite.emit("Sigmoid" if name == "LOGISTIC" else name.title().replace("_", ""), T=rewrite.type)
+
+
+@rule(*_WITH_TYPE_OF_SECOND)
+def _with_type_of_second(rewrite: Rewrite) -> None:
+    op, attribute = _WITH_TYPE_OF_SECOND[rewrite.operator.name]
+    type: dict[str, Any] = {attribute: DataType.of(rewrite.inputs[1].type)}
+    rewrite.emit(op, T=rewrite.type, **type)
 
 
 @rule(*_ARITHMETIC)
@@ -121,7 +110,7 @@ def _arithmetic(rewrite: Rewrite) -> None:
     if is_integer and op == "RealDiv":
         op = "Div"
     result = before_activation(rewrite)
-    rewrite.emit(op, rewrite.operator.inputs, [result], T=rewrite.type)
+    rewrite.emit(op, outputs=[result], T=rewrite.type)
     activation(rewrite, result)
 
 
@@ -134,10 +123,8 @@ def _reduction(rewrite: Rewrite) -> None:
     rewrite.require(len(set(axes.tolist())) == len(axes), "an axis that occurs twice")
     rewrite.emit(
         _REDUCTIONS[rewrite.operator.name],
-        rewrite.operator.inputs,
-        rewrite.operator.outputs,
         T=rewrite.type,
-        Tidx=rewrite.type_of(rewrite.inputs[1]),
+        Tidx=DataType.of(rewrite.inputs[1].type),
         keep_dims=bool(rewrite.option("keep_dims", False)),
     )
 
@@ -150,85 +137,55 @@ def _softmax(rewrite: Rewrite) -> None:
         factor = rewrite.constant(np.asarray(beta, rewrite.type.dtype))
         rewrite.emit("Mul", [tensor, factor], [scaled], T=rewrite.type)
         tensor = scaled
-    rewrite.emit("Softmax", [tensor], rewrite.operator.outputs, T=rewrite.type)
+    rewrite.emit("Softmax", [tensor], T=rewrite.type)
 
 
 @rule("RESHAPE")
 def _reshape(rewrite: Rewrite) -> None:
     if len(rewrite.inputs) > 1:
-        shape, type = rewrite.operator.inputs[1], rewrite.type_of(rewrite.inputs[1])
+        shape, type = rewrite.operator.inputs[1], DataType.of(rewrite.inputs[1].type)
     else:
         shape = rewrite.constant(np.array(rewrite.option("new_shape", ()), np.int32))
         type = DataType.INT32
-    inputs = [rewrite.operator.inputs[0], shape]
-    rewrite.emit("Reshape", inputs, rewrite.operator.outputs, T=rewrite.type, Tshape=type)
-
-
-@rule("TRANSPOSE")
-def _transpose(rewrite: Rewrite) -> None:
-    type = rewrite.type_of(rewrite.inputs[1])
-    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
-    rewrite.emit("Transpose", inputs, outputs, T=rewrite.type, Tperm=type)
+    rewrite.emit("Reshape", [rewrite.operator.inputs[0], shape], T=rewrite.type, Tshape=type)
 
 
 @rule("CONCATENATION")
 def _concatenation(rewrite: Rewrite) -> None:
     result, count = before_activation(rewrite), len(rewrite.operator.inputs)
     if count == 1:  # TensorFlow's operator takes two or more
-        rewrite.emit("Identity", rewrite.operator.inputs, [result], T=rewrite.type)
+        rewrite.emit("Identity", outputs=[result], T=rewrite.type)
         activation(rewrite, result)
         return
     axis = rewrite.constant(np.array(rewrite.option("axis", 0), np.int32))
     inputs = [*rewrite.operator.inputs, axis]
-    rewrite.emit("ConcatV2", inputs, [result], N=count, T=rewrite.type, Tidx=DataType.INT32)
+    rewrite.emit("ConcatV2", inputs, [result], T=rewrite.type, N=count, Tidx=DataType.INT32)
     activation(rewrite, result)
 
 
 @rule("PACK")
 def _pack(rewrite: Rewrite) -> None:
     rewrite.emit(
-        "Pack",
-        rewrite.operator.inputs,
-        rewrite.operator.outputs,
-        N=len(rewrite.operator.inputs),
-        T=rewrite.type,
-        axis=int(rewrite.option("axis", 0)),
+        "Pack", T=rewrite.type, N=len(rewrite.operator.inputs), axis=int(rewrite.option("axis", 0))
     )
-
-
-@rule("EXPAND_DIMS")
-def _expand_dims(rewrite: Rewrite) -> None:
-    type = rewrite.type_of(rewrite.inputs[1])
-    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
-    rewrite.emit("ExpandDims", inputs, outputs, T=rewrite.type, Tdim=type)
-
-
-@rule("PAD", "PADV2")
-def _pad(rewrite: Rewrite) -> None:
-    op = {"PAD": "Pad", "PADV2": "PadV2"}[rewrite.operator.name]
-    type = rewrite.type_of(rewrite.inputs[1])
-    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
-    rewrite.emit(op, inputs, outputs, T=rewrite.type, Tpaddings=type)
 
 
 @rule("MIRROR_PAD")
 def _mirror_pad(rewrite: Rewrite) -> None:
     mode = MirrorPadMode(rewrite.option("mode", MirrorPadMode.REFLECT)).name.encode()
-    type = rewrite.type_of(rewrite.inputs[1])
-    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
-    rewrite.emit("MirrorPad", inputs, outputs, T=rewrite.type, Tpaddings=type, mode=mode)
+    rewrite.emit(
+        "MirrorPad", T=rewrite.type, Tpaddings=DataType.of(rewrite.inputs[1].type), mode=mode
+    )
 
 
 @rule("CAST")
 def _cast(rewrite: Rewrite) -> None:
-    target = rewrite.type_of(rewrite.output)
+    target = DataType.of(rewrite.output.type)
     from_float = rewrite.type.dtype.kind in "fcV"  # bfloat16 is of kind V
     is_narrow = target.dtype.kind in "iu" and rewrite.output.type not in _WRAPPING
     rewrite.require(not (from_float and is_narrow), f"floats to {target.name}, which saturates")
     rewrite.emit(
         "Cast",
-        rewrite.operator.inputs,
-        rewrite.operator.outputs,
         SrcT=rewrite.type,
         DstT=target,
         Truncate=False,
@@ -239,8 +196,6 @@ def _cast(rewrite: Rewrite) -> None:
 def _batch_matmul(rewrite: Rewrite) -> None:
     rewrite.emit(
         "BatchMatMulV2",
-        rewrite.operator.inputs,
-        rewrite.operator.outputs,
         T=rewrite.type,
         adj_x=bool(rewrite.option("adj_x", False)),
         adj_y=bool(rewrite.option("adj_y", False)),
@@ -341,8 +296,7 @@ def _pool(rewrite: Rewrite) -> None:
     extra: dict[str, list[int]] = {"explicit_paddings": []} if op == "MaxPool" else {}
     rewrite.emit(
         op,
-        rewrite.operator.inputs,
-        [result],
+        outputs=[result],
         T=rewrite.type,
         ksize=[1, rewrite.option("filter_height"), rewrite.option("filter_width"), 1],
         strides=[1, rewrite.option("stride_h"), rewrite.option("stride_w"), 1],

@@ -9,10 +9,9 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from delegraph import Rejection, TensorType
+from delegraph import Rejection
+from delegraph_flex.data_types import HANDLES
 from delegraph_flex.flex_node import FlexNode
-
-_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def reject_by_side_effect(node: FlexNode, allowed_too: Collection[str]) -> Rejec
         )
     if effect.refuses(node):
         does = effect.does
-    elif effect.name == "parsers" and any(type in _HANDLES for type in node.output_types):
+    elif effect.name == "parsers" and not HANDLES.isdisjoint(node.output_types):
         does = "makes a handle of bytes, which may reach what other models in the process hold"
     else:
         return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +22,11 @@ from numpy.typing import NDArray
 import flex_functions
 from delegraph import TensorType
 from delegraph.graph import NUMPY_DTYPES
+from delegraph.operators import MemoryLimit
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor
 from delegraph_flex.flex_node import FlexNode, NodeEnvironment
+from delegraph_flex.memory import LIMIT
 from delegraph_flex.node_def import AttrValue, NodeDef
 
 _TYPES = {
@@ -31,6 +34,17 @@ _TYPES = {
     for type, dtype in NUMPY_DTYPES.items()
     if type.name in DataType.__members__ and not dtype.hasobject
 }
+
+
+FLOATS = (DataType.FLOAT32, DataType.FLOAT64, DataType.FLOAT16, DataType.BFLOAT16)
+INTEGERS = (
+    DataType.INT8,
+    DataType.INT16,
+    DataType.INT32,
+    DataType.INT64,
+    DataType.UINT8,
+    DataType.UINT16,
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,16 @@ def one(
     first = len(arrays)
     call = Call(op, attrs, tuple(range(first)), tuple(types))
     return Case(name or op, arrays, [call], tuple(range(first, first + len(types))), tolerance)
+
+
+@contextmanager
+def memory_limit(count: int) -> Iterator[None]:
+    """Context in which operators may need at most *count* bytes."""
+    token = LIMIT.set(MemoryLimit(count, is_default=False))
+    try:
+        yield
+    finally:
+        LIMIT.reset(token)
 
 
 def all_cases() -> Iterator[tuple[str, Case]]:

@@ -10,17 +10,8 @@ from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from flex_cases import Case, one
+from flex_cases import FLOATS, INTEGERS, Case, one
 
-FLOATS = (DataType.FLOAT32, DataType.FLOAT64, DataType.FLOAT16, DataType.BFLOAT16)
-INTEGERS = (
-    DataType.INT8,
-    DataType.INT16,
-    DataType.INT32,
-    DataType.INT64,
-    DataType.UINT8,
-    DataType.UINT16,
-)
 ROUNDING = {
     DataType.FLOAT32: 3e-7,
     DataType.FLOAT64: 1e-15,

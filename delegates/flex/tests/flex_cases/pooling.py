@@ -10,23 +10,14 @@ from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from flex_cases import Case, one
+from flex_cases import FLOATS, INTEGERS, Case, one
 
-FLOATS = (DataType.FLOAT32, DataType.FLOAT64, DataType.FLOAT16, DataType.BFLOAT16)
 MEANS = {
     DataType.FLOAT32: 3e-7,
     DataType.FLOAT64: 1e-15,
     DataType.FLOAT16: 1e-3,
     DataType.BFLOAT16: 8e-3,
 }
-INTEGERS = (
-    DataType.INT8,
-    DataType.INT16,
-    DataType.INT32,
-    DataType.INT64,
-    DataType.UINT8,
-    DataType.UINT16,
-)
 SHAPE = (2, 5, 7, 3)
 WINDOWS = (([1, 2, 2, 1], [1, 2, 2, 1]), ([1, 3, 2, 1], [1, 1, 2, 1]), ([1, 1, 4, 1], [1, 3, 1, 1]))
 

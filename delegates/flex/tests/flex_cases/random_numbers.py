@@ -15,9 +15,8 @@ import numpy as np
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from flex_cases import Case, one
+from flex_cases import FLOATS, Case, one
 
-FLOATS = (DataType.FLOAT32, DataType.FLOAT64, DataType.FLOAT16, DataType.BFLOAT16)
 INTEGERS = (DataType.INT32, DataType.INT64)
 SHAPE = np.array([3, 5], np.int32)
 SEED = np.array([7, -3], np.int64)

@@ -74,11 +74,8 @@ def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any
 
     *content* must be trusted, since its machine code is run.
 
-    Args:
-        content: bytes of the executable.
-        inputs: number of the partition's inputs.
-        outputs: number of the partition's outputs.
-        device: device of the same kind as in the executable.
+    *inputs* and *outputs* are the numbers of both. The *device* must be of the same kind as in the
+    executable.
     """
     payload = content.partition(b"\n")[2]
     return serialize_executable.deserialize_and_load(

@@ -43,10 +43,7 @@ def magnified_tensors(context: DelegateContext) -> frozenset[int]:
 def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | Rejection:
     """Return True, or a rejection of a node whose rounding errors a later node magnifies.
 
-    Args:
-        name: name of the operator.
-        node: the node.
-        magnified: result of :func:`magnified_tensors`.
+    *magnified* is the result of :func:`magnified_tensors`.
     """
     reached = next((i for i in node.outputs if i in magnified), None)
     if reached is None or name in EXACT:

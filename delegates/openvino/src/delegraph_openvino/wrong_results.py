@@ -80,10 +80,8 @@ def check_numbers(
 def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
     """Return a text about the fault in OpenVINO's result for an operator; empty if none.
 
-    Args:
-        name: name of the operator.
-        types: types of its first input and its first output.
-        is_fused: whether it has a fused activation.
+    *types* are those of its first input and its first output. *is_fused* says whether it has a
+    fused activation.
     """
     if types[:1] == ["INT32"] and (is_fused or name.startswith(IN_FLOATS)):
         return "OpenVINO computes it in floats, which are not exact over 2**24"

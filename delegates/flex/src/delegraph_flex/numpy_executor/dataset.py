@@ -10,13 +10,13 @@ import numpy as np
 
 from delegraph import TensorType
 from delegraph.graph import NUMPY_DTYPES
-from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.data_types import HANDLES, boxed
+from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.handles import of_kind
 
 Element = tuple[Any, ...]
 """Element of a dataset: a value for each component, an array or a handle."""
-
-HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,8 @@ class Dataset:
 
 
 def dataset_of(handle: Any) -> Dataset:
-    """Return *handle*, after a check that it is a :class:`Dataset`.
-
-    Raises:
-        ValueError: the handle is not a Dataset.
-    """
-    if not isinstance(handle, Dataset):
-        raise ValueError(f"handle is no dataset but a {handle.__class__.__name__}")
-    return handle
+    """Return *handle*, after a check that it is a :class:`Dataset`; ValueError if it is not."""
+    return of_kind(handle, Dataset, "dataset")
 
 
 def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_types") -> None:
@@ -81,16 +75,8 @@ def function_of(node: FlexNode, name: str = "f") -> Callable[[Sequence[Any]], El
     Raises:
         Unsupported: the model lacks the function, or the host cannot run functions.
     """
-    function, around = node.function(name).name, node.around
-    call = around.call
-    if call is None or around.functions is None:
-        raise Unsupported(f"function {function!r}: this host runs no functions", "function")
-    try:
-        signature = around.functions(function)
-    except KeyError as error:
-        raise Unsupported(
-            f"function {function!r}: the model has no subgraph of that name", "function"
-        ) from error
+    function = node.function(name).name
+    signature, call = node.around.function(function)
     inputs, outputs = signature.input_types, signature.output_types
 
     def run(values: Sequence[Any]) -> Element:
@@ -113,6 +99,4 @@ def _array(value: Any, type: TensorType) -> Any:
         if array.dtype != expected:
             raise ValueError(f"a function takes {expected}, not {array.dtype}")
         return array
-    holder = np.empty((), object)
-    holder[()] = value
-    return holder
+    return boxed(value)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import TensorType
+from delegraph_flex.data_types import HANDLES, boxed
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor import registry
-
-_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 class NumpyExecutor(Executor):
@@ -27,11 +26,7 @@ class NumpyExecutor(Executor):
         return registry.bind(node)
 
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        return array[()] if type in _HANDLES else array
+        return array[()] if type in HANDLES else array
 
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        if type not in _HANDLES:
-            return np.asarray(value)
-        array = np.empty((), object)
-        array[()] = value
-        return array
+        return boxed(value) if type in HANDLES else np.asarray(value)

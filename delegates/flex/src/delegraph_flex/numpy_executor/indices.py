@@ -47,6 +47,26 @@ def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
         raise ValueError(f"{name} has shape {list(array.shape)}, expected {rank} dimensions")
 
 
+def check_scalar(value: Any, name: str) -> None:
+    """Check that *value* has no dimensions; *name* is its name in the error.
+
+    Raises:
+        ValueError: the value has dimensions.
+    """
+    if np.ndim(value):
+        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
+
+
+def check_matrices(x: NDArray[Any]) -> None:
+    """Check that *x* is a batch of matrices.
+
+    Raises:
+        ValueError: *x* has fewer than two dimensions.
+    """
+    if x.ndim < 2:
+        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+
+
 def axis_of(value: Any, rank: int, name: str = "axis") -> int:
     """Return the axis in *value* as an integer in [0, rank); negative values count from the end.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import check_scalar
 from delegraph_flex.numpy_executor.philox import Philox, doubles, flat_words
 
 
@@ -38,8 +39,7 @@ def draw_classes(
     """
     if logits.ndim != 2 or not logits.shape[1]:
         raise ValueError(f"logits have shape {list(logits.shape)}, expected [rows, classes]")
-    if np.ndim(count):
-        raise ValueError(f"number of samples has shape {list(np.shape(count))}, expected a scalar")
+    check_scalar(count, "number of samples")
     rows, draws = len(logits), int(count)
     require((rows, 2 * draws), np.float64)
     result = np.empty((rows, draws), dtype)

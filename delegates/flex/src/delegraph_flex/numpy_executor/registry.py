@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from delegraph.operators import LazyTable
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import broadcasting, broadcasting_two
+
+F = TypeVar("F", bound=Step)
 
 Bind = Callable[[FlexNode], Step]
 """Function that reads a node's attributes, and returns the step that computes the node."""
@@ -72,25 +76,46 @@ def operator(
     return register
 
 
+def step_of(
+    *names: str, types: Collection[DataType] | None = None, broadcasts: bool = False
+) -> Callable[[F], F]:
+    """Return the decorator that registers a step as the operators *names*, for all their nodes.
+
+    The arguments are those of :func:`operator`. Operators without attributes need no more.
+    """
+
+    def register(step: F) -> F:
+        operator(*names, types=types, broadcasts=broadcasts)(lambda _: step)
+        return step
+
+    return register
+
+
+def step_of_node(*names: str) -> Callable[[F], F]:
+    """Return the decorator that registers a step whose first argument is the :class:`FlexNode`.
+
+    It is for steps that use the node's environment, or check values by its attributes.
+    """
+
+    def register(step: F) -> F:
+        operator(*names)(lambda node: partial(step, node))
+        return step
+
+    return register
+
+
 def functions(
     steps: Mapping[str, Step],
     types: Collection[DataType] | None = None,
     *,
     broadcasts: bool = False,
 ) -> None:
-    """Register operators whose step is the same function for all nodes.
+    """Register functions that exist elsewhere, such as NumPy's, as the steps of operators.
 
-    Args:
-        steps: mapping from names to functions.
-        types: allowed types of the attribute ``T``; None if it is not checked.
-        broadcasts: whether inputs are broadcast; the memory of the result is then checked.
+    *steps* maps names to functions; for *types* and *broadcasts* see :func:`operator`.
     """
     for name, step in steps.items():
-        operator(name, types=types, broadcasts=broadcasts)(_always(step))
-
-
-def _always(step: Step) -> Bind:
-    return lambda _: step
+        step_of(name, types=types, broadcasts=broadcasts)(step)
 
 
 def bind(node: FlexNode) -> Step:

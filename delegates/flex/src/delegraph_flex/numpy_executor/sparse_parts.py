@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from delegraph_flex.numpy_executor.indices import check_rank
 
@@ -65,6 +66,31 @@ def _check_count(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None
             f"indices {list(indices.shape)} and {count} values of a tensor with"
             f" {shape.size} dimensions"
         )
+
+
+def within_rows(lengths: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers 0 to length - 1 for each of *lengths*, concatenated."""
+    if lengths.size == 1:
+        return np.arange(int(lengths[0]))
+    ends = lengths.cumsum()
+    count = int(ends[-1]) if ends.size else 0
+    return np.asarray(np.arange(count) - (ends - lengths).repeat(lengths))
+
+
+def of_rows(
+    rows: Sequence[Sequence[Any]], batch: tuple[int, ...], dtype: DTypeLike
+) -> list[NDArray[Any]]:
+    """Return indices, values of *dtype* and shape of the sparse tensor with *rows*.
+
+    *batch* is the shape of the dimensions before the last.
+    """
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = np.arange(lengths.size).repeat(lengths)
+    columns = within_rows(lengths)
+    indices = np.stack((*np.unravel_index(flat, batch), columns), axis=1) if batch else columns
+    values = np.array([value for row in rows for value in row], dtype)
+    shape = np.array([*batch, lengths.max(initial=0)], np.int64)
+    return [indices.astype(np.int64), values, shape]
 
 
 def row_order(indices: NDArray[Any]) -> NDArray[np.intp]:

@@ -35,30 +35,20 @@ class Sliding:
     explicit: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(
-        cls,
-        node: FlexNode,
-        rank: int = 4,
-        dilations: str = "dilations",
-        data_format: str | None = None,
-    ) -> Sliding:
+    def of(cls, node: FlexNode, dilations: str = "dilations") -> Sliding:
         """Return the window geometry of *node*; channels are last, the only order on a CPU.
 
-        Args:
-            node: node of the operator.
-            rank: rank of the input.
-            dilations: name of the attribute with the dilations.
-            data_format: the supported data format; None if there is no such attribute.
+        *dilations* is the name of the attribute with the dilations.
 
         Raises:
             Unsupported: the axes have another order, or windows move along images or channels.
         """
-        if data_format is not None:
-            node.choice("data_format", (data_format,), data_format)
-        choices = ("SAME", "VALID", "EXPLICIT")
-        padding = node.choice("padding", choices)
-        strides = spatial(node, "strides", node.ints("strides"), rank)
-        steps = spatial(node, dilations, node.ints(dilations, (1,) * rank), rank)
+        rank = rank_of(node)
+        data_format = "NDHWC" if rank == 5 else "NHWC"
+        node.choice("data_format", (data_format,), data_format)
+        padding = node.choice("padding", ("SAME", "VALID", "EXPLICIT"))
+        strides = spatial(node, "strides")
+        steps = spatial(node, dilations, (1,) * rank)
         edges = node.ints("explicit_paddings", ())
         if padding == "EXPLICIT":
             if len(edges) != 2 * rank or any(edges[:2]) or any(edges[-2:]) or min(edges) < 0:
@@ -78,16 +68,20 @@ class Sliding:
         return tuple(window(self.padding, *axis) for axis in axes)
 
 
-def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return the spatial part of *values*, of the attribute *name*, with a value for each axis.
+def rank_of(node: FlexNode) -> int:
+    """Return the rank of the images of *node*, an operator with windows."""
+    return 5 if "3D" in node.op else 4
 
-    The input has *rank* axes.
+
+def spatial(node: FlexNode, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Return the spatial part of the attribute *name*, which has a value for each axis.
 
     Raises:
         Unsupported: the number of values is wrong, a value is below 1, or a value for images or
             channels is not 1.
     """
-    if len(values) != rank or values[0] != 1 or values[-1] != 1 or min(values) < 1:
+    values = node.ints(name, default)
+    if len(values) != rank_of(node) or values[0] != 1 or values[-1] != 1 or min(values) < 1:
         raise Unsupported(f"attribute {name!r} is {list(values)}, expected 1 at both ends")
     return tuple(values[1:-1])
 
@@ -119,12 +113,7 @@ def window(
 
 
 def patches(x: NDArray[Any], windows: Sequence[Window]) -> NDArray[Any]:
-    """Return every window, as a view: ``[N, *outputs, *kernels, C]``, with zeros around the image.
-
-    Args:
-        x: images, ``[N, *spatial, C]``.
-        windows: windows along each spatial axis.
-    """
+    """Return every window of *x*, as a view: ``[N, *outputs, *kernels, C]``, padded with zeros."""
     x = surrounded(x, windows)
     steps = x.strides[1:-1]
     shape = (

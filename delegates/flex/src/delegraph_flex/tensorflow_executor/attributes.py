@@ -9,22 +9,10 @@ import numpy as np
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.flex_node import KINDS, FlexNode, Unsupported
 from delegraph_flex.node_def import AttrValue, Function
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "bool": (bool,),
-    "float": (float,),
-    "func": (Function,),
-    "int": (int,),
-    "shape": (tuple, type(None)),
-    "string": (bytes,),
-    "tensor": (np.ndarray,),
-    "type": (DataType,),
-}
-"""Mapping from an attribute's kind in an OpDef to the Python types of its values."""
-
-_NAMES = {type: kind for kind, types in _KINDS.items() for type in types}
+_NAMES = {type: kind for kind, types in KINDS.items() for type in types}
 
 
 def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
@@ -109,11 +97,9 @@ def argument_types(
 
 
 def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
-    """Return an attribute's value in the form for eager execution.
+    """Return an attribute's value, which is no tensor, in the form for eager execution.
 
-    Args:
-        value: a value of any kind except a tensor.
-        functions: mapping from each function of the model to TensorFlow's name for it.
+    *functions* maps each function of the model to TensorFlow's name for it.
     """
     if isinstance(value, list):
         return [eager_attribute(item, functions) for item in value]
@@ -158,7 +144,7 @@ def _check(declared: Any, value: AttrValue) -> None:
     is_list = expected.startswith("list(")
     kind = expected.removeprefix("list(").removesuffix(")")
     items = value if is_list and isinstance(value, list) else [value]
-    if isinstance(value, list) != is_list or any(type(v) not in _KINDS[kind] for v in items):
+    if isinstance(value, list) != is_list or any(type(v) not in KINDS[kind] for v in items):
         raise Unsupported(
             f"attribute {declared.name!r} is {value!r}, of kind {_kind(value)}, "
             f"TensorFlow expects kind {expected}"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tensorflow.python.framework import op_def_registry
 
 from delegraph import TensorType
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HANDLES, DataType, boxed
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.extras import install_command
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
@@ -42,7 +42,6 @@ DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 BORROWED_BYTES = 1 << 15
 """Number of bytes below which arrays are copied, since tracking them would take longer."""
 
-_HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 _CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in DataType.__members__}
 
 
@@ -68,14 +67,14 @@ class TensorFlowExecutor(Executor):
         state = InterpreterState.of(node.around)
         call = self._call(node, op_def, _with_names(node, op_def, attrs, state), state)
         call = _stored(node, op_def, attrs, call)
-        if op_def.is_stateful or not _HANDLES.isdisjoint(node.input_types + node.output_types):
+        if op_def.is_stateful or not HANDLES.isdisjoint(node.input_types + node.output_types):
             call = self._keeping(call)
         if TensorType.RESOURCE in node.output_types and "container" in _names(op_def):
             call = _owned(call, state)
         return _reporting(call, state)
 
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        if type in _HANDLES:
+        if type in HANDLES:
             return array.item().value
         if EagerTensor is None:
             return tf.constant(array, tf.dtypes.as_dtype(_CODES[type]))
@@ -86,8 +85,8 @@ class TensorFlowExecutor(Executor):
         return EagerTensor(array, DEVICE, _CODES[type])
 
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        if type in _HANDLES:
-            return Handle(value).array()
+        if type in HANDLES:
+            return boxed(Handle(value))
         result = _memory(value)
         if type is TensorType.STRING:
             return np.array(result, object)
@@ -183,12 +182,6 @@ class Handle:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def array(self) -> NDArray[Any]:
-        """Return the wrapper as an object array without dimensions."""
-        array = np.empty((), object)
-        array[()] = self
-        return array
-
 
 def _op_def(op: str) -> Any:
     """Return TensorFlow's definition of the operator *op*; TensorFlow Text is imported if needed.
@@ -261,12 +254,7 @@ def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _owned(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, extended so that its resources are removed with the interpreter.
-
-    Args:
-        call: function that computes a node and returns a resource.
-        state: state of the interpreter.
-    """
+    """Return *call*, extended so that its resources are removed with the interpreter."""
     owner = state.unique_name()
 
     def run(*values: Any) -> Any:
@@ -280,14 +268,7 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call*, adapted for quantized types, which the file stores as plain integers.
-
-    Args:
-        node: the node.
-        op_def: TensorFlow's definition of the operator.
-        attrs: attributes of the node.
-        call: function that computes the node.
-    """
+    """Return *call*, adapted for quantized types, which the file stores as plain integers."""
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
         for args in (op_def.input_arg, op_def.output_arg)
@@ -317,12 +298,7 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call* with better errors: shorter texts, or the error of a function that it called.
-
-    Args:
-        call: function that computes a node.
-        state: state of the interpreter, with the error of a function of the model.
-    """
+    """Return *call* with shorter errors, or the error of a function of the model that it called."""
 
     def run(*values: Any) -> Any:
         try:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
-from delegraph_flex.flex_node import FunctionSignature, NodeEnvironment, Unsupported
+from delegraph_flex.flex_node import Call, FunctionSignature, NodeEnvironment
 from delegraph_flex.node_def import Shape
 
 KEY = "flex.tensorflow"
@@ -20,9 +20,6 @@ KEY = "flex.tensorflow"
 
 Callback = Callable[[str, FunctionSignature, "InterpreterState"], Callable[..., Any]]
 """Function that returns a function of eager tensors, which runs a function of the model."""
-
-Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
-"""Function that runs a function of the model on arrays."""
 
 _abandoned: deque[tuple[dict[str, Any], list[str]]] = deque()
 _numbers = itertools.count(1)
@@ -90,16 +87,8 @@ class InterpreterState:
             Unsupported: the model lacks the function.
         """
         if name not in self._functions:
-            if around.functions is None or around.call is None:
-                raise Unsupported(f"function {name!r}: this host runs no functions", "function")
-            try:
-                signature = around.functions(name)
-            except KeyError as error:
-                raise Unsupported(
-                    f"function {name!r}: the model has no subgraph of that name", "function"
-                ) from error
+            signature, self._calls[name] = around.function(name)
             concrete = _concrete(signature, callback(name, signature, self))
-            self._calls[name] = around.call
             definition = type(concrete.function_def)()
             definition.CopyFrom(concrete.function_def)
             definition.signature.name = f"{self.container}.{name}".replace(".", "_")

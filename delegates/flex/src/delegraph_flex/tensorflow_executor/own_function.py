@@ -27,12 +27,8 @@ def own_function(
 ) -> Any:
     """Return the FunctionDef that has *node* as its only node.
 
-    Args:
-        name: name of the new function.
-        node: the only node of the function.
-        op_def: OpDef of the node's operator.
-        attrs: attributes of the node, all in the OpDef.
-        functions: mapping from each function of the model to TensorFlow's name for it.
+    *name* is the name of the new function. *functions* maps each function of the model to
+    TensorFlow's name for it.
     """
     renamed = {key: _renamed(value, functions) for key, value in attrs.items()}
     definition = function_pb2.FunctionDef()

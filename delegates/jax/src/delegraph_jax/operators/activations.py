@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph_jax.operators.registry import FLOATS, HALVES, Call, operator
+from delegraph_jax.operators.registry import FLOATS, HALVES, Call, function_of_inputs, operator
 
 _EPSILON = 1e-6
 """Smallest square of a length by which L2_NORMALIZATION divides."""
@@ -30,67 +30,36 @@ _ACTIVATIONS_WITH_HALVES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _enter(name: str, types: tuple[str, ...], function: Callable[[Any], Any]) -> None:
-    @operator(name, types)
-    def compute(call: Call) -> Any:
-        return function(call.input(0))
-
-
 for _name, _function in ACTIVATIONS.items():
-    _enter(_name, FLOATS, _function)
+    function_of_inputs(_name, FLOATS, _function)
 for _name, _function in _ACTIVATIONS_WITH_HALVES.items():
-    _enter(_name, (*FLOATS, *HALVES), _function)
+    function_of_inputs(_name, (*FLOATS, *HALVES), _function)
+function_of_inputs("LOG_SOFTMAX", FLOATS, jax.nn.log_softmax)  # of the last axis
 
 
 @operator("LEAKY_RELU", FLOATS)
 def leaky_relu(call: Call) -> Any:
-    """Return x, or alpha * x where x is below 0.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return x, or alpha * x where x is below 0."""
     x = call.input(0)
     return jnp.where(x > 0, x, x * call.options.alpha)
 
 
 @operator("GELU", (*FLOATS, "FLOAT16"))
 def gelu(call: Call) -> Any:
-    """Return the GELU of x, exact or approximated by tanh.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the GELU of x, exact or approximated by tanh."""
     return jax.nn.gelu(call.input(0), approximate=bool(call.options.approximate))
 
 
 @operator("SOFTMAX", (*FLOATS, "FLOAT16"))
 def softmax(call: Call) -> Any:
-    """Return exp(beta * x) divided by its sum over the last axis; 16-bit floats use float32.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return exp(beta * x) divided by its sum over the last axis; 16-bit floats use float32."""
     x = call.input(0).astype(np.float32)
     return jax.nn.softmax(x * call.options.beta, axis=-1)
 
 
-@operator("LOG_SOFTMAX", FLOATS)
-def log_softmax(call: Call) -> Any:
-    """Return the logarithm of SOFTMAX with beta = 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
-    return jax.nn.log_softmax(call.input(0), axis=-1)
-
-
 @operator("L2_NORMALIZATION", FLOATS)
 def l2_normalization(call: Call) -> Any:
-    """Return x divided by the Euclidean length along its last axis.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return x divided by the Euclidean length along its last axis."""
     x = call.input(0)
     squares = jnp.sum(jnp.square(x), axis=-1, keepdims=True)
     return x / jnp.maximum(jnp.sqrt(squares), _EPSILON)
@@ -98,11 +67,7 @@ def l2_normalization(call: Call) -> Any:
 
 @operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS, numerics=("builtin",))
 def local_response_normalization(call: Call) -> Any:
-    """Return x divided by a power of the sum of squares of neighbouring channels.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return x divided by a power of the sum of squares of neighbouring channels."""
     x, o = call.input(0), call.options
     window = (1,) * (x.ndim - 1) + (2 * o.radius + 1,)
     pads = ((0, 0),) * (x.ndim - 1) + ((o.radius, o.radius),)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from delegraph_jax.operators.registry import ANY, PLAIN, Call, operator
+from delegraph_jax.operators.registry import ANY, PLAIN, Call, function_of_inputs, operator
 
 _PLAIN = (*PLAIN, "FLOAT16")
 _COMPARISONS: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
@@ -20,23 +20,13 @@ _COMPARISONS: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
 }
 
 
-def _enter(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, types, output="BOOL")
-    def compute(call: Call) -> Any:
-        return function(call.input(0), call.input(1))
-
-
 for _name, (_types, _function) in _COMPARISONS.items():
-    _enter(_name, _types, _function)
+    function_of_inputs(_name, _types, _function, 2, output="BOOL")
 
 
 @operator("SELECT", ANY)
 def select(call: Call) -> Any:
-    """Return input 1 where input 0 is true, otherwise input 2; a vector selects rows.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return input 1 where input 0 is true, otherwise input 2; a vector selects rows."""
     condition, a = call.input(0), call.input(1)
     if condition.ndim == 1 and a.ndim > 1:
         condition = condition.reshape(-1, *(1,) * (a.ndim - 1))
@@ -47,10 +37,6 @@ def select(call: Call) -> Any:
 
 @operator("SELECT_V2", ANY)
 def select_v2(call: Call) -> Any:
-    """Return input 1 where input 0 is true, otherwise input 2; all three inputs broadcast.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return input 1 where input 0 is true, otherwise input 2; all three inputs broadcast."""
     # Three arrays of one element give the shape of one of them, whatever their ranks.
     return jnp.where(call.input(0), call.input(1), call.input(2)).reshape(call.shape)

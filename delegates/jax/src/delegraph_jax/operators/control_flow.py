@@ -16,9 +16,6 @@ def while_loop(call: Call) -> Any:
     """Return the values of a WHILE loop after its last iteration.
 
     Flags of wrong values (doubts) that are set in an iteration remain set in later iterations.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
     """
     condition = call.callee(call.options.cond_subgraph_index)
     body = call.callee(call.options.body_subgraph_index)
@@ -41,11 +38,7 @@ def while_loop(call: Call) -> Any:
 
 @operator("IF", MOVED, features=("subgraph",), lacks=("dynamic-shapes",), condition="BOOL")
 def branch(call: Call) -> Any:
-    """Return the outputs of the branch of an IF that input 0 selects.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the outputs of the branch of an IF that input 0 selects."""
     options = call.options
     indices = (options.else_subgraph_index, options.then_subgraph_index)
     return chosen(call, call.input(0).astype(jnp.int32), indices)
@@ -53,11 +46,7 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Return the outputs of the subgraph with the number in input 0, or of the last subgraph.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the outputs of the subgraph with the number in input 0, or of the last subgraph."""
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))
@@ -66,11 +55,7 @@ def case(call: Call) -> Any:
 
 @operator("STABLEHLO_COMPOSITE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def composite(call: Call) -> Any:
-    """Return the outputs of the composite's decomposition.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the outputs of the composite's decomposition."""
     decomposition = call.callee(call.options.decomposition_subgraph_index)
     values = call.inputs()
     found, wrong = decomposition(values)
@@ -81,10 +66,7 @@ def composite(call: Call) -> Any:
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
     """Return the outputs of the subgraph that *position* selects; its inputs are all but input 0.
 
-    Args:
-        call: the node, with the values of its inputs.
-        position: number in *indices*, known only in a run.
-        indices: indices of the subgraphs.
+    *position*, a number in *indices*, is known only in a run.
     """
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]

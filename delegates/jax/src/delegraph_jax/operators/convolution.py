@@ -33,13 +33,7 @@ def _convolve(
 ) -> Any:
     """Return the convolution of *x* with *weight*, with bias and activation applied.
 
-    Args:
-        call: the node, for bias and options.
-        x: input, ``[N, ..., C]``.
-        weight: filters, with the axes in *layout*.
-        windows: windows along each spatial axis.
-        layout: letters of the weight's axes, such as ``HWIO``.
-        groups: number of groups into which channels are divided.
+    *layout* has the letters of the weight's axes, such as ``HWIO``; the input is ``[N, ..., C]``.
     """
     axes = "DHW"[-len(windows) :]
     y = lax.conv_general_dilated(
@@ -62,11 +56,7 @@ def finish(call: Call, y: Any, bias: Any) -> Any:
 
 @operator("CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_2d(call: Call) -> Any:
-    """Return the convolution with filters ``[O, KH, KW, C / groups]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the convolution with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     groups = x.shape[3] // weight.shape[3]
@@ -75,11 +65,7 @@ def conv_2d(call: Call) -> Any:
 
 @operator("DEPTHWISE_CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return the depthwise convolution with filters ``[1, KH, KW, O]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the depthwise convolution with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     if windows[0].kernel * windows[1].kernel > MOST_TAPS:
@@ -108,11 +94,7 @@ def sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
 
 @operator("CONV_3D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_3d(call: Call) -> Any:
-    """Return the convolution with filters ``[KD, KH, KW, C, O]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the convolution with filters ``[KD, KH, KW, C, O]``."""
     x, weight, o = call.input(0), call.input(1), call.options
     steps = (o.stride_d, o.stride_h, o.stride_w)
     dilations = (o.dilation_d_factor, o.dilation_h_factor, o.dilation_w_factor)
@@ -131,11 +113,7 @@ def conv_3d(call: Call) -> Any:
     check=check_clamp,
 )
 def transpose_conv(call: Call) -> Any:
-    """Return the transposed convolution with filters ``[O, KH, KW, C]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the transposed convolution with filters ``[O, KH, KW, C]``."""
     weight, x = call.input(1), call.input(2)
     y = lax.conv_general_dilated(
         x,
@@ -150,11 +128,7 @@ def transpose_conv(call: Call) -> Any:
 
 
 def transposed_edges(call: Call) -> list[tuple[int, int]]:
-    """Return the numbers of zeros around each axis of TRANSPOSE_CONV's dilated input.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the numbers of zeros around each axis of TRANSPOSE_CONV's dilated input."""
     o, edges = call.options, []
     for axis, stride in ((1, o.stride_h), (2, o.stride_w)):
         output, kernel = call.shape[axis], call.input(1).shape[axis]

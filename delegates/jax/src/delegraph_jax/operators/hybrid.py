@@ -96,11 +96,7 @@ def _scales_along(axis: int) -> Check:
 
 @operator("FULLY_CONNECTED", check=_scales_along(0), **_ROLES)
 def fully_connected(call: Call) -> Any:
-    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
     rows = call.rows(0, weight.shape[0])
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
@@ -125,11 +121,7 @@ def _quantized_images(x: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
 
 @operator("CONV_2D", check=_scales_along(0), **_ROLES)
 def conv_2d(call: Call) -> Any:
-    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
     windows = convolution_windows(call.options, x.shape, weight.shape[:2])
     groups = x.shape[3] // weight.shape[2]
@@ -147,11 +139,7 @@ def conv_2d(call: Call) -> Any:
 
 @operator("DEPTHWISE_CONV_2D", check=_scales_along(-1), **{**_ROLES, "weights": "INT8"})
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     q, image_scales, zero_points = _quantized_images(x, True)

@@ -14,11 +14,7 @@ from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, QUANT
 
 @operator("GATHER", MOVED, indices=("INT16", "INT32", "INT64"))
 def gather(call: Call) -> Any:
-    """Return slices of input 0 along an axis, chosen by input 1; leading axes may be batch axes.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return slices of input 0 along an axis, chosen by input 1; leading axes may be batch axes."""
     x, positions, o = call.input(0), call.input(1), call.options
     axis = o.axis % x.ndim
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
@@ -38,11 +34,7 @@ def gather(call: Call) -> Any:
 
 @operator("GATHER_ND", MOVED)
 def gather_nd(call: Call) -> Any:
-    """Return the slices of input 0 at the positions in the last axis of input 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the slices of input 0 at the positions in the last axis of input 1."""
     x = call.input(0)
     return jnp.asarray(x)[_places(call, call.input(1), x.shape)]  # constants are NumPy arrays
 
@@ -61,11 +53,7 @@ def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
 
 @operator("SCATTER_ND", (*PLAIN, *EIGHT_BIT), constants=(2,), lacks=("dynamic-shapes",))
 def scatter_nd(call: Call) -> Any:
-    """Return zeros with the updates in input 1 added at the positions in input 0.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return zeros with the updates in input 1 added at the positions in input 0."""
     updates = call.input(1)
     places = _places(call, call.input(0), call.shape)
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
@@ -79,11 +67,7 @@ def scatter_nd(call: Call) -> Any:
     lacks=("dynamic-shapes",),
 )
 def one_hot(call: Call) -> Any:
-    """Return the on value at each index along a new axis, the off value elsewhere.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the on value at each index along a new axis, the off value elsewhere."""
     indices, on, off = call.input(0), call.input(2), call.input(3)
     axis = call.options.axis % (indices.ndim + 1)
     classes = np.arange(call.shape[axis], dtype=indices.dtype)
@@ -93,22 +77,14 @@ def one_hot(call: Call) -> Any:
 
 @operator("MATRIX_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_diag(call: Call) -> Any:
-    """Return square matrices whose diagonals are the last axis of the input.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return square matrices whose diagonals are the last axis of the input."""
     x = call.input(0)
     return x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
 
 
 @operator("MATRIX_SET_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_set_diag(call: Call) -> Any:
-    """Return input 0 with the diagonals replaced by the last axis of input 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return input 0 with the diagonals replaced by the last axis of input 1."""
     x, diagonal = call.input(0), call.input(1)
     i = np.arange(diagonal.shape[-1])
     return jnp.asarray(x).at[..., i, i].set(diagonal)
@@ -116,11 +92,7 @@ def matrix_set_diag(call: Call) -> Any:
 
 @operator("DYNAMIC_UPDATE_SLICE", ANY, features=("computed-weights",))
 def dynamic_update_slice(call: Call) -> Any:
-    """Return input 0 with input 1 written at a start position, clamped so that it fits.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return input 0 with input 1 written at a start position, clamped so that it fits."""
     x, update, start = call.inputs()
     room = np.subtract(x.shape, update.shape)  # JAX counts negative places from the end
     places = jnp.clip(start, 0, room.astype(start.dtype))
@@ -129,19 +101,11 @@ def dynamic_update_slice(call: Call) -> Any:
 
 @operator("CAST", (*MOVED, "FLOAT64", "UINT16", "UINT32"))
 def cast(call: Call) -> Any:
-    """Return the elements as another type.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements as another type."""
     return call.input(0).astype(call.outputs[0].dtype)
 
 
 @operator("DEQUANTIZE", ("FLOAT16", "FLOAT32"))
 def dequantize(call: Call) -> Any:
-    """Return 16-bit floats converted to 32 bits.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return 16-bit floats converted to 32 bits."""
     return call.input(0).astype(np.float32)

@@ -17,11 +17,7 @@ _AS_STORED = {"ADD": jnp.add, "MUL": jnp.multiply}
 
 @operator(("ADD", "SUB", "MUL"), ("INT16",), check=check_clamp)
 def pair(call: Call) -> Any:
-    """Return the sum, the difference or the product of the inputs.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the sum, the difference or the product of the inputs."""
     a, b, y = call.input(0), call.input(1), call.outputs[0]
     decisive = y if call.name == "MUL" else call.tensor(0)
     if decisive.quantization is None:

@@ -17,11 +17,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 
 def windows_of(call: Call) -> tuple[Window, Window]:
-    """Return the windows of a pool along height and width.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the windows of a pool along height and width."""
     size = (call.options.filter_height, call.options.filter_width)
     return pool_windows(call.options, call.input(0).shape, size)
 
@@ -56,29 +52,17 @@ def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
 
 @operator("AVERAGE_POOL_2D", FLOATS, check=check_clamp)
 def average_pool_2d(call: Call) -> Any:
-    """Return the mean of each window, with the fused activation applied.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the mean of each window, with the fused activation applied."""
     return clamp(call.options, _mean(call.input(0), windows_of(call)))
 
 
 @operator("MAX_POOL_2D", FLOATS, check=check_clamp)
 def max_pool_2d(call: Call) -> Any:
-    """Return the maximum of each window, with the fused activation applied.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the maximum of each window, with the fused activation applied."""
     return clamp(call.options, reduced(call.input(0), windows_of(call), -np.inf, lax.max))
 
 
 @operator("L2_POOL_2D", FLOATS, check=check_clamp)
 def l2_pool_2d(call: Call) -> Any:
-    """Return the roots of the means of squares of the windows.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the roots of the means of squares of the windows."""
     return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), windows_of(call))))

@@ -22,11 +22,7 @@ def _clamp(call: Call, y: Any) -> Any:
 
 @operator("AVERAGE_POOL_2D", QUANTIZED)
 def average_pool_2d(call: Call) -> Any:
-    """Return the means of the windows, with halves rounded away from zero.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the means of the windows, with halves rounded away from zero."""
     windows = windows_of(call)
     sums = reduced(call.input(0).astype(np.int32), windows, 0, lax.add)
     shared = counts(windows).astype(np.int32)[..., None]
@@ -36,22 +32,14 @@ def average_pool_2d(call: Call) -> Any:
 
 @operator("MAX_POOL_2D", QUANTIZED)
 def max_pool_2d(call: Call) -> Any:
-    """Return the maximum of each window, clamped by the fused activation.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the maximum of each window, clamped by the fused activation."""
     x = call.input(0)
     return _clamp(call, reduced(x, windows_of(call), np.iinfo(x.dtype).min, lax.max))
 
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the resized image; shares are in 2**-10, and halves are rounded away from zero.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the resized image; shares are in 2**-10, and halves are rounded away from zero."""
     x, o = call.input(0), call.options
     total = x.astype(np.int32 if x.dtype.itemsize == 1 else np.int64)
     if 0 in call.shape:
@@ -67,11 +55,7 @@ def resize_bilinear(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("UINT8",), size="INT32", constants=(1,))
 def resize_bilinear_uint8(call: Call) -> Any:
-    """Return the resized image, interpolated in float32: products are added in the official order.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the resized image, interpolated in float32, with products added in official order."""
     x, o = call.input(0), call.options
     if 0 in call.shape:
         return jnp.zeros(call.shape, x.dtype)

@@ -17,11 +17,7 @@ from delegraph_jax.operators.registry import Call, operator
 @operator("BATCH_MATMUL", ("INT8",), features=("computed-weights",))
 @operator("BATCH_MATMUL", ("INT16",), rhs=("INT8", "INT16"), features=("computed-weights",))
 def batch_matmul(call: Call) -> Any:
-    """Return the quantized products of two batches of matrices, each optionally transposed.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the quantized products of two batches of matrices, each optionally transposed."""
     y = call.outputs[0]
     x, w = operands(call)
     (x_scale, x_zero), (w_scale, w_zero), (y_scale, y_zero) = (

@@ -99,9 +99,7 @@ def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
     KW, C / groups, O]``. It adds no padding, and returns the sums of products, ``[N, OH, OW, O],
     int32``.
 
-    Args:
-        windows: windows along height and width; only their strides and dilations are used.
-        groups: number of groups into which the channels are divided.
+    Of the *windows*, only strides and dilations are used.
     """
 
     def multiply(x: Any, weight: Any) -> Any:
@@ -120,11 +118,7 @@ def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
 
 
 def conv_2d(call: Call) -> Any:
-    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[:2])
@@ -144,11 +138,7 @@ def conv_2d(call: Call) -> Any:
 
 
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
@@ -170,11 +160,7 @@ def depthwise_conv_2d(call: Call) -> Any:
 
 
 def fully_connected(call: Call) -> Any:
-    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
     x, y = call.tensor(0), call.outputs[0]
     rows = call.rows(0, weight.shape[0])

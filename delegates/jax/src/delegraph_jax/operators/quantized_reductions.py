@@ -29,11 +29,7 @@ def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
 
 @operator("MEAN", QUANTIZED, axis="INT32", constants=(1,), check=_check_scales)
 def mean(call: Call) -> Any:
-    """Return the quantized means along axes.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the quantized means along axes."""
     x, axes, keep = call.input(0), axes_of(call), bool(call.options.keep_dims)
     count = math.prod(x.shape[i] for i in axes)
     if not count:
@@ -45,11 +41,7 @@ def mean(call: Call) -> Any:
 
 @operator("SUM", QUANTIZED, axis="INT32", constants=(1,), check=_check_scales)
 def total(call: Call) -> Any:
-    """Return sums along axes, scaled in float32; halves are rounded away from zero.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return sums along axes, scaled in float32; halves are rounded away from zero."""
     x, y, axes, keep = call.tensor(0), call.outputs[0], axes_of(call), bool(call.options.keep_dims)
     count = math.prod(call.input(0).shape[i] for i in axes)
     sums = call.input(0).astype(np.int32).sum(axes, np.int32, keepdims=keep)

@@ -44,11 +44,7 @@ def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejec
 @operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 @operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 def softmax(call: Call) -> Any:
-    """Return SOFTMAX of 8-bit integers, with exponentials from a table.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return SOFTMAX of 8-bit integers, with exponentials from a table."""
     x, y = call.input(0), call.outputs[0]
     if 0 in call.shape:
         return jnp.zeros(call.shape, y.dtype)
@@ -65,11 +61,7 @@ def softmax(call: Call) -> Any:
 @operator("LOG_SOFTMAX", ("INT8",), check=_check_log_softmax, numerics=_FLOATS)
 @operator("LOG_SOFTMAX", ("UINT8",), check=_check_log_softmax, numerics=_FLOATS)
 def log_softmax(call: Call) -> Any:
-    """Return the logarithm of SOFTMAX with beta = 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the logarithm of SOFTMAX with beta = 1."""
     x, y = call.input(0), call.outputs[0]
     if 0 in call.shape:
         return jnp.zeros(call.shape, y.dtype)
@@ -88,9 +80,6 @@ def wide_softmax(call: Call) -> Any:
     """Return int16 SOFTMAX in fixed point.
 
     Exponentials and reciprocals are interpolated between 513 points.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
     """
     known = int16_softmax(call.tensor(0).scale, float(call.options.beta))
     points = jnp.asarray(known.exponentials), jnp.asarray(known.reciprocals)

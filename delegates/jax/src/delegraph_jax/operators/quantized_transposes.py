@@ -30,22 +30,14 @@ _ROLES: dict[str, Any] = {
 @operator("TRANSPOSE_CONV", ("INT8",), bias="INT32", **_ROLES)
 @operator("TRANSPOSE_CONV", ("INT16",), weights="INT8", bias=("INT32", "INT64"), **_ROLES)
 def transpose_conv(call: Call) -> Any:
-    """Return the transposed convolution with filters ``[O, KH, KW, C]``.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the transposed convolution with filters ``[O, KH, KW, C]``."""
     scaling = _scaling(call, is_in_scalar_tail(call.input(1).shape[0]))
     return finish(call, _sums(call), scaling, call.optional(3))
 
 
 @operator("TRANSPOSE_CONV", ("UINT8",), bias="INT32", **_ROLES)
 def transpose_conv_uint8(call: Call) -> Any:
-    """Return the transposed convolution of uint8, with the official vector loop's rounding.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the transposed convolution of uint8, with the official vector loop's rounding."""
     sums, bias = _sums(call), call.optional(3)
     vector, rest = (finish(call, sums, _scaling(call, away), bias) for away in (False, True))
     position = np.arange(sums.size).reshape(sums.shape)
@@ -53,11 +45,7 @@ def transpose_conv_uint8(call: Call) -> Any:
 
 
 def _sums(call: Call) -> Any:
-    """Return the sums of products, ``[N, OH, OW, O]``, as a convolution of the dilated image.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the sums of products, ``[N, OH, OW, O]``, as a convolution of the dilated image."""
     weight = jnp.flip(call.input(1).transpose(1, 2, 3, 0), (0, 1))
     zero, w_zero = call.tensor(2).zero_point, call.tensor(1).zero_point
     strides = call.options.stride_h, call.options.stride_w

@@ -32,11 +32,7 @@ def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejecti
 @operator("QUANTIZE", ("INT16",), output="INT32", check=_check_scale, lacks=("per-channel",))
 @operator("QUANTIZE", ("FLOAT32", *QUANTIZED), check=_check_scale, lacks=("per-channel",))
 def quantize(call: Call) -> Any:
-    """Return floats or integers converted to the output's quantized integers.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return floats or integers converted to the output's quantized integers."""
     x = call.input(0)
     return _affine(call, x) if x.dtype == np.float32 else _requantized(call, x)
 
@@ -88,11 +84,7 @@ def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
 
 @operator("DEQUANTIZE", QUANTIZED, output="FLOAT32", check=_check_blocks)
 def dequantize(call: Call) -> Any:
-    """Return the real numbers of integers, with one scale or a scale per channel.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the real numbers of integers, with one scale or a scale per channel."""
     x = call.input(0)
     scale, zero_point = channel_parameters(call.tensor(0))
     return rounded((x.astype(np.int32) - zero_point).astype(np.float32) * scale)

@@ -14,11 +14,7 @@ from delegraph_jax.operators.registry import EIGHT_BIT, PLAIN, QUANTIZED, Call, 
 
 
 def axes_of(call: Call) -> tuple[int, ...]:
-    """Return the axes to reduce, ascending.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the axes to reduce, ascending."""
     rank = call.input(0).ndim
     return tuple(sorted({axis % rank for axis in call.integers(1)})) if rank else ()
 
@@ -58,33 +54,16 @@ _enter("REDUCE_ANY", ("BOOL",), jnp.any)
 _enter("REDUCE_ALL", ("BOOL",), jnp.all)
 
 
-@operator("ARG_MAX", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
-def arg_max(call: Call) -> Any:
-    """Return the position of the largest element; of equal elements, the first.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
-    return jnp.argmax(call.input(0), call.integers(1)[0])
-
-
-@operator("ARG_MIN", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
-def arg_min(call: Call) -> Any:
-    """Return the position of the smallest element; of equal elements, the first.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
-    return jnp.argmin(call.input(0), call.integers(1)[0])
+@operator(("ARG_MAX", "ARG_MIN"), ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
+def position(call: Call) -> Any:
+    """Return the position of the largest or smallest element; of equal elements, the first."""
+    find = jnp.argmax if call.name == "ARG_MAX" else jnp.argmin
+    return find(call.input(0), call.integers(1)[0])
 
 
 @operator("CUMSUM", PLAIN, constants=(1,))
 def cumsum(call: Call) -> Any:
-    """Return cumulative sums along an axis, inclusive or exclusive.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return cumulative sums along an axis, inclusive or exclusive."""
     x = call.input(0)
     axis = call.integers(1)[0] % x.ndim
     sums = lax.cumsum(x, axis, reverse=bool(call.options.reverse))
@@ -97,9 +76,5 @@ def cumsum(call: Call) -> Any:
 
 @operator("TOPK_V2", (*PLAIN, *QUANTIZED), constants=(1,))
 def topk(call: Call) -> Any:
-    """Return the largest elements along the last axis, and their positions.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the largest elements along the last axis, and their positions."""
     return lax.top_k(call.input(0), call.shape[-1])

@@ -47,11 +47,7 @@ class Callee:
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
     def doubts(self, values: Sequence[Any]) -> list[str]:
-        """Return the error texts of all flags that the subgraph may set, for these input shapes.
-
-        Args:
-            values: inputs of the subgraph, for their shapes.
-        """
+        """Return the error texts of all flags that the subgraph may set for these input shapes."""
         found: list[str] = []
 
         def keep(*values: Any) -> list[Any]:
@@ -151,12 +147,7 @@ class Call:
         return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
-        """Let the host raise an error if one of *positions* is outside ``[0, size)`` in a run.
-
-        Args:
-            positions: indices, known only in a run.
-            size: number of valid indices.
-        """
+        """Let the host raise an error if one of *positions* is outside ``[0, size)`` in a run."""
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
@@ -167,9 +158,7 @@ class Call:
     def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
         """Let the host raise an error if a flag in *wrong* is true in a run.
 
-        Args:
-            wrong: flags, which are computed in a run.
-            about: for each element of *wrong*, the error texts.
+        *about* has the error texts for each element of *wrong*.
         """
         for flags, reasons in zip(wrong, about, strict=True):
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
@@ -270,6 +259,16 @@ def operator(
         return compute
 
     return enter
+
+
+def function_of_inputs(
+    name: str, types: Sequence[str], function: Callable[..., Any], count: int = 1, **more: Any
+) -> None:
+    """Register a function of the first *count* inputs, without options, as the operator *name*.
+
+    *more* are further arguments of :func:`operator`.
+    """
+    operator(name, types, **more)(lambda call: function(*(call.input(i) for i in range(count))))
 
 
 def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:

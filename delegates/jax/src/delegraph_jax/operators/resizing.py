@@ -12,11 +12,7 @@ from delegraph_jax.operators.registry import HALVES, QUANTIZED, Call, operator
 
 @operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the image resized by bilinear interpolation.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the image resized by bilinear interpolation."""
     x, o = call.input(0), call.options
     for axis in (2, 1):
         if not call.shape[axis]:
@@ -34,11 +30,7 @@ def resize_bilinear(call: Call) -> Any:
     constants=(1,),
 )
 def resize_nearest_neighbor(call: Call) -> Any:
-    """Return the resized image, in which each pixel is the nearest pixel of the input.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the resized image, in which each pixel is the nearest pixel of the input."""
     x, o = call.input(0), call.options
     for axis in (1, 2):
         places = nearest_positions(

@@ -17,52 +17,32 @@ from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, Call,
 @operator("EXPAND_DIMS", ANY, constants=(1,))
 @operator("SQUEEZE", ANY)
 def reshape(call: Call) -> Any:
-    """Return the elements in the output's shape.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements in the output's shape."""
     return call.input(0).reshape(call.shape)
 
 
 @operator("DENSIFY", ("FLOAT16", "FLOAT32", "INT8"), features=("sparse",), constants=(0,))
 def densify(call: Call) -> Any:
-    """Return a sparse constant in dense form; the model reader has already filled in the zeros.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return a sparse constant in dense form; the model reader has already filled in the zeros."""
     return call.input(0)
 
 
 @operator("BROADCAST_TO", ANY, constants=(1,))
 def broadcast_to(call: Call) -> Any:
-    """Return the elements repeated to fill the output's shape.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements repeated to fill the output's shape."""
     return jnp.broadcast_to(call.input(0), call.shape)
 
 
 @operator("TRANSPOSE", ANY, constants=(1,))
 def transpose(call: Call) -> Any:
-    """Return the elements with the axes permuted.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements with the axes permuted."""
     x = call.input(0)
     return jnp.transpose(x, [axis % x.ndim for axis in call.integers(1)])
 
 
 @operator("PAD", MOVED, constants=(1,))
 def pad(call: Call) -> Any:
-    """Return the elements padded with zeros, or with the zero point.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements padded with zeros, or with the zero point."""
     return _padded(call, call.constant(1).tolist())
 
 
@@ -73,44 +53,28 @@ def _padded(call: Call, margins: list[Sequence[int]]) -> Any:
 
 @operator("PADV2", MOVED, features=("computed-weights",), constants=(1,), lacks=("dynamic-shapes",))
 def pad_v2(call: Call) -> Any:
-    """Return the elements padded with input 2.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements padded with input 2."""
     fill = 0 if call.optional_tensor(2) is None else call.input(2).reshape(())
     return jnp.pad(call.input(0), call.constant(1), constant_values=fill)
 
 
 @operator("MIRROR_PAD", ANY, constants=(1,))
 def mirror_pad(call: Call) -> Any:
-    """Return the elements padded by mirroring, with the edge repeated or not.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements padded by mirroring, with the edge repeated or not."""
     mode = "reflect" if call.options.mode == 0 else "symmetric"
     return jnp.pad(call.input(0), call.constant(1), mode=mode)
 
 
 @operator("SLICE", ANY, constants=(1, 2))
 def slice_(call: Call) -> Any:
-    """Return a block of the elements.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return a block of the elements."""
     parts = zip(call.integers(1), call.shape, strict=True)
     return call.input(0)[tuple(slice(start, start + size) for start, size in parts)]
 
 
 @operator("STRIDED_SLICE", ANY, constants=(1, 2, 3))
 def strided_slice(call: Call) -> Any:
-    """Return the elements of a strided slice.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements of a strided slice."""
     x = call.input(0)
     limits = [call.integers(i) for i in (1, 2, 3)]
     index, _ = resolved(x.shape, limits[0], limits[1], limits[2], Masks.of(call.options))
@@ -119,31 +83,19 @@ def strided_slice(call: Call) -> Any:
 
 @operator("TILE", ANY, constants=(1,))
 def tile(call: Call) -> Any:
-    """Return the elements repeated along each axis.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements repeated along each axis."""
     return jnp.tile(call.input(0), call.integers(1))
 
 
 @operator("REVERSE_V2", MOVED, constants=(1,))
 def reverse(call: Call) -> Any:
-    """Return the elements backwards along some axes.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the elements backwards along some axes."""
     return jnp.flip(call.input(0), call.integers(1))
 
 
 @operator("SPACE_TO_DEPTH", (*PLAIN, *EIGHT_BIT))
 def space_to_depth(call: Call) -> Any:
-    """Return blocks of pixels moved to the channels.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return blocks of pixels moved to the channels."""
     x, size = call.input(0), call.options.block_size
     n, h, w, c = x.shape
     blocks = x.reshape(n, h // size, size, w // size, size, c)
@@ -152,11 +104,7 @@ def space_to_depth(call: Call) -> Any:
 
 @operator("DEPTH_TO_SPACE", (*PLAIN, *EIGHT_BIT))
 def depth_to_space(call: Call) -> Any:
-    """Return channels moved to blocks of pixels.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return channels moved to blocks of pixels."""
     x, size = call.input(0), call.options.block_size
     n, h, w, c = x.shape
     blocks = x.reshape(n, h, w, size, size, c // (size * size))
@@ -165,11 +113,7 @@ def depth_to_space(call: Call) -> Any:
 
 @operator("SPACE_TO_BATCH_ND", ANY, constants=(1, 2))
 def space_to_batch(call: Call) -> Any:
-    """Return the positions within each block moved to the batch axis.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the positions within each block moved to the batch axis."""
     sizes = call.integers(1)
     margins = [(0, 0), *call.constant(2).tolist()]
     x = _padded(call, [*margins, *[(0, 0)] * (call.input(0).ndim - len(margins))])
@@ -185,11 +129,7 @@ def space_to_batch(call: Call) -> Any:
 
 @operator("BATCH_TO_SPACE_ND", ANY, constants=(1, 2))
 def batch_to_space(call: Call) -> Any:
-    """Return images whose blocks are filled from the batch axis: the inverse of SPACE_TO_BATCH.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return images whose blocks are filled from the batch axis: the inverse of SPACE_TO_BATCH."""
     x, sizes = call.input(0), call.integers(1)
     count, batch = len(sizes), x.shape[0] // int(np.prod(sizes))
     rest = x.shape[1 + count :]
@@ -206,29 +146,17 @@ def batch_to_space(call: Call) -> Any:
 
 @operator("SHAPE", ANY)
 def shape(call: Call) -> Any:
-    """Return the shape of the input.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the shape of the input."""
     return jnp.asarray(call.input(0).shape, call.outputs[0].dtype)
 
 
 @operator("RANK", ANY)
 def rank(call: Call) -> Any:
-    """Return the input's number of axes.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the input's number of axes."""
     return jnp.asarray(call.input(0).ndim, np.int32)
 
 
 @operator("FILL", ANY, constants=(0,))
 def fill(call: Call) -> Any:
-    """Return an array of the output's shape, filled with the scalar in input 1.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return an array of the output's shape, filled with the scalar in input 1."""
     return jnp.broadcast_to(call.input(1).reshape(()), call.shape)

@@ -37,11 +37,7 @@ def bits(x: Any) -> Any:
 @operator(_UNARY_OF_SIGNED, ("INT8",))
 @operator(_UNARY_OF_SIGNED, ("INT16",))
 def unary(call: Call) -> Any:
-    """Return the results of a one-operand operator, from a table of all values.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the results of a one-operand operator, from a table of all values."""
     x = call.input(0)
     return look_up(call.evaluated(every_value(np.dtype(x.dtype))), x)
 
@@ -49,11 +45,7 @@ def unary(call: Call) -> Any:
 @operator(("SQRT", "RSQRT"), ("INT8",))
 @operator(("SQRT", "RSQRT"), ("INT16",))
 def root(call: Call) -> Any:
-    """Return roots or inverse roots from a table; a negative value is an error.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return roots or inverse roots from a table; a negative value is an error."""
     x, zero_point = call.input(0), call.tensor(0).zero_point
     call.doubts.append(((x < zero_point).any(), "a value is negative"))
     values = every_value(np.dtype(x.dtype)).clip(zero_point, None)
@@ -65,11 +57,7 @@ def root(call: Call) -> Any:
 @operator((*_PAIRS, "PRELU"), ("UINT8",), features=("computed-weights",))
 @operator((*_PAIRS, "PRELU", "SQUARED_DIFFERENCE"), ("INT8",), features=("computed-weights",))
 def pair(call: Call) -> Any:
-    """Return the results of a two-operand operator, from a table of all pairs.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return the results of a two-operand operator, from a table of all pairs."""
     tables = pair_tables(
         call.name,
         call.tensor(0),
@@ -85,11 +73,7 @@ def pair(call: Call) -> Any:
 @operator("DIV", ("INT8",), features=("computed-weights",))
 @operator("DIV", ("UINT8",), features=("computed-weights",))
 def quotient(call: Call) -> Any:
-    """Return quotients from a table; a divisor that represents zero is an error.
-
-    Args:
-        call: the node, with the values of its inputs and its options.
-    """
+    """Return quotients from a table; a divisor that represents zero is an error."""
     is_zero = (call.input(1) == call.tensor(1).zero_point).any()
     call.doubts.append((is_zero, "a divisor is zero"))
     return pair(call)

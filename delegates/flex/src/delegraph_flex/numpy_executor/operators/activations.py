@@ -9,8 +9,8 @@ import numpy as np
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.operators.elementwise import through_float32
-from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, operator
+from delegraph_flex.numpy_executor.operators.elementwise import functions_of_one, through_float32
+from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, functions, operator
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -37,10 +37,7 @@ def leaky_relu(node: FlexNode) -> Step:
     return lambda x: np.where(x > 0, x, x * alpha)
 
 
-@operator("Elu", types=FLOATS)
-def elu(node: FlexNode) -> Step:
-    """Return a function that computes x where x >= 0, exp(x) - 1 otherwise."""
-    return lambda x: np.where(x < 0, np.expm1(x), x)
+functions({"Elu": lambda x: np.where(x < 0, np.expm1(x), x)}, FLOATS)
 
 
 @operator("Selu", types=FLOATS)
@@ -56,13 +53,6 @@ def softplus(node: FlexNode) -> Step:
     """Return a function that computes log(1 + exp(x))."""
     type = node.type("T")
     return through_float32(lambda x: np.logaddexp(x, x.dtype.type(0)), type)
-
-
-@operator("Softsign", types=FLOATS)
-def softsign(node: FlexNode) -> Step:
-    """Return a function that computes x / (1 + |x|)."""
-    one = node.type("T").dtype.type(1)
-    return lambda x: np.divide(x, one + np.abs(x))
 
 
 @operator("ReluGrad", types=REAL, broadcasts=True)
@@ -86,13 +76,6 @@ def leaky_relu_gradient(node: FlexNode) -> Step:
     return lambda dy, x: np.where(x > 0, dy, dy * alpha)
 
 
-@operator("EluGrad", types=FLOATS, broadcasts=True)
-def elu_gradient(node: FlexNode) -> Step:
-    """Return a function that computes dy where y, the ELU of x, is >= 0, else ``dy * (y + 1)``."""
-    one = node.type("T").dtype.type(1)
-    return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
-
-
 @operator("SeluGrad", types=FLOATS, broadcasts=True)
 def selu_gradient(node: FlexNode) -> Step:
     """Return a function that computes the gradient of a SELU from dy and the SELU's output y."""
@@ -101,32 +84,22 @@ def selu_gradient(node: FlexNode) -> Step:
     return lambda dy, y: np.where(y < 0, dy * (y + negative), dy * scale)
 
 
-@operator("SoftplusGrad", types=FLOATS, broadcasts=True)
-def softplus_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient dy / (1 + exp(-x))."""
-    one = node.type("T").dtype.type(1)
-    return lambda dy, x: np.divide(dy, one + np.exp(-x))
-
-
-@operator("SoftsignGrad", types=FLOATS, broadcasts=True)
-def softsign_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient ``dy / (1 + |x|)**2``."""
-    one = node.type("T").dtype.type(1)
-    return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
-
-
-@operator("SigmoidGrad", types=FLOATS | COMPLEX, broadcasts=True)
-def sigmoid_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient ``dy * y * (1 - y)``; y is the sigmoid."""
-    one = node.type("T").dtype.type(1)
-    return lambda y, dy: dy * y * (one - y)
-
-
-@operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
-def tanh_gradient(node: FlexNode) -> Step:
-    """Return a function that computes the gradient ``dy * (1 - y**2)``; y is the tanh."""
-    one = node.type("T").dtype.type(1)
-    return lambda y, dy: dy * (one - y * y)
+functions_of_one(
+    {
+        "EluGrad": lambda one, dy, y: np.where(y < 0, (y + one) * dy, dy),  # y is the ELU
+        "SoftplusGrad": lambda one, dy, x: np.divide(dy, one + np.exp(-x)),
+        "Softsign": lambda one, x: np.divide(x, one + np.abs(x)),
+        "SoftsignGrad": lambda one, dy, x: np.divide(dy, np.square(one + np.abs(x))),
+    },
+    FLOATS,
+)
+functions_of_one(
+    {
+        "SigmoidGrad": lambda one, y, dy: dy * y * (one - y),  # y is the sigmoid
+        "TanhGrad": lambda one, y, dy: dy * (one - y * y),  # y is the tanh
+    },
+    FLOATS | COMPLEX,
+)
 
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)

@@ -24,6 +24,7 @@ from delegraph_flex.numpy_executor.registry import (
     REAL,
     functions,
     operator,
+    step_of,
 )
 
 Array = NDArray[Any]
@@ -50,17 +51,13 @@ def _lengths(x: Array) -> NDArray[np.int64]:
     return lengths.reshape(x.shape)
 
 
-@operator("AddN", types=NUMBERS)
-def add_all(node: FlexNode) -> Step:
-    """Return a function that computes the sum of arrays of one shape, from left to right."""
-
-    def run(*values: Array) -> Array:
-        shapes = {value.shape for value in values}
-        if len(shapes) > 1:
-            raise ValueError(f"inputs have shapes {sorted(shapes)}, expected equal ones")
-        return reduce(np.add, values)
-
-    return run
+@step_of("AddN", types=NUMBERS)
+def add_all(*values: Array) -> Array:
+    """Return the sum of arrays of one shape, from left to right."""
+    shapes = {value.shape for value in values}
+    if len(shapes) > 1:
+        raise ValueError(f"inputs have shapes {sorted(shapes)}, expected equal ones")
+    return reduce(np.add, values)
 
 
 @operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
@@ -81,16 +78,14 @@ def divide_and_floor(node: FlexNode) -> Step:
     return lambda x, y: np.floor(np.divide(x, y))
 
 
-@operator("FloorMod", types=REAL, broadcasts=True)
-def floor_remainder(node: FlexNode) -> Step:
-    """Return a function that computes ``x - floor(x / y) * y``, broadcast, with the sign of y."""
-    return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
+@operator("FloorMod", "Mod", "TruncateMod", types=REAL, broadcasts=True)
+def remainder(node: FlexNode) -> Step:
+    """Return a function that computes the remainder of x / y, broadcast.
 
-
-@operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
-def truncating_remainder(node: FlexNode) -> Step:
-    """Return a function that computes ``x - trunc(x / y) * y``, broadcast, with the sign of x."""
-    return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
+    The remainder of FloorMod has the sign of y, that of other operators the sign of x.
+    """
+    compute = np.remainder if node.op == "FloorMod" else np.fmod
+    return _checked(compute) if node.type("T") in INTEGERS else compute
 
 
 @operator("SquaredDifference", types=NUMBERS, broadcasts=True)
@@ -106,33 +101,23 @@ def squared_difference(node: FlexNode) -> Step:
     return lambda x, y: np.square(np.subtract(x, y))
 
 
-@operator("LeftShift", types=INTEGERS, broadcasts=True)
-def left_shift(node: FlexNode) -> Step:
-    """Return a function that computes x << y, broadcast; y is clamped to valid bit numbers."""
-    return _shift(np.left_shift, node)
+@operator("LeftShift", "RightShift", types=INTEGERS, broadcasts=True)
+def shift(node: FlexNode) -> Step:
+    """Return a function that computes x << y, or x >> y with the sign kept, broadcast.
 
-
-@operator("RightShift", types=INTEGERS, broadcasts=True)
-def right_shift(node: FlexNode) -> Step:
-    """Return a function that computes x >> y with the sign kept, broadcast.
-
-    The shift y is clamped to valid bit numbers, as in LeftShift.
+    The shift y is clamped to valid bit numbers.
     """
-    return _shift(np.right_shift, node)
+    dtype, move = node.type("T").dtype, np.left_shift if node.op == "LeftShift" else np.right_shift
+    low, high = dtype.type(0), dtype.type(8 * dtype.itemsize - 1)
+    return lambda x, y: move(x, np.minimum(np.maximum(y, low), high))
 
 
-def _zero_where_x_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
-    def run(x: Array, y: Array) -> Array:
-        result = compute(x, y)
-        return np.where(x == 0, result.dtype.type(0), result)
+def _zero_where_zero(which: int, compute: Callable[[Array, Array], Array]) -> Step:
+    """Return *compute*, but with the result 0 where the argument with index *which* is 0."""
 
-    return run
-
-
-def _zero_where_y_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
-    def run(x: Array, y: Array) -> Array:
-        result = compute(x, y)
-        return np.where(y == 0, result.dtype.type(0), result)
+    def run(*values: Array) -> Array:
+        result = compute(*values)
+        return np.where(values[which] == 0, result.dtype.type(0), result)
 
     return run
 
@@ -146,11 +131,11 @@ functions({"Maximum": np.maximum, "Minimum": np.minimum}, REAL, broadcasts=True)
 functions(
     {
         "RealDiv": np.divide,
-        "Xlogy": _zero_where_x_is_zero(lambda x, y: x * np.log(y)),
-        "Xlog1py": _zero_where_x_is_zero(lambda x, y: x * np.log1p(y)),
-        "Xdivy": _zero_where_x_is_zero(np.divide),
-        "DivNoNan": _zero_where_y_is_zero(np.divide),
-        "MulNoNan": _zero_where_y_is_zero(np.multiply),
+        "Xlogy": _zero_where_zero(0, lambda x, y: x * np.log(y)),
+        "Xlog1py": _zero_where_zero(0, lambda x, y: x * np.log1p(y)),
+        "Xdivy": _zero_where_zero(0, np.divide),
+        "DivNoNan": _zero_where_zero(1, np.divide),
+        "MulNoNan": _zero_where_zero(1, np.multiply),
     },
     FLOATS | COMPLEX,
     broadcasts=True,
@@ -176,9 +161,3 @@ def _checked(divide: Callable[[Array, Array], Array]) -> Step:
 
 def _truncating_quotient(x: Array, y: Array) -> Array:
     return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
-
-
-def _shift(shift: Callable[[Array, Array], Array], node: FlexNode) -> Step:
-    dtype = node.type("T").dtype
-    low, high = dtype.type(0), dtype.type(8 * dtype.itemsize - 1)
-    return lambda x, y: shift(x, np.minimum(np.maximum(y, low), high))

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
 
 
-@operator("SpaceToBatchND")
-def space_to_batch(node: FlexNode) -> Step:
-    """Return a function that pads with zeros, and moves elements of blocks to the batch axis."""
-    return lambda x, block, paddings: _space_to_batch(x, block.tolist(), paddings)
+functions(
+    {
+        "SpaceToBatchND": lambda x, block, paddings: _space_to_batch(x, block.tolist(), paddings),
+        "BatchToSpaceND": lambda x, block, crops: _batch_to_space(x, block.tolist(), crops),
+    }
+)
 
 
 @operator("SpaceToBatch")
@@ -27,15 +29,6 @@ def space_to_batch_2d(node: FlexNode) -> Step:
     """Return a function that pads with zeros, and moves elements of square blocks to the batch."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
-
-
-@operator("BatchToSpaceND")
-def batch_to_space(node: FlexNode) -> Step:
-    """Return a function that moves elements from the batch axis to blocks, and crops the result.
-
-    It reverses :func:`space_to_batch`.
-    """
-    return lambda x, block, crops: _batch_to_space(x, block.tolist(), crops)
 
 
 @operator("BatchToSpace")
@@ -108,6 +101,7 @@ def _check_block(x: Array, block: list[int], borders: Array) -> None:
 
 
 def _space_to_batch(x: Array, block: list[int], paddings: Array) -> Array:
+    """Return *x* padded with zeros, with elements of blocks moved to the batch axis."""
     _check_block(x, block, paddings)
     n, count = x.shape[0], len(block)
     space, rest = x.shape[1 : 1 + count], x.shape[1 + count :]
@@ -136,6 +130,10 @@ def _space_to_batch(x: Array, block: list[int], paddings: Array) -> Array:
 
 
 def _batch_to_space(x: Array, block: list[int], crops: Array) -> Array:
+    """Return *x* with elements of the batch axis moved to blocks, and cropped.
+
+    It reverses :func:`_space_to_batch`.
+    """
     _check_block(x, block, crops)
     count = len(block)
     n, left_over = divmod(x.shape[0], math.prod(block))

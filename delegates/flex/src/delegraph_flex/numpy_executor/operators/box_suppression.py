@@ -18,7 +18,8 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.indices import check_scalar
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 Floats = NDArray[Any]
 Similarity = Callable[[int, NDArray[Any]], Floats]
@@ -34,29 +35,21 @@ def non_max_suppression(node: FlexNode) -> Step:
     The overlap threshold is an attribute.
     """
     threshold = np.float32(node.float("iou_threshold", 0.5))
-
-    def run(boxes: Floats, scores: Floats, most: Any) -> NDArray[np.int32]:
-        return _kept(boxes, scores, most, threshold, None)
-
-    return run
+    return lambda boxes, scores, most: kept(boxes, scores, most, threshold)
 
 
-@operator("NonMaxSuppressionV2", types=_TYPES)
-def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Return a function that returns the indices of the selected boxes, best first.
+@step_of("NonMaxSuppressionV2", types=_TYPES)
+@step_of("NonMaxSuppressionV3", types=_TYPES)
+def kept(
+    boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any = None
+) -> NDArray[np.int32]:
+    """Return the indices of the selected boxes, best first.
 
-    The overlap threshold is an input.
+    *threshold* is that of overlaps. Only boxes with scores above *least* are selected.
     """
-    return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
-
-
-@operator("NonMaxSuppressionV3", types=_TYPES)
-def non_max_suppression_v3(node: FlexNode) -> Step:
-    """Return a function that returns the indices of the selected boxes, best first.
-
-    Only boxes with scores above a threshold are selected.
-    """
-    return _kept
+    limit = _check(boxes, scores, most, threshold, least)
+    threshold = scores.dtype.type(threshold)
+    return _suppressed(_iou(boxes), _ranked(scores, least), threshold, limit)
 
 
 @operator("NonMaxSuppressionV4", types=_TYPES)
@@ -68,9 +61,9 @@ def non_max_suppression_v4(node: FlexNode) -> Step:
     is_padded = node.bool("pad_to_max_output_size", False)
 
     def run(*inputs: Any) -> list[NDArray[Any]]:
-        kept = _kept(*inputs)
-        padded = _padded(kept, int(inputs[2])) if is_padded else kept
-        return [padded, np.array(len(kept), np.int32)]
+        found = kept(*inputs)
+        padded = _padded(found, int(inputs[2])) if is_padded else found
+        return [padded, np.array(len(found), np.int32)]
 
     return run
 
@@ -90,41 +83,29 @@ def non_max_suppression_v5(node: FlexNode) -> Step:
             raise ValueError(f"sigma is {sigma}, expected a scalar of at least 0")
         if sigma > 0:
             limit = _check(boxes, scores, most, threshold, least)
-            kept, left = _softened(_iou(boxes), scores, limit, least, sigma)
+            found, left = _softened(_iou(boxes), scores, limit, least, sigma)
         else:
-            kept = _kept(boxes, scores, most, threshold, least)
-            left = scores[kept]
-        count = np.array(len(kept), np.int32)
+            found = kept(boxes, scores, most, threshold, least)
+            left = scores[found]
+        count = np.array(len(found), np.int32)
         if is_padded:
-            kept, left = _padded(kept, int(most)), _padded(left, int(most))
-        return [kept, left, count]
+            found, left = _padded(found, int(most)), _padded(left, int(most))
+        return [found, left, count]
 
     return run
 
 
-@operator("NonMaxSuppressionWithOverlaps")
-def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
-    """Return a function that returns the selected boxes' indices from overlaps, ``[N, N]``."""
-
-    def run(
-        shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any
-    ) -> NDArray[np.int32]:
-        if shares.ndim != 2 or shares.shape[0] != shares.shape[1]:
-            raise ValueError(f"overlaps have shape {list(shares.shape)}, expected a square")
-        _require_scalars(threshold, least)
-        limit = _check_scores(len(shares), scores, most)
-        ranked = _ranked(scores, least)
-        return _suppressed(lambda one, others: shares[others, one], ranked, threshold, limit)
-
-    return run
-
-
-def _kept(
-    boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any
+@step_of("NonMaxSuppressionWithOverlaps")
+def non_max_suppression_with_overlaps(
+    shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any
 ) -> NDArray[np.int32]:
-    limit = _check(boxes, scores, most, threshold, least)
-    threshold = scores.dtype.type(threshold)
-    return _suppressed(_iou(boxes), _ranked(scores, least), threshold, limit)
+    """Return the selected boxes' indices from overlaps, ``[N, N]``."""
+    if shares.ndim != 2 or shares.shape[0] != shares.shape[1]:
+        raise ValueError(f"overlaps have shape {list(shares.shape)}, expected a square")
+    _require_scalars(threshold, least)
+    limit = _check_scores(len(shares), scores, most)
+    ranked = _ranked(scores, least)
+    return _suppressed(lambda one, others: shares[others, one], ranked, threshold, limit)
 
 
 def _check(boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any) -> int:
@@ -268,8 +249,7 @@ def _check_combined(
 
 def _require_scalars(*values: Any) -> None:
     for value in values:
-        if np.ndim(value):
-            raise ValueError(f"a threshold has shape {list(np.shape(value))}, expected a scalar")
+        check_scalar(value, "a threshold")
 
 
 def _best_of_classes(

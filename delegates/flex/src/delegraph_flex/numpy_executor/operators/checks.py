@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, functions, operator
 
 Array = NDArray[Any]
 _log = logging.getLogger(__name__)
 
 
-@operator("NoOp", "ControlTrigger")
-def nothing(node: FlexNode) -> Step:
-    """Return a function that does nothing, for operators that only order other operators."""
-    return lambda: ()
+functions({"NoOp": lambda: (), "ControlTrigger": lambda: ()})  # they only order other operators
+functions({"Timestamp": lambda: np.float64(time.time())})  # seconds since 1970
 
 
 @operator("Assert")
@@ -48,12 +46,6 @@ def check_numerics(node: FlexNode) -> Step:
         return x
 
     return run
-
-
-@operator("Timestamp")
-def timestamp(node: FlexNode) -> Step:
-    """Return a function that returns the seconds since 1970, as float64."""
-    return lambda: np.float64(time.time())
 
 
 @operator("Print")

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.indices import check_scalar
+from delegraph_flex.numpy_executor.registry import FLOATS, operator, step_of
 
 Floats = NDArray[Any]
 _FLOAT32 = (DataType.FLOAT32,)
@@ -24,8 +25,8 @@ _FLOAT32 = (DataType.FLOAT32,)
 @operator("RGBToHSV", "HSVToRGB", types=FLOATS)
 def convert_colors(node: FlexNode) -> Step:
     """Return a function that converts colours to hue, saturation and value in [0, 1], or back."""
-    dtype = node.type("T", DataType.FLOAT32).dtype
-    compute = np.float32 if dtype.itemsize == 2 else dtype
+    type = node.type("T", DataType.FLOAT32)
+    dtype, compute = type.dtype, type.wide
     convert = _hsv if node.op == "RGBToHSV" else _rgb
 
     def run(x: Floats) -> Floats:
@@ -38,11 +39,6 @@ def convert_colors(node: FlexNode) -> Step:
 def _require_colors(x: Floats, rank: int) -> None:
     if x.ndim < rank or x.shape[-1] != 3:
         raise ValueError(f"image has shape {list(x.shape)}, expected three colours last")
-
-
-def _require_scalar(value: Any, name: str) -> None:
-    if np.ndim(value):
-        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
 
 
 def _hsv(x: Floats) -> Floats:
@@ -92,47 +88,35 @@ def _mixed(sextant: Floats, least: Floats, span: Floats) -> Floats:
     return np.stack([least + share * span for share in _shares(sextant)], axis=-1)
 
 
-@operator("AdjustSaturation", types=_FLOAT32)
-def adjust_saturation(node: FlexNode) -> Step:
-    """Return a function that multiplies the saturation of colours; the result is clamped to 1."""
-
-    def run(x: Floats, scale: Any) -> Floats:
-        _require_colors(x, 3)
-        _require_scalar(scale, "scale")
-        hue, saturation, value = np.moveaxis(_hsv(x), -1, 0)
-        span = np.clip(saturation * np.float32(scale), 0, 1) * value
-        return _mixed(hue * 6, value - span, span)
-
-    return run
+@step_of("AdjustSaturation", types=_FLOAT32)
+def adjust_saturation(x: Floats, scale: Any) -> Floats:
+    """Return *x* with the saturation of colours multiplied by *scale*, and clamped to 1."""
+    _require_colors(x, 3)
+    check_scalar(scale, "scale")
+    hue, saturation, value = np.moveaxis(_hsv(x), -1, 0)
+    span = np.clip(saturation * np.float32(scale), 0, 1) * value
+    return _mixed(hue * 6, value - span, span)
 
 
-@operator("AdjustHue", types=_FLOAT32)
-def adjust_hue(node: FlexNode) -> Step:
-    """Return a function that rotates hues on the colour circle; 1 is a whole turn."""
-
-    def run(x: Floats, delta: Any) -> Floats:
-        _require_colors(x, 3)
-        _require_scalar(delta, "delta")
-        least, most = x.min(axis=-1), x.max(axis=-1)
-        span = most - least
-        sextant = _hue(x, most, 1 / np.where(span > 0, span, 1), np.float32(2))
-        return _mixed(np.mod(sextant + np.float32(delta) * 6, np.float32(6)), least, span)
-
-    return run
+@step_of("AdjustHue", types=_FLOAT32)
+def adjust_hue(x: Floats, delta: Any) -> Floats:
+    """Return *x* with hues rotated on the colour circle by *delta*; 1 is a whole turn."""
+    _require_colors(x, 3)
+    check_scalar(delta, "delta")
+    least, most = x.min(axis=-1), x.max(axis=-1)
+    span = most - least
+    sextant = _hue(x, most, 1 / np.where(span > 0, span, 1), np.float32(2))
+    return _mixed(np.mod(sextant + np.float32(delta) * 6, np.float32(6)), least, span)
 
 
-@operator("AdjustContrastv2", types=_FLOAT32)
-def adjust_contrast(node: FlexNode) -> Step:
-    """Return a function that multiplies the differences from the mean, per channel and image."""
-
-    def run(x: Floats, factor: Any) -> Floats:
-        _require_scalar(factor, "contrast factor")
-        if x.ndim < 3:
-            raise ValueError(f"image has shape {list(x.shape)}, expected 3 dimensions or more")
-        if not x.size:
-            return x
-        mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float64).astype(np.float32)
-        y: Floats = (x - mean) * np.float32(factor) + mean
-        return y
-
-    return run
+@step_of("AdjustContrastv2", types=_FLOAT32)
+def adjust_contrast(x: Floats, factor: Any) -> Floats:
+    """Return *x* with its differences from the mean, per channel and image, multiplied."""
+    check_scalar(factor, "contrast factor")
+    if x.ndim < 3:
+        raise ValueError(f"image has shape {list(x.shape)}, expected 3 dimensions or more")
+    if not x.size:
+        return x
+    mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float64).astype(np.float32)
+    y: Floats = (x - mean) * np.float32(factor) + mean
+    return y

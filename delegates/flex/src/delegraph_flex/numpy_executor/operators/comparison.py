@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,34 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import broadcasting_two
-from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, functions, operator
+from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, functions, operator, step_of
 
 Array = NDArray[Any]
 
 
-@operator("Equal", types=ALL)
+@operator("Equal", "NotEqual", types=ALL)
 def equal(node: FlexNode) -> Step:
-    """Return a function that computes x == y, broadcast."""
-    return _equality(np.equal, node)
+    """Return a function that computes x == y or x != y, broadcast.
 
+    An attribute says whether shapes that do not broadcast are unequal or an error.
+    """
+    compare: Step = np.equal if node.op == "Equal" else np.not_equal
+    if node.type("T") is DataType.STRING:
+        run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))
+    else:
+        run = broadcasting_two(compare, np.bool_)
+    if node.bool("incompatible_shape_error", True):
+        return run
+    if_incompatible = np.bool_(compare(0, 1))
 
-@operator("NotEqual", types=ALL)
-def not_equal(node: FlexNode) -> Step:
-    """Return a function that computes x != y, broadcast."""
-    return _equality(np.not_equal, node)
+    def run_tolerantly(x: Array, y: Array) -> Any:
+        try:
+            np.broadcast(x, y)
+        except ValueError:
+            return if_incompatible
+        return run(x, y)
+
+    return run_tolerantly
 
 
 functions(
@@ -62,50 +74,19 @@ def approximately_equal(node: FlexNode) -> Step:
     return run
 
 
-@operator("Select", types=ALL)
-def select(node: FlexNode) -> Step:
-    """Function that returns x where the condition is true and y elsewhere; x and y have one shape.
+@step_of("Select", types=ALL)
+def select(condition: Array, x: Array, y: Array) -> Array:
+    """Return *x* where the condition is true and *y* elsewhere; both have one shape.
 
     A condition with one dimension selects whole rows.
     """
-
-    def run(condition: Array, x: Array, y: Array) -> Array:
-        if x.shape != y.shape:
-            raise ValueError(f"y has shape {list(y.shape)}, expected that of x, {list(x.shape)}")
-        if condition.shape == x.shape or condition.ndim == 0:
-            return np.where(condition, x, y)
-        if condition.shape != x.shape[:1]:
-            raise ValueError(
-                f"condition has shape {list(condition.shape)}, "
-                f"expected {list(x.shape)}, {list(x.shape[:1])} or []"
-            )
-        return np.where(condition.reshape(-1, *[1] * (x.ndim - 1)), x, y)
-
-    return run
-
-
-def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
-    """Return the function of ``Equal`` or ``NotEqual``, which *compare* computes.
-
-    An attribute says whether shapes that do not broadcast are unequal or an error.
-    """
-    if node.type("T") is DataType.STRING:
-        run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))
-    else:
-        run = broadcasting_two(compare, np.bool_)
-    return _tolerant(run, compare, node)
-
-
-def _tolerant(run: Step, compare: Callable[[Any, Any], Any], node: FlexNode) -> Step:
-    if node.bool("incompatible_shape_error", True):
-        return run
-    if_incompatible = np.bool_(compare(0, 1))
-
-    def run_tolerantly(x: Array, y: Array) -> Any:
-        try:
-            np.broadcast(x, y)
-        except ValueError:
-            return if_incompatible
-        return run(x, y)
-
-    return run_tolerantly
+    if x.shape != y.shape:
+        raise ValueError(f"y has shape {list(y.shape)}, expected that of x, {list(x.shape)}")
+    if condition.shape == x.shape or condition.ndim == 0:
+        return np.where(condition, x, y)
+    if condition.shape != x.shape[:1]:
+        raise ValueError(
+            f"condition has shape {list(condition.shape)}, "
+            f"expected {list(x.shape)}, {list(x.shape[:1])} or []"
+        )
+    return np.where(condition.reshape(-1, *[1] * (x.ndim - 1)), x, y)

@@ -32,13 +32,13 @@ Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 @operator("Conv2D", types=FLOATS | {DataType.INT32})
 def conv2d(node: FlexNode) -> Step:
     """Return a function that convolves images with filters ``[KH, KW, C / groups, O]``."""
-    return convolution(node, Sliding.of(node, 4, data_format="NHWC"))
+    return convolution(node, Sliding.of(node))
 
 
 @operator("Conv3D", types=FLOATS)
 def conv3d(node: FlexNode) -> Step:
     """Return a function that convolves volumes with filters ``[KD, KH, KW, C, O]``."""
-    sliding = Sliding.of(node, 5, data_format="NDHWC")
+    sliding = Sliding.of(node)
     require_no_dilations(sliding)
     return convolution(node, sliding)
 
@@ -47,7 +47,7 @@ def conv3d(node: FlexNode) -> Step:
 def fused_pad_conv2d(node: FlexNode) -> Step:
     """Return a function that pads images by mirroring, then convolves them."""
     is_reflect = node.choice("mode", ("REFLECT", "SYMMETRIC")) == "REFLECT"
-    convolve = convolution(node, Sliding.of(node, 4))
+    convolve = convolution(node, Sliding.of(node))
 
     def run(x: NDArray[Any], edges: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         limits = [size - is_reflect for size in x.shape]
@@ -74,8 +74,7 @@ def convolution(node: FlexNode, sliding: Sliding) -> Convolve:
 
     *sliding* is the geometry of the windows.
     """
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
     rank = len(sliding.strides) + 2
 
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
@@ -135,8 +134,7 @@ def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window])
 def depthwise_conv2d(node: FlexNode) -> Step:
     """Function that convolves each channel separately, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
 
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         require_depthwise(x.shape, weight)
@@ -159,7 +157,7 @@ def depthwise_sliding(node: FlexNode) -> Sliding:
     Raises:
         Unsupported: there are dilations, or the strides differ.
     """
-    sliding = Sliding.of(node, 4, data_format="NHWC")
+    sliding = Sliding.of(node)
     require_no_dilations(sliding)
     if len(set(sliding.strides)) > 1:
         raise Unsupported(f"attribute 'strides' is {list(sliding.strides)}, expected equal ones")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
+from delegraph_flex.numpy_executor.operators.ragged import check_splits
 from delegraph_flex.numpy_executor.registry import operator
 
 _TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
@@ -20,12 +22,10 @@ _TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 @operator("Bincount", types=_TYPES)
 def bincount(node: FlexNode) -> Step:
     """Function that counts each number in [0, size), or sums the weights of its occurrences."""
-    dtype = node.type("T").dtype
+    bins = _bins(node)
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
-        rows = np.zeros(values.size, np.intp)
-        made = _bins(rows, values, 1, scalar(size, "size"), weights, dtype, False)
-        return made.reshape(-1)
+        return bins(np.zeros(values.size, np.intp), values, 1, size, weights).reshape(-1)
 
     return run
 
@@ -33,14 +33,14 @@ def bincount(node: FlexNode) -> Step:
 @operator("DenseBincount", types=_TYPES)
 def dense_bincount(node: FlexNode) -> Step:
     """Function that counts each number in [0, size), in a vector or in each row of a matrix."""
-    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+    bins = _bins(node)
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
         if values.ndim > 2:
             raise ValueError(f"input has shape {list(values.shape)}, expected a vector or matrix")
         count = len(values) if values.ndim == 2 else 1
         rows = np.arange(count).repeat(values.shape[-1] if values.ndim else 1)
-        made = _bins(rows, values, count, scalar(size, "size"), weights, dtype, is_binary)
+        made = bins(rows, values, count, size, weights)
         return made if values.ndim == 2 else made[0]
 
     return run
@@ -49,7 +49,7 @@ def dense_bincount(node: FlexNode) -> Step:
 @operator("SparseBincount", types=_TYPES)
 def sparse_bincount(node: FlexNode) -> Step:
     """Function that counts each number in [0, size), in a sparse vector or in rows of a matrix."""
-    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+    bins = _bins(node)
 
     def run(
         indices: NDArray[Any],
@@ -68,7 +68,7 @@ def sparse_bincount(node: FlexNode) -> Step:
         count = int(shape[0]) if rank == 2 else 1
         rows = indices[:, 0] if rank == 2 else np.zeros(values.size, np.intp)
         check_range(rows, count)
-        made = _bins(rows, values, count, scalar(size, "size"), weights, dtype, is_binary)
+        made = bins(rows, values, count, size, weights)
         return made if rank == 2 else made[0]
 
     return run
@@ -77,52 +77,53 @@ def sparse_bincount(node: FlexNode) -> Step:
 @operator("RaggedBincount", types=_TYPES)
 def ragged_bincount(node: FlexNode) -> Step:
     """Return a function that counts each number in [0, size), in each row of a ragged matrix."""
-    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+    bins = _bins(node)
 
     def run(
         splits: NDArray[Any], values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]
     ) -> NDArray[Any]:
+        check_splits(splits, values.size)
         lengths = np.diff(splits)
-        if not splits.size or splits[0] or splits[-1] != values.size or (lengths < 0).any():
-            raise ValueError(
-                f"row splits {splits[:9].tolist()} do not rise from 0 to {values.size}"
-            )
         rows = np.arange(lengths.size).repeat(lengths)
-        return _bins(rows, values, lengths.size, scalar(size, "size"), weights, dtype, is_binary)
+        return bins(rows, values, lengths.size, size, weights)
 
     return run
 
 
-def _bins(
-    rows: NDArray[Any],
-    values: NDArray[Any],
-    count: int,
-    size: int,
-    weights: NDArray[Any],
-    dtype: np.dtype[Any],
-    is_binary: bool,
-) -> NDArray[Any]:
-    """Return the counts of each value in each row, ``[count, size]``; larger values are ignored.
+def _bins(node: FlexNode) -> Callable[..., NDArray[Any]]:
+    """Return the function that counts each value in each row, ``[count, size]``.
 
-    *rows* has the row of each value. With *weights*, these are summed; if *is_binary*, a count is
-    at most 1.
+    It takes the row of each value, the values, the number of rows, the size and the weights. Values
+    of *size* and more are ignored. Weights, if there are any, are summed; if the output is binary,
+    a count is at most 1.
     """
-    require((count, size), np.int64)
-    flat = values.reshape(-1)
-    if flat.size and flat.min() < 0:
-        raise ValueError(f"input has {flat.min()}, expected no negative number")
-    if weights.size and weights.size != flat.size:
-        raise ValueError(f"{weights.size} weights for {flat.size} values")
-    keep = flat < size
-    where = rows[keep] * size + flat[keep]
-    result = np.zeros(count * size, dtype)
-    if is_binary:
-        result[where] = 1
-    elif weights.size:
-        np.add.at(result, where, weights.reshape(-1)[keep])
-    else:
-        result += np.bincount(where, minlength=count * size).astype(dtype)
-    return result.reshape(count, size)
+    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+
+    def run(
+        rows: NDArray[Any],
+        values: NDArray[Any],
+        count: int,
+        bound: NDArray[Any],
+        weights: NDArray[Any],
+    ) -> NDArray[Any]:
+        size, flat = scalar(bound, "size"), values.reshape(-1)
+        require((count, size), np.int64)
+        if flat.size and flat.min() < 0:
+            raise ValueError(f"input has {flat.min()}, expected no negative number")
+        if weights.size and weights.size != flat.size:
+            raise ValueError(f"{weights.size} weights for {flat.size} values")
+        keep = flat < size
+        where = rows[keep] * size + flat[keep]
+        result = np.zeros(count * size, dtype)
+        if is_binary:
+            result[where] = 1
+        elif weights.size:
+            np.add.at(result, where, weights.reshape(-1)[keep])
+        else:
+            result += np.bincount(where, minlength=count * size).astype(dtype)
+        return result.reshape(count, size)
+
+    return run
 
 
 @operator("HistogramFixedWidth", types=_TYPES)

@@ -26,14 +26,14 @@ from delegraph_flex.numpy_executor.dataset import (
     function_of,
     kept,
 )
-from delegraph_flex.numpy_executor.registry import REAL, operator
+from delegraph_flex.numpy_executor.indices import check_scalar
+from delegraph_flex.numpy_executor.registry import REAL, functions, operator, step_of_node
 
 Array = NDArray[Any]
 
 
 def _number(value: Array, name: str) -> int:
-    if np.ndim(value) != 0:
-        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
+    check_scalar(value, name)
     return int(value)
 
 
@@ -63,16 +63,12 @@ def range_dataset(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorDataset")
-def tensor_dataset(node: FlexNode) -> Step:
-    """Return a function that makes a dataset with one element: the node's inputs."""
-
-    def run(*components: Any) -> Dataset:
-        check_element(components, node, "Toutput_types")
-        element = tuple(map(kept, components))
-        return Dataset(lambda: iter([element]))
-
-    return run
+@step_of_node("TensorDataset")
+def tensor_dataset(node: FlexNode, *components: Any) -> Dataset:
+    """Return a dataset with one element: the node's inputs."""
+    check_element(components, node, "Toutput_types")
+    element = tuple(map(kept, components))
+    return Dataset(lambda: iter([element]))
 
 
 @operator("TensorSliceDataset")
@@ -185,25 +181,21 @@ def scan_dataset(node: FlexNode) -> Step:
     return run
 
 
-@operator("BatchDataset", "BatchDatasetV2")
-def batch_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset of batches; a smaller last batch is kept or dropped."""
+@step_of_node("BatchDataset", "BatchDatasetV2")
+def batch_dataset(node: FlexNode, source: Any, size: Array, drops: Any = False) -> Dataset:
+    """Return a dataset of batches; a smaller last batch is kept or dropped."""
+    dataset_of(source)
+    count = _number(size, "batch_size")
+    if count <= 0:
+        raise ValueError(f"batch_size is {count}, expected at least 1")
 
-    def run(source: Any, size: Array, drops: Any = False) -> Dataset:
-        dataset_of(source)
-        count = _number(size, "batch_size")
-        if count <= 0:
-            raise ValueError(f"batch_size is {count}, expected at least 1")
+    def read() -> Iterator[Element]:
+        elements = _read(node, source)
+        while rows := _taken(islice(elements, count)):
+            if len(rows) == count or not drops:
+                yield tuple(_stacked(column) for column in zip(*rows, strict=True))
 
-        def read() -> Iterator[Element]:
-            elements = _read(node, source)
-            while rows := _taken(islice(elements, count)):
-                if len(rows) == count or not drops:
-                    yield tuple(_stacked(column) for column in zip(*rows, strict=True))
-
-        return Dataset(read)
-
-    return run
+    return Dataset(read)
 
 
 def _taken(elements: Iterator[Element]) -> list[Element]:
@@ -230,89 +222,66 @@ def _stacked(column: tuple[Any, ...]) -> Array:
     return np.stack(column)
 
 
-@operator("RepeatDataset")
-def repeat_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset of repeated elements; a negative count repeats without end."""
+@step_of_node("RepeatDataset")
+def repeat_dataset(node: FlexNode, source: Any, count: Array) -> Dataset:
+    """Return a dataset of repeated elements; a negative count repeats without end."""
+    dataset_of(source)
+    times = _number(count, "count")
 
-    def run(source: Any, count: Array) -> Dataset:
-        dataset_of(source)
-        times = _number(count, "count")
+    def read() -> Iterator[Element]:
+        left = times
+        while left != 0:
+            element = None
+            for element in _read(node, source):
+                yield element
+            if element is None:
+                return
+            left -= 1
 
-        def read() -> Iterator[Element]:
-            left = times
-            while left != 0:
-                element = None
-                for element in _read(node, source):
-                    yield element
-                if element is None:
-                    return
-                left -= 1
-
-        return Dataset(read)
-
-    return run
+    return Dataset(read)
 
 
-@operator("TakeDataset")
-def take_dataset(node: FlexNode) -> Step:
-    """Return a function that makes a dataset of the first elements; all for a negative count."""
-
-    def run(source: Any, count: Array) -> Dataset:
-        dataset_of(source)
-        most = _number(count, "count")
-        return Dataset(lambda: islice(_read(node, source), None if most < 0 else most))
-
-    return run
+@step_of_node("TakeDataset")
+def take_dataset(node: FlexNode, source: Any, count: Array) -> Dataset:
+    """Return a dataset of the first elements; of all for a negative count."""
+    dataset_of(source)
+    most = _number(count, "count")
+    return Dataset(lambda: islice(_read(node, source), None if most < 0 else most))
 
 
-@operator("SkipDataset")
-def skip_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset without the first elements; empty for a negative count."""
-
-    def run(source: Any, count: Array) -> Dataset:
-        dataset_of(source)
-        least = _number(count, "count")
-        if least < 0:
-            return Dataset(lambda: iter(()))
-        return Dataset(lambda: islice(_read(node, source), least, None))
-
-    return run
+@step_of_node("SkipDataset")
+def skip_dataset(node: FlexNode, source: Any, count: Array) -> Dataset:
+    """Return a dataset without the first elements; it is empty for a negative count."""
+    dataset_of(source)
+    least = _number(count, "count")
+    if least < 0:
+        return Dataset(lambda: iter(()))
+    return Dataset(lambda: islice(_read(node, source), least, None))
 
 
-@operator("ConcatenateDataset")
-def concatenate_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset of the elements of a first dataset, then those of a second."""
-
-    def run(first: Any, second: Any) -> Dataset:
-        one, other = dataset_of(first), dataset_of(second)
-        return Dataset(lambda: chain(_read(node, one), _read(node, other)))
-
-    return run
+@step_of_node("ConcatenateDataset")
+def concatenate_dataset(node: FlexNode, first: Any, second: Any) -> Dataset:
+    """Return a dataset of the elements of a first dataset, then those of a second."""
+    one, other = dataset_of(first), dataset_of(second)
+    return Dataset(lambda: chain(_read(node, one), _read(node, other)))
 
 
-@operator("ZipDataset")
-def zip_dataset(node: FlexNode) -> Step:
-    """Function that makes a dataset of tuples from several datasets, as long as the shortest."""
-
-    def run(*sources: Any) -> Dataset:
-        datasets = [dataset_of(source) for source in sources]
-        return Dataset(
-            lambda: (
-                tuple(chain.from_iterable(row))
-                for row in zip(*(_read(node, x) for x in datasets), strict=False)
-            )
+@step_of_node("ZipDataset")
+def zip_dataset(node: FlexNode, *sources: Any) -> Dataset:
+    """Return a dataset of tuples from several datasets, as long as the shortest."""
+    datasets = [dataset_of(source) for source in sources]
+    return Dataset(
+        lambda: (
+            tuple(chain.from_iterable(row))
+            for row in zip(*(_read(node, x) for x in datasets), strict=False)
         )
+    )
 
-    return run
 
-
-@operator("PrefetchDataset", "OptionsDataset")
-def same_dataset(node: FlexNode) -> Step:
-    """Return a function that returns its input dataset.
-
-    Options of datasets such as prefetching have no effect here.
-    """
-    return lambda source, *_: dataset_of(source)
+# Options of datasets such as prefetching have no effect here.
+functions(
+    dict.fromkeys(("PrefetchDataset", "OptionsDataset"), lambda source, *_: dataset_of(source))
+)
 
 
 @operator("ReduceDataset")

@@ -15,6 +15,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.sparse_parts import within_rows
 
 Array = NDArray[Any]
 
@@ -45,7 +46,7 @@ def ctc_greedy_decoder(node: FlexNode) -> Step:
             is_kept[1:] &= best[1:] != best[:-1]
         row, time = np.nonzero(is_kept.T)
         counts = np.count_nonzero(is_kept, axis=0)
-        column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        column = within_rows(counts)
         longest = int(counts.max(initial=0))
         total = np.where(is_inside, scores.max(axis=2), scores.dtype.type(0)).sum(axis=0)
         return [

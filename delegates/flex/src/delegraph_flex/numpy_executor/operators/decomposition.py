@@ -11,26 +11,23 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import check_matrices
 from delegraph_flex.numpy_executor.operators.linear_algebra import WIDE, check_square
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 
-@operator("Cholesky", types=WIDE)
-def cholesky(node: FlexNode) -> Step:
-    """Function that computes lower triangular l with l @ l^H = x, from x's lower triangle only.
+@step_of("Cholesky", types=WIDE)
+def cholesky(x: NDArray[Any]) -> NDArray[Any]:
+    """Return lower triangular l with l @ l^H = x, from x's lower triangle only.
 
     A matrix that is not positive definite gives NaN, as in TensorFlow.
     """
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        check_square(x)
-        try:
-            return np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            return _cholesky_or_nan(x)
-
-    return run
+    check_square(x)
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return _cholesky_or_nan(x)
 
 
 def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
@@ -50,8 +47,7 @@ def qr(node: FlexNode) -> Step:
     mode: Any = "complete" if is_full else "reduced"
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        if x.ndim < 2:
-            raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+        check_matrices(x)
         if is_full:
             require((*x.shape[:-1], x.shape[-2]), x.dtype)
         q, r = np.linalg.qr(x, mode)
@@ -95,8 +91,7 @@ def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
     The mask is None if all matrices are finite.
     """
-    if x.ndim < 2:
-        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+    check_matrices(x)
     good = np.isfinite(x)
     if good.all():
         return x, None

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.indices import scalar
-from delegraph_flex.numpy_executor.registry import NUMBERS, operator
+from delegraph_flex.numpy_executor.indices import check_matrices, scalar
+from delegraph_flex.numpy_executor.registry import NUMBERS, operator, step_of
 
 
 class Band(NamedTuple):
@@ -40,13 +40,8 @@ class Band(NamedTuple):
 def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
     """Return the positions of diagonals *low* to *high* of matrices.
 
-    Args:
-        rows: number of rows of a matrix.
-        columns: number of columns of a matrix.
-        low: lowest diagonal; negative below the main diagonal.
-        high: highest diagonal.
-        align: alignment, in the rows of the packed form, of diagonals above and below the main
-            diagonal, such as ``"RIGHT_LEFT"``.
+    *align* is the alignment, in the rows of the packed form, of diagonals above and below the main
+    diagonal, such as ``"RIGHT_LEFT"``. Diagonals below the main diagonal are negative.
     """
     above, below = align.split("_")
     spans = []  # diagonal, first row, length
@@ -90,18 +85,13 @@ def _check_inside(low: int, high: int, rows: int, columns: int) -> None:
             raise ValueError(f"diagonal {k} is not inside a matrix of {rows} x {columns}")
 
 
-def _check_matrices(x: NDArray[Any]) -> None:
-    if x.ndim < 2:
-        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
-
-
 @operator("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: FlexNode) -> Step:
     """Return a function that returns one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], k: NDArray[Any], padding: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         low, high = _diagonals(k)
         _check_inside(low, high, *x.shape[-2:])
         at = band(*x.shape[-2:], low, high, align)
@@ -110,7 +100,7 @@ def matrix_diag_part(node: FlexNode) -> Step:
         return result
 
     def main(x: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         return x.diagonal(axis1=-2, axis2=-1).copy()
 
     return main if node.op == "MatrixDiagPart" else run
@@ -122,7 +112,7 @@ def matrix_set_diag(node: FlexNode) -> Step:
     align = _align(node)
 
     def run(x: NDArray[Any], diagonal: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         low, high = _diagonals(k)
         _check_inside(low, high, *x.shape[-2:])
         at = band(*x.shape[-2:], low, high, align)
@@ -167,7 +157,7 @@ def matrix_diag(node: FlexNode) -> Step:
         return result
 
     zero, unknown = np.zeros((), np.int32), np.full((), -1, np.int32)
-    padding = np.full((), b"" if node.type("T") is DataType.STRING else 0, node.type("T").dtype)
+    padding = zeros((), node.type("T").dtype)
     if node.op == "MatrixDiag":
         return lambda diagonal: run(diagonal, zero, unknown, unknown, padding)
     return run
@@ -204,16 +194,16 @@ def matrix_band_part(node: FlexNode) -> Step:
 
     The band lies around the main diagonal.
     """
-    zero: Any = b"" if node.type("T") is DataType.STRING else 0
+    zero = zeros((), node.type("T").dtype)
 
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
-        _check_matrices(x)
+        check_matrices(x)
         rows, columns = x.shape[-2:]
         low, high = scalar(lower, "num_lower"), scalar(upper, "num_upper")
         if low > rows or high > columns:
             raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
         keep = _inside_band(rows, columns, low, high)
-        return np.where(keep, x, np.full((), zero, x.dtype))
+        return np.where(keep, x, zero)
 
     return run
 
@@ -224,30 +214,22 @@ def _inside_band(rows: int, columns: int, low: int, high: int) -> NDArray[np.boo
     return ((low < 0) | (offset >= -low)) & ((high < 0) | (offset <= high))
 
 
-@operator("Diag", types=NUMBERS)
-def diag(node: FlexNode) -> Step:
-    """Return a function that makes a tensor of twice the rank, with the input on its diagonal."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        if not x.ndim:
-            raise ValueError("input is a scalar, expected at least one dimension")
-        require(x.shape * 2, x.dtype)
-        result = np.zeros((x.size, x.size), x.dtype)
-        np.fill_diagonal(result, x.reshape(-1))
-        return result.reshape(x.shape * 2)
-
-    return run
+@step_of("Diag", types=NUMBERS)
+def diag(x: NDArray[Any]) -> NDArray[Any]:
+    """Return a tensor of twice the rank, with *x* on its diagonal."""
+    if not x.ndim:
+        raise ValueError("input is a scalar, expected at least one dimension")
+    require(x.shape * 2, x.dtype)
+    result = np.zeros((x.size, x.size), x.dtype)
+    np.fill_diagonal(result, x.reshape(-1))
+    return result.reshape(x.shape * 2)
 
 
-@operator("DiagPart", types=NUMBERS)
-def diag_part(node: FlexNode) -> Step:
-    """Return a function that returns the elements for which both halves of the index are equal."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        half = x.ndim // 2
-        if not x.ndim or x.shape[:half] != x.shape[half:]:
-            raise ValueError(f"input has shape {list(x.shape)}, expected a shape twice")
-        size = math.prod(x.shape[:half])
-        return x.reshape(size, size).diagonal().reshape(x.shape[:half]).copy()
-
-    return run
+@step_of("DiagPart", types=NUMBERS)
+def diag_part(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the elements for which both halves of the index are equal."""
+    half = x.ndim // 2
+    if not x.ndim or x.shape[:half] != x.shape[half:]:
+        raise ValueError(f"input has shape {list(x.shape)}, expected a shape twice")
+    size = math.prod(x.shape[:half])
+    return x.reshape(size, size).diagonal().reshape(x.shape[:half]).copy()

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HALVES, DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import SMALL, require
-from delegraph_flex.numpy_executor.operators.matmul import HALVES, Product, product
+from delegraph_flex.numpy_executor.operators.matmul import Product, product
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
 _TYPES = FLOATS | {

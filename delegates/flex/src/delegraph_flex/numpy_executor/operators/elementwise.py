@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HALVES, DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import (
@@ -20,11 +22,10 @@ from delegraph_flex.numpy_executor.registry import (
     SIGNED,
     functions,
     operator,
+    step_of,
 )
 
 Array = NDArray[Any]
-
-HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 
 def through_float32(function: Step, type: DataType) -> Step:
@@ -88,18 +89,27 @@ def sign(node: FlexNode) -> Step:
     return run
 
 
-@operator("Rsqrt", types=FLOATS | COMPLEX)
-def reciprocal_square_root(node: FlexNode) -> Step:
-    """Return a function that computes 1 / sqrt(x)."""
-    one = node.type("T").dtype.type(1)
-    return lambda x: one / np.sqrt(x)
+def functions_of_one(steps: Mapping[str, Step], types: Collection[DataType]) -> None:
+    """Register steps whose first argument is the number 1 in the operator's type.
+
+    A Python number in its place would be slower, and give float64 in older versions of NumPy.
+    """
+    for name, step in steps.items():
+
+        def bind(node: FlexNode, step: Step = step) -> Step:
+            return partial(step, node.type("T").dtype.type(1))
+
+        operator(name, types=types, broadcasts=True)(bind)
 
 
-@operator("Reciprocal", "Inv", types=FLOATS | COMPLEX)
-def reciprocal(node: FlexNode) -> Step:
-    """Return a function that computes 1 / x."""
-    one = node.type("T").dtype.type(1)
-    return lambda x: np.divide(one, x)
+functions_of_one(
+    {
+        "Inv": np.divide,
+        "Reciprocal": np.divide,
+        "Rsqrt": lambda one, x: one / np.sqrt(x),
+    },
+    FLOATS | COMPLEX,
+)
 
 
 @operator("Sigmoid", types=FLOATS | COMPLEX)
@@ -113,62 +123,42 @@ def sigmoid(node: FlexNode) -> Step:
     return through_float32(step, type)
 
 
-@operator("PopulationCount", types=INTEGERS)
-def population_count(node: FlexNode) -> Step:
-    """Return a function that computes the number of set bits in x, as uint8."""
-
-    def run(x: Array) -> Any:
-        octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
-        return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
-
-    return run
+@step_of("PopulationCount", types=INTEGERS)
+def population_count(x: Array) -> Any:
+    """Return the number of set bits in x, as uint8."""
+    octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(axis=-1, dtype=np.uint8)
 
 
-@operator("ClipByValue", types=REAL)
-def clip(node: FlexNode) -> Step:
-    """Return a function that clamps x between bounds, which are scalars or arrays of x's shape.
+@step_of("ClipByValue", types=REAL)
+def clip(x: Array, low: Array, high: Array) -> Array:
+    """Return *x* clamped between bounds, which are scalars or arrays of its shape.
 
     Where the low bound is above the high bound, the low bound is the result.
     """
-
-    def run(x: Array, low: Array, high: Array) -> Array:
-        for bound in (low, high):
-            if np.ndim(bound) and np.shape(bound) != np.shape(x):
-                raise ValueError(
-                    f"bound has shape {list(bound.shape)}, expected {list(x.shape)} or []"
-                )
-        below = np.where(x > high, high, x)
-        return np.where(below < low, low, below)
-
-    return run
+    for bound in (low, high):
+        if np.ndim(bound) and np.shape(bound) != np.shape(x):
+            raise ValueError(f"bound has shape {list(bound.shape)}, expected {list(x.shape)} or []")
+    below = np.where(x > high, high, x)
+    return np.where(below < low, low, below)
 
 
-@operator("Real", types=COMPLEX)
-def real_part(node: FlexNode) -> Step:
-    """Return a function that computes the real part of x."""
-    _check_part(node)
-    return lambda x: x.real
+_PARTS = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
+_OF_COMPLEX: dict[str, Step] = {
+    "Angle": lambda x: np.arctan2(x.imag, x.real),
+    "ComplexAbs": np.abs,
+    "Imag": lambda x: x.imag,
+    "Real": lambda x: x.real,
+}
 
 
-@operator("Imag", types=COMPLEX)
-def imaginary_part(node: FlexNode) -> Step:
-    """Return a function that computes the imaginary part of x."""
-    _check_part(node)
-    return lambda x: x.imag
-
-
-@operator("Angle", types=COMPLEX)
-def angle(node: FlexNode) -> Step:
-    """Return a function that computes the angle of complex x to the real axis."""
-    _check_part(node)
-    return lambda x: np.arctan2(x.imag, x.real)
-
-
-@operator("ComplexAbs", types=COMPLEX)
-def complex_absolute(node: FlexNode) -> Step:
-    """Return a function that computes the magnitude of complex x."""
-    _check_part(node)
-    return np.abs
+@operator(*_OF_COMPLEX, types=COMPLEX)
+def real_of_complex(node: FlexNode) -> Step:
+    """Return a function that computes a real number from each complex number."""
+    types = (node.type("Tout", DataType.FLOAT32), node.type("T", DataType.COMPLEX64))
+    if types not in _PARTS.items():
+        raise Unsupported(f"{node.op} makes {types[0].name} of {types[1].name}", "dtype")
+    return _OF_COMPLEX[node.op]
 
 
 @operator("Complex", broadcasts=True)
@@ -185,12 +175,3 @@ def complex_number(node: FlexNode) -> Step:
         return result
 
     return run
-
-
-_PARTS = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
-
-
-def _check_part(node: FlexNode) -> None:
-    types = (node.type("Tout", DataType.FLOAT32), node.type("T", DataType.COMPLEX64))
-    if types not in _PARTS.items():
-        raise Unsupported(f"{node.op} makes {types[0].name} of {types[1].name}", "dtype")

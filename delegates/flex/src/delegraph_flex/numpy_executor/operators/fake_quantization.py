@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.indices import check_scalar
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.rounding import half_away
 
@@ -119,8 +120,7 @@ def quantize_and_dequantize_v3(node: FlexNode) -> Step:
     quantize = _quantize(node, np.rint)
 
     def run(x: Array, low: Array, high: Array, bits: Array) -> Array:
-        if bits.ndim:
-            raise ValueError(f"num_bits has shape {list(bits.shape)}, expected a scalar")
+        check_scalar(bits, "num_bits")
         return quantize(x, low, high, int(bits))
 
     return run

@@ -44,21 +44,10 @@ def random_gamma(node: FlexNode) -> Step:
     return _continued(node, _gamma, node.type("T").dtype)
 
 
-@operator("StatelessRandomGammaV2")
+@operator("StatelessRandomGammaV2", "StatelessRandomGammaV3")
 def stateless_random_gamma(node: FlexNode) -> Step:
     """Function that draws gamma random numbers; the output shape ends with the shape of alpha."""
-    return _seeded(_gamma, result_type(node, "dtype", DataType.FLOAT32, _FLOATS))
-
-
-@operator("StatelessRandomGammaV3")
-def stateless_random_gamma_v3(node: FlexNode) -> Step:
-    """Return a function that draws gamma random numbers, from key, counter and algorithm."""
-    dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
-
-    def run(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
-        return _drawn(place(key, counter, alg), requested_shape(shape, dtype), alpha, _gamma, dtype)
-
-    return run
+    return _seeded(node, _gamma, result_type(node, "dtype", DataType.FLOAT32, _FLOATS))
 
 
 @operator("RandomPoissonV2")
@@ -75,7 +64,7 @@ def stateless_random_poisson(node: FlexNode) -> Step:
     The output shape ends with the shape of the rate.
     """
     result_type(node, "Rtype", DataType.FLOAT64, _COUNTS)
-    return _seeded(_poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
+    return _seeded(node, _poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
 
 
 def _continued(node: FlexNode, draw: Draw, dtype: np.dtype[Any]) -> Step:
@@ -90,10 +79,13 @@ def _continued(node: FlexNode, draw: Draw, dtype: np.dtype[Any]) -> Step:
     return run
 
 
-def _seeded(draw: Draw, dtype: np.dtype[Any]) -> Step:
-    def run(shape: Array, seed: Array, parameters: Array) -> Array:
-        random = Philox.of_stateless_seed(seed)
-        return _drawn(random, requested_shape(shape, dtype), parameters, draw, dtype)
+def _seeded(node: FlexNode, draw: Draw, dtype: np.dtype[Any]) -> Step:
+    """Return a function that draws from a seed; from key, counter and algorithm in version 3."""
+    start = place if node.op.endswith("V3") else Philox.of_stateless_seed
+
+    def run(shape: Array, *inputs: Array) -> Array:
+        *seed, parameters = inputs
+        return _drawn(start(*seed), requested_shape(shape, dtype), parameters, draw, dtype)
 
     return run
 

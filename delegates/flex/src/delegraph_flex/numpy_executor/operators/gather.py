@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import SMALL, require
@@ -19,17 +20,13 @@ from delegraph_flex.numpy_executor.indices import (
     inside,
     places,
 )
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 
-@operator("Gather")
-def gather(node: FlexNode) -> Step:
-    """Return a function that returns slices of its first input along the first axis."""
-
-    def run(params: NDArray[Any], indices: NDArray[Any]) -> Any:
-        return _take(params, indices, 0)
-
-    return run
+@step_of("Gather")
+def gather(params: NDArray[Any], indices: NDArray[Any]) -> Any:
+    """Return slices of *params* along the first axis."""
+    return _take(params, indices, 0)
 
 
 @operator("GatherV2")
@@ -98,33 +95,28 @@ def gather_nd(node: FlexNode) -> Step:
         if where is not None:
             return rows.take(where, 0)
         good = inside(indices, params.shape, ignores)
-        zero = b"" if params.dtype.hasobject else 0
-        result = np.full(indices.shape[:-1] + inner, zero, params.dtype)
+        result = zeros(indices.shape[:-1] + inner, params.dtype)
         result[good] = run(params, indices[good])
         return result
 
     return run
 
 
-@operator("UnravelIndex")
-def unravel_index(node: FlexNode) -> Step:
-    """Function that converts flat positions in an array to coordinates, ``[dimensions, n]``.
+@step_of("UnravelIndex")
+def unravel_index(indices: NDArray[Any], dims: NDArray[Any]) -> NDArray[Any]:
+    """Return the coordinates of flat positions in an array, ``[dimensions, n]``.
 
     A negative position gives negative coordinates, as in TensorFlow. Source:
     core/kernels/unravel_index_op.cc.
     """
-
-    def run(indices: NDArray[Any], dims: NDArray[Any]) -> NDArray[Any]:
-        if indices.ndim > 1 or dims.ndim != 1 or 0 in dims:
-            shapes = f"{list(indices.shape)} in {dims.tolist()}"
-            raise ValueError(f"indices of shape {shapes}, expected a vector, and sizes above 0")
-        if (indices >= dims.prod(dtype=dims.dtype)).any():
-            raise ValueError(f"indices are {indices.tolist()}, expected to lie in {dims.tolist()}")
-        require((len(dims), indices.size), dims.dtype)
-        spans = np.append(dims[::-1].cumprod(dtype=dims.dtype)[::-1], dims.dtype.type(1))
-        spans = spans.reshape((-1,) + (1,) * indices.ndim)
-        rest = np.fmod(indices, spans[:-1])
-        result: NDArray[Any] = (rest - np.fmod(rest, spans[1:])) // spans[1:]
-        return result
-
-    return run
+    if indices.ndim > 1 or dims.ndim != 1 or 0 in dims:
+        shapes = f"{list(indices.shape)} in {dims.tolist()}"
+        raise ValueError(f"indices of shape {shapes}, expected a vector, and sizes above 0")
+    if (indices >= dims.prod(dtype=dims.dtype)).any():
+        raise ValueError(f"indices are {indices.tolist()}, expected to lie in {dims.tolist()}")
+    require((len(dims), indices.size), dims.dtype)
+    spans = np.append(dims[::-1].cumprod(dtype=dims.dtype)[::-1], dims.dtype.type(1))
+    spans = spans.reshape((-1,) + (1,) * indices.ndim)
+    rest = np.fmod(indices, spans[:-1])
+    result: NDArray[Any] = (rest - np.fmod(rest, spans[1:])) // spans[1:]
+    return result

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import Window
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import requested_shape
@@ -25,6 +25,7 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
     depthwise_sliding,
     require_no_dilations,
 )
+from delegraph_flex.numpy_executor.operators.normalization import batch_norm_formats
 from delegraph_flex.numpy_executor.registry import FLOATS, REAL, operator
 from delegraph_flex.numpy_executor.windows import Sliding, spatial, surrounded, tap_index
 
@@ -40,25 +41,26 @@ def bias_add_grad(node: FlexNode) -> Step:
         if dy.ndim < 2:
             raise ValueError(f"gradient has shape {list(dy.shape)}, expected 2 dimensions or more")
         axes = tuple(range(dy.ndim - 1)) if is_last else (0, *range(2, dy.ndim))
-        sums: Array = _widened(dy).sum(axis=axes)
+        sums: Array = widened(dy).sum(axis=axes)
         return sums.astype(dy.dtype, copy=False)
 
     return run
 
 
-@operator("Conv2DBackpropFilter", types=FLOATS)
-def conv2d_backprop_filter(node: FlexNode) -> Step:
+@operator("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", types=FLOATS)
+def conv_backprop_filter(node: FlexNode) -> Step:
     """Return a function for a convolution's gradient with respect to its filters.
 
-    The filters are ``[KH, KW, C, O]``.
+    The filters are ``[KH, KW, C, O]``, or ``[KD, KH, KW, C, O]`` for volumes.
     """
-    return _filter_gradient(Sliding.of(node, 4, data_format="NHWC"))
+    sliding = Sliding.of(node)
+    require_no_dilations(sliding)
 
+    def gather(x: Array, dy: Array) -> Array:
+        sums: Array = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+        return sums
 
-@operator("Conv3DBackpropFilterV2", types=FLOATS)
-def conv3d_backprop_filter(node: FlexNode) -> Step:
-    """Function for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
-    return _filter_gradient(Sliding.of(node, 5, data_format="NDHWC"))
+    return _of_filters(sliding, gather, lambda channels, depth: channels[1] == depth)
 
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
@@ -73,16 +75,6 @@ def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
     return _of_filters(depthwise_sliding(node), gather, lambda c, depth: c[0] * c[1] == depth)
 
 
-def _filter_gradient(sliding: Sliding) -> Step:
-    require_no_dilations(sliding)
-
-    def gather(x: Array, dy: Array) -> Array:
-        sums: Array = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
-        return sums
-
-    return _of_filters(sliding, gather, lambda channels, depth: channels[1] == depth)
-
-
 def _of_filters(
     sliding: Sliding,
     gather: Callable[[Array, Array], Array],
@@ -90,12 +82,8 @@ def _of_filters(
 ) -> Step:
     """Return the function that computes a convolution's gradient with respect to its filters.
 
-    Args:
-        sliding: geometry of the windows.
-        gather: function that computes a tap's gradient from the tap's input and the output's
-            gradient.
-        fits: function that returns whether the last two sizes of filters fit a number of output
-            channels.
+    *gather* computes a tap's gradient from the tap's input and the output's gradient. *fits* says
+    whether the last two sizes of filters fit a number of output channels.
     """
     axes = len(sliding.strides)
 
@@ -107,7 +95,7 @@ def _of_filters(
             raise ValueError(f"input, filter and gradient have shapes {shapes}")
         windows = sliding.windows(x.shape[1:-1], shape[:axes])
         _require_outputs(dy, len(x), windows)
-        padded, wide = surrounded(_widened(x), windows), _widened(dy)
+        padded, wide = surrounded(widened(x), windows), widened(dy)
         gradient = np.empty(shape, padded.dtype)
         for tap in product(*map(range, shape[:axes])):
             gradient[tap] = gather(padded[tap_index(windows, tap)], wide)
@@ -128,8 +116,8 @@ def max_pool_grad(node: FlexNode) -> Step:
 
     The gradient goes to the first maximum of a window.
     """
-    sliding = Sliding.of(node, 4, data_format="NHWC")
-    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    sliding = Sliding.of(node)
+    kernel = spatial(node, "ksize")
 
     def run(x: Array, y: Array, dy: Array) -> Array:
         if x.ndim != 4 or y.shape != dy.shape or dy.ndim != 4:
@@ -150,8 +138,8 @@ def max_pool_grad(node: FlexNode) -> Step:
 @operator("AvgPoolGrad", types=FLOATS)
 def average_pool_grad(node: FlexNode) -> Step:
     """Function for the gradient of average pooling, from input shape and output gradient."""
-    sliding = Sliding.of(node, 4, data_format="NHWC")
-    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    sliding = Sliding.of(node)
+    kernel = spatial(node, "ksize")
 
     def run(sizes: Array, dy: Array) -> Array:
         shape = requested_shape(sizes, np.result_type(dy, np.float32))
@@ -160,7 +148,7 @@ def average_pool_grad(node: FlexNode) -> Step:
         windows = sliding.windows(shape[1:-1], kernel)
         _require_outputs(dy, shape[0], windows)
         down, across = (window.inputs_of_outputs() for window in windows)
-        wide = _widened(dy)
+        wide = widened(dy)
         share = wide / np.outer(down, across)[:, :, np.newaxis].astype(wide.dtype)
         dx = np.zeros(shape, wide.dtype)
         for _, outputs, inputs in Window.overlaps(windows):
@@ -171,19 +159,13 @@ def average_pool_grad(node: FlexNode) -> Step:
 
 
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
-@operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Function for the gradients of batch normalization with respect to input, scale, offset."""
-    return _batch_norm_grad(node, ("NHWC", "NCHW"))
+@operator("FusedBatchNormGradV2", "FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
+def batch_norm_gradient(node: FlexNode) -> Step:
+    """Function for the gradients of batch normalization with respect to input, scale, offset.
 
-
-@operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Function for the gradients of 2D or 3D batch normalization: of input, scale and offset."""
-    return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
-
-
-def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
+    Version 3 also takes 3D images.
+    """
+    formats = batch_norm_formats(node)
     is_training = node.bool("is_training", True)
     if not is_training:  # TensorFlow's kernel for the CPU does the same
         formats = tuple(name for name in formats if name.endswith("C"))
@@ -197,7 +179,7 @@ def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
             raise ValueError(f"gradient, input and scale have shapes {shapes}")
         mean, variance = reserved[:2]
         inverse = np.float32(1) / np.sqrt(variance + epsilon)
-        gradient, values = (np.moveaxis(_widened(array), axis, -1) for array in (dy, x))
+        gradient, values = (np.moveaxis(widened(array), axis, -1) for array in (dy, x))
         axes = tuple(range(x.ndim - 1))
         centred = values - mean
         offset, products = gradient.sum(axis=axes), (gradient * centred).sum(axis=axes)
@@ -210,7 +192,3 @@ def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
         return [np.ascontiguousarray(dx), products * inverse, offset, nothing, nothing]
 
     return run
-
-
-def _widened(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x

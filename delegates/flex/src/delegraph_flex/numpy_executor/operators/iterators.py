@@ -11,8 +11,8 @@ import numpy as np
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.dataset import Element, check_element, dataset_of
-from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.handles import of_kind, shared
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of, step_of_node
 
 
 @dataclass(slots=True)
@@ -34,9 +34,14 @@ class Optional:
 
 
 def _reader(handle: Any) -> Reader:
-    if not isinstance(handle, Reader):
-        raise ValueError(f"handle is no iterator but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Reader, "iterator")
+
+
+def _next(handle: Any) -> Element | None:
+    elements = _reader(handle).elements
+    if elements is None:
+        raise ValueError("the iterator has no dataset yet")
+    return next(elements, None)
 
 
 @operator("IteratorV2")
@@ -46,91 +51,54 @@ def iterator(node: FlexNode) -> Step:
     return lambda: reader
 
 
-@operator("AnonymousIteratorV3")
-def anonymous_iterator(node: FlexNode) -> Step:
-    """Return a function that returns a new iterator."""
-    return lambda: Reader()
+functions(
+    {
+        "AnonymousIteratorV3": lambda: Reader(),
+        "AnonymousIteratorV2": lambda: (reader := Reader(), reader),  # it is its own deleter
+        "OptionalHasValue": lambda handle: np.array(_optional(handle).element is not None),
+    }
+)
 
 
-@operator("AnonymousIteratorV2")
-def anonymous_iterator_with_deleter(node: FlexNode) -> Step:
-    """Function that returns a new iterator and its deleter, which are the same object here."""
-    return lambda: (reader := Reader(), reader)
+@step_of("MakeIterator")
+def make_iterator(dataset: Any, handle: Any) -> tuple[()]:
+    """Set an iterator to the first element of a dataset."""
+    _reader(handle).elements = dataset_of(dataset).read()
+    return ()
 
 
-@operator("MakeIterator")
-def make_iterator(node: FlexNode) -> Step:
-    """Function that sets an iterator to the first element of a dataset; it has no output."""
-
-    def run(dataset: Any, handle: Any) -> tuple[()]:
-        _reader(handle).elements = dataset_of(dataset).read()
-        return ()
-
-    return run
-
-
-@operator("IteratorGetNext", "IteratorGetNextSync")
-def get_next(node: FlexNode) -> Step:
-    """Function that returns an iterator's next element; raises at the end of the dataset."""
-
-    def run(handle: Any) -> list[Any]:
-        elements = _reader(handle).elements
-        if elements is None:
-            raise ValueError("the iterator has no dataset yet")
-        element = next(elements, None)
-        if element is None:
-            raise ValueError("End of sequence")
-        check_element(element, node)
-        return list(element)
-
-    return run
+@step_of_node("IteratorGetNext", "IteratorGetNextSync")
+def get_next(node: FlexNode, handle: Any) -> list[Any]:
+    """Return an iterator's next element; the end of the dataset is an error."""
+    element = _next(handle)
+    if element is None:
+        raise ValueError("End of sequence")
+    check_element(element, node)
+    return list(element)
 
 
-@operator("DeleteIterator")
-def delete_iterator(node: FlexNode) -> Step:
-    """Return a function that sets an iterator to the end of its dataset; it has no output."""
-
-    def run(handle: Any, deleter: Any) -> tuple[()]:
-        _reader(handle).elements = iter(())
-        return ()
-
-    return run
+@step_of("DeleteIterator")
+def delete_iterator(handle: Any, deleter: Any) -> tuple[()]:
+    """Set an iterator to the end of its dataset."""
+    _reader(handle).elements = iter(())
+    return ()
 
 
-@operator("IteratorGetNextAsOptional")
-def get_next_as_optional(node: FlexNode) -> Step:
-    """Function that returns an iterator's next element as an optional, empty at the end."""
-
-    def run(handle: Any) -> Optional:
-        elements = _reader(handle).elements
-        if elements is None:
-            raise ValueError("the iterator has no dataset yet")
-        return Optional(next(elements, None))
-
-    return run
+@step_of("IteratorGetNextAsOptional")
+def get_next_as_optional(handle: Any) -> Optional:
+    """Return an iterator's next element as an optional, which is empty at the end."""
+    return Optional(_next(handle))
 
 
 def _optional(handle: Any) -> Optional:
-    if not isinstance(handle, Optional):
-        raise ValueError(f"handle is no optional but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Optional, "optional")
 
 
-@operator("OptionalHasValue")
-def has_value(node: FlexNode) -> Step:
-    """Return a function that computes whether an optional has an element."""
-    return lambda handle: np.array(_optional(handle).element is not None)
-
-
-@operator("OptionalGetValue")
-def get_value(node: FlexNode) -> Step:
-    """Return a function that returns an optional's element, or raises if there is none."""
-
-    def run(handle: Any) -> list[Any]:
-        element = _optional(handle).element
-        if element is None:
-            raise ValueError("the optional has no value")
-        check_element(element, node)
-        return list(element)
-
-    return run
+@step_of_node("OptionalGetValue")
+def get_value(node: FlexNode, handle: Any) -> list[Any]:
+    """Return an optional's element; an optional without one is an error."""
+    element = _optional(handle).element
+    if element is None:
+        raise ValueError("the optional has no value")
+    check_element(element, node)
+    return list(element)

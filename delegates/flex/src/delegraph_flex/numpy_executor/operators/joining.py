@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of
-from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
+from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -20,34 +20,29 @@ _MOST_AXES = 32
 """Largest number of axes of an array."""
 
 
-@operator("ConcatV2")
-def concatenate(node: FlexNode) -> Step:
-    """Return a function that concatenates arrays; the axis is the last input."""
-    return lambda *values: np.concatenate(values[:-1], values[-1].item())
+functions(
+    {
+        "ConcatV2": lambda *values: np.concatenate(values[:-1], values[-1].item()),
+        "Concat": lambda axis, *values: np.concatenate(values, axis.item()),
+        "ParallelConcat": lambda *values: np.concatenate(values),  # rows: dimension 0 of each is 1
+        "PadV2": lambda x, paddings, value: _padded(x, paddings, value[()]),
+    }
+)
+functions({"OnesLike": lambda x: np.ones(x.shape, x.dtype)}, REAL | COMPLEX | {DataType.BOOL})
 
 
-@operator("Concat")
-def concatenate_along_first(node: FlexNode) -> Step:
-    """Return a function that concatenates arrays; the axis is the first input."""
-    return lambda axis, *values: np.concatenate(values, axis.item())
-
-
-@operator("ConcatOffset")
-def concatenation_offsets(node: FlexNode) -> Step:
-    """Function that computes the start of each of several arrays in their concatenation."""
-
-    def run(axis: Array, *shapes: Array) -> list[Array]:
-        at = axis_of(axis, shapes[0].size)
-        first, results, start = shapes[0].tolist(), [], 0
-        for shape in shapes:
-            dims = shape.tolist()
-            if dims[:at] != first[:at] or dims[at + 1 :] != first[at + 1 :]:
-                raise ValueError(f"shapes {first} and {dims} differ beside axis {at}")
-            results.append(np.array([0] * at + [start] + [0] * len(dims[at + 1 :]), shape.dtype))
-            start += dims[at]
-        return results
-
-    return run
+@step_of("ConcatOffset")
+def concatenation_offsets(axis: Array, *shapes: Array) -> list[Array]:
+    """Return the start of each of several arrays in their concatenation."""
+    at = axis_of(axis, shapes[0].size)
+    first, results, start = shapes[0].tolist(), [], 0
+    for shape in shapes:
+        dims = shape.tolist()
+        if dims[:at] != first[:at] or dims[at + 1 :] != first[at + 1 :]:
+            raise ValueError(f"shapes {first} and {dims} differ beside axis {at}")
+        results.append(np.array([0] * at + [start] + [0] * len(dims[at + 1 :]), shape.dtype))
+        start += dims[at]
+    return results
 
 
 @operator("Pack")
@@ -72,23 +67,11 @@ def pack(node: FlexNode) -> Step:
     return run
 
 
-@operator("ParallelConcat")
-def concatenate_rows(node: FlexNode) -> Step:
-    """Function that concatenates arrays whose first dimension is 1 along this dimension."""
-    return lambda *values: np.concatenate(values)
-
-
 @operator("Pad")
 def pad(node: FlexNode) -> Step:
     """Return a function that pads the input with zeros or empty strings."""
-    zero = zero_of(node.type("T"))
+    zero = zeros((), node.type("T").dtype)
     return lambda x, paddings: _padded(x, paddings, zero)
-
-
-@operator("PadV2")
-def pad_with_value(node: FlexNode) -> Step:
-    """Return a function that pads the input with a value."""
-    return lambda x, paddings, value: _padded(x, paddings, value[()])
 
 
 @operator("MirrorPad")
@@ -142,75 +125,47 @@ def mirror_pad_gradient(node: FlexNode) -> Step:
     return run
 
 
-@operator("Tile")
-def tile(node: FlexNode) -> Step:
-    """Return a function that repeats the input along each axis."""
-
-    def run(x: Array, multiples: Array) -> Array:
-        counts = multiples.tolist()
-        if len(counts) != x.ndim:
-            raise ValueError(f"multiples are {counts}, expected one for each of {x.ndim} axes")
-        shape = [count * dim for count, dim in zip(counts, x.shape, strict=True)]
-        pairs = tuple(n for pair in zip(counts, x.shape, strict=True) for n in pair)
-        require(pairs, x.dtype)
-        result = np.empty(pairs, x.dtype)
-        result[...] = x.reshape([n for dim in x.shape for n in (1, dim)])
-        return result.reshape(shape)
-
-    return run
+@step_of("Tile")
+def tile(x: Array, multiples: Array) -> Array:
+    """Return *x* repeated along each axis."""
+    counts = multiples.tolist()
+    if len(counts) != x.ndim:
+        raise ValueError(f"multiples are {counts}, expected one for each of {x.ndim} axes")
+    shape = [count * dim for count, dim in zip(counts, x.shape, strict=True)]
+    pairs = tuple(n for pair in zip(counts, x.shape, strict=True) for n in pair)
+    require(pairs, x.dtype)
+    result = np.empty(pairs, x.dtype)
+    result[...] = x.reshape([n for dim in x.shape for n in (1, dim)])
+    return result.reshape(shape)
 
 
-@operator("BroadcastTo")
-def broadcast_to(node: FlexNode) -> Step:
-    """Return a function that broadcasts the input to a shape."""
-
-    def run(x: Array, dims: Array) -> Array:
-        shape = requested_shape(dims, x.dtype)
-        if x.ndim > len(shape):
-            raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(shape)}")
-        result = np.empty(shape, x.dtype)
-        result[...] = x
-        return result
-
-    return run
+@step_of("BroadcastTo")
+def broadcast_to(x: Array, dims: Array) -> Array:
+    """Return *x* broadcast to the shape *dims*."""
+    shape = requested_shape(dims, x.dtype)
+    if x.ndim > len(shape):
+        raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(shape)}")
+    result = np.empty(shape, x.dtype)
+    result[...] = x
+    return result
 
 
-@operator("Fill")
-def fill(node: FlexNode) -> Step:
-    """Return a function that makes an array of a shape, filled with a value."""
-
-    def run(dims: Array, value: Array) -> Array:
-        result = np.empty(requested_shape(dims, value.dtype), value.dtype)
-        result[...] = value
-        return result
-
-    return run
+@step_of("Fill")
+def fill(dims: Array, value: Array) -> Array:
+    """Return an array of the shape *dims*, filled with a value."""
+    result = np.empty(requested_shape(dims, value.dtype), value.dtype)
+    result[...] = value
+    return result
 
 
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
     """Function that returns zeros or empty strings; TensorFlow's result is uninitialized."""
-    dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
-    return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
+    dtype = node.type("dtype").dtype
+    return lambda dims: zeros(requested_shape(dims, dtype), dtype)
 
 
-@operator("ZerosLike", types=ALL)
-def zeros_like(node: FlexNode) -> Step:
-    """Return a function that returns zeros or empty strings in the shape of the input."""
-    if node.type("T") is DataType.STRING:
-        return lambda x: np.full(x.shape, b"", object)
-    return lambda x: np.zeros(x.shape, x.dtype)
-
-
-@operator("OnesLike", types=REAL | COMPLEX | {DataType.BOOL})
-def ones_like(node: FlexNode) -> Step:
-    """Return a function that returns ones in the shape of the input."""
-    return lambda x: np.ones(x.shape, x.dtype)
-
-
-def zero_of(type: DataType) -> Any:
-    """Return the initial value of arrays of *type* in TensorFlow: 0, or an empty string."""
-    return b"" if type is DataType.STRING else type.dtype.type(0)
+functions({"ZerosLike": lambda x: zeros(x.shape, x.dtype)}, ALL)
 
 
 def _padded(x: Array, paddings: Array, value: Any) -> Array:

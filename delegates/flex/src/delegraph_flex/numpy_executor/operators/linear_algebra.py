@@ -15,7 +15,7 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
-from delegraph_flex.numpy_executor.registry import COMPLEX, operator
+from delegraph_flex.numpy_executor.registry import COMPLEX, operator, step_of
 
 WIDE = COMPLEX | {DataType.FLOAT32, DataType.FLOAT64}
 _HALF_TOO = WIDE | {DataType.FLOAT16}
@@ -59,29 +59,21 @@ def matrix_inverse(node: FlexNode) -> Step:
     return run
 
 
-@operator("MatrixDeterminant", types=WIDE)
-def matrix_determinant(node: FlexNode) -> Step:
-    """Return a function that computes the determinants of matrices."""
-
-    def run(x: NDArray[Any]) -> Any:
-        check_square(x)
-        return np.asarray(np.where(_unknown(x), np.nan, np.linalg.det(x)), x.dtype)
-
-    return run
+@step_of("MatrixDeterminant", types=WIDE)
+def matrix_determinant(x: NDArray[Any]) -> Any:
+    """Return the determinants of matrices."""
+    check_square(x)
+    return np.asarray(np.where(_unknown(x), np.nan, np.linalg.det(x)), x.dtype)
 
 
-@operator("LogMatrixDeterminant", types=WIDE)
-def log_matrix_determinant(node: FlexNode) -> Step:
-    """Function that computes the signs of determinants, and the logarithms of their magnitudes."""
-
-    def run(x: NDArray[Any]) -> tuple[Any, Any]:
-        check_square(x)
-        sign, logarithm = np.linalg.slogdet(x)
-        logarithm = np.where(_unknown(x), np.nan, logarithm)
-        known = np.where(np.isnan(logarithm), logarithm, sign)
-        return known.astype(x.dtype, copy=False), np.asarray(logarithm, x.dtype)
-
-    return run
+@step_of("LogMatrixDeterminant", types=WIDE)
+def log_matrix_determinant(x: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the signs of determinants, and the logarithms of their magnitudes."""
+    check_square(x)
+    sign, logarithm = np.linalg.slogdet(x)
+    logarithm = np.where(_unknown(x), np.nan, logarithm)
+    known = np.where(np.isnan(logarithm), logarithm, sign)
+    return known.astype(x.dtype, copy=False), np.asarray(logarithm, x.dtype)
 
 
 def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
@@ -201,25 +193,18 @@ def _three(diagonals: NDArray[Any], b: NDArray[Any]) -> list[NDArray[Any]]:
     return [diagonals[..., i, :] for i in range(3)]
 
 
-@operator("TridiagonalMatMul", types=WIDE)
-def tridiagonal_matmul(node: FlexNode) -> Step:
-    """Return a function that multiplies tridiagonal matrices by dense matrices.
-
-    The tridiagonal matrices are given as three diagonals.
-    """
-
-    def run(
-        above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
-    ) -> NDArray[Any]:
-        check_rank(b, max(b.ndim, 2), "rhs")
-        if not above.shape == main.shape == below.shape == (*b.shape[:-2], 1, b.shape[-2]):
-            raise ValueError(f"diagonals {list(main.shape)} times {list(b.shape)}")
-        result: NDArray[Any] = main.swapaxes(-1, -2) * b
-        result[..., :-1, :] += above.swapaxes(-1, -2)[..., :-1, :] * b[..., 1:, :]
-        result[..., 1:, :] += below.swapaxes(-1, -2)[..., 1:, :] * b[..., :-1, :]
-        return result
-
-    return run
+@step_of("TridiagonalMatMul", types=WIDE)
+def tridiagonal_matmul(
+    above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
+) -> NDArray[Any]:
+    """Return tridiagonal matrices, given as three diagonals, times dense matrices *b*."""
+    check_rank(b, max(b.ndim, 2), "rhs")
+    if not above.shape == main.shape == below.shape == (*b.shape[:-2], 1, b.shape[-2]):
+        raise ValueError(f"diagonals {list(main.shape)} times {list(b.shape)}")
+    result: NDArray[Any] = main.swapaxes(-1, -2) * b
+    result[..., :-1, :] += above.swapaxes(-1, -2)[..., :-1, :] * b[..., 1:, :]
+    result[..., 1:, :] += below.swapaxes(-1, -2)[..., 1:, :] * b[..., :-1, :]
+    return result
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -12,9 +12,8 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import SMALL, require
+from delegraph_flex.numpy_executor.operators.elementwise import through_float32
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
-
-HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -39,17 +38,9 @@ def matmul(node: FlexNode) -> Step:
 def product(type: DataType) -> Product:
     """Return the function that multiplies batches of matrices of *type*; batches are broadcast.
 
-    float16 matrices are multiplied in float32 and rounded once.
+    16-bit matrices are multiplied in float32 and rounded once.
     """
-    if type not in HALVES:
-        return np.matmul
-    dtype = type.dtype
-
-    def multiply(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        wide: NDArray[Any] = np.matmul(a.astype(np.float32), b.astype(np.float32))
-        return wide.astype(dtype)
-
-    return multiply
+    return through_float32(np.matmul, type)
 
 
 @operator("BatchMatMul", "BatchMatMulV2", types=NUMBERS)

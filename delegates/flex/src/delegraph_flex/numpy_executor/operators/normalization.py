@@ -12,40 +12,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator, step_of
 
 Array = NDArray[Any]
 
 
+def batch_norm_formats(node: FlexNode) -> tuple[str, ...]:
+    """Return the data formats of a batch normalization; version 3 also takes 3D images."""
+    return ("NHWC", "NCHW", *(("NDHWC", "NCDHW") if node.op.endswith("V3") else ()))
+
+
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
-@operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm(node: FlexNode) -> Step:
-    """Function of batch normalization, versions 1 and 2: results, means and variances."""
-    return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
-
-
-@operator("FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
-def fused_batch_norm_v3(node: FlexNode) -> Step:
-    """Return a function of version 3 of batch normalization, which also takes 3D images."""
-    formats = ("NHWC", "NCHW", "NDHWC", "NCDHW")
-    return _batch_norm(node, formats, has_third_reserve=True)
-
-
-def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the function of a batch normalization in one of the data *formats*.
+@operator("FusedBatchNormV2", "FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
+def batch_norm(node: FlexNode) -> Step:
+    """Function of batch normalization: results, means, variances, and reserved outputs.
 
     The reserved outputs 3 and 4 are mean and variance. Without training, they are computed as in
-    version 1. *has_third_reserve* says whether the node has another reserved output.
+    version 1. Version 3 has another reserved output.
     """
-    data_format = node.choice("data_format", formats, "NHWC")
+    data_format = node.choice("data_format", batch_norm_formats(node), "NHWC")
     axis, rank = data_format.index("C"), len(data_format)
     epsilon = np.float32(node.float("epsilon", 1e-4))
     factor = np.float32(node.float("exponential_avg_factor", 1.0))
     is_training = node.bool("is_training", True)
-    extra = [np.zeros((), np.float32)] if has_third_reserve else []
+    extra = [np.zeros((), np.float32)] if node.op.endswith("V3") else []
 
     def run(x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> list[Array]:
         if x.ndim != rank:
@@ -118,7 +111,7 @@ def local_response_normalization(node: FlexNode) -> Step:
 def bias_add(node: FlexNode) -> Step:
     """Return a function that adds input 1 to each channel."""
     if node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC":
-        return _add_bias
+        return add_bias
 
     def run(x: Array, bias: Array) -> Array:
         if x.ndim < 2 or bias.shape != x.shape[1:2]:
@@ -130,13 +123,9 @@ def bias_add(node: FlexNode) -> Step:
     return run
 
 
-@operator("BiasAddV1", types=NUMBERS)
-def bias_add_v1(node: FlexNode) -> Step:
-    """Return a function that adds input 1 to each channel, which is the last axis."""
-    return _add_bias
-
-
-def _add_bias(x: Array, bias: Array) -> Array:
+@step_of("BiasAddV1", types=NUMBERS)
+def add_bias(x: Array, bias: Array) -> Array:
+    """Return *x* plus a number for each channel, which is the last axis."""
     if x.ndim < 2 or bias.shape != x.shape[-1:]:
         shapes = f"{list(x.shape)} and {list(bias.shape)}"
         raise ValueError(f"input and bias have shapes {shapes}, expected channels last")
@@ -151,7 +140,7 @@ def softmax(node: FlexNode) -> Step:
 
     def run(logits: Array) -> Array:
         _require_classes(logits)
-        shifted, sums = _exponents(_widened(logits))
+        shifted, sums = _exponents(widened(logits))
         y: Array = shifted - np.log(sums) if is_logarithm else np.exp(shifted) / sums
         return y.astype(logits.dtype, copy=False)
 
@@ -163,49 +152,37 @@ def _require_classes(logits: Array) -> None:
         raise ValueError("logits are a scalar, expected at least one dimension")
 
 
-@operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
-def softmax_cross_entropy(node: FlexNode) -> Step:
-    """Function that computes the softmax cross entropy with label rows, and its gradient."""
-
-    def run(logits: Array, labels: Array) -> list[Array]:
-        if logits.ndim != 2 or labels.ndim != 2:
-            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
-            raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
-        dtype = logits.dtype
-        logits, labels = np.broadcast_arrays(_widened(logits), _widened(labels))
-        if not logits.shape[1]:
-            raise ValueError("logits have no classes, expected at least one")
-        shifted, sums = _exponents(logits)
-        losses = (labels * (np.log(sums) - shifted)).sum(axis=1)
-        gradient = np.exp(shifted) / sums - labels
-        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
-
-    return run
+@step_of("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
+def softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
+    """Return the softmax cross entropies with label rows, and their gradient."""
+    if logits.ndim != 2 or labels.ndim != 2:
+        shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+        raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
+    dtype = logits.dtype
+    logits, labels = np.broadcast_arrays(widened(logits), widened(labels))
+    if not logits.shape[1]:
+        raise ValueError("logits have no classes, expected at least one")
+    shifted, sums = _exponents(logits)
+    losses = (labels * (np.log(sums) - shifted)).sum(axis=1)
+    gradient = np.exp(shifted) / sums - labels
+    return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
 
 
-@operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
-def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
-    """Function that computes the softmax cross entropy with one label per row, and its gradient."""
-
-    def run(logits: Array, labels: Array) -> list[Array]:
-        if logits.ndim != 2 or labels.shape != logits.shape[:1]:
-            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
-            raise ValueError(f"logits and labels have shapes {shapes}, expected a label a row")
-        if labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
-            wrong = f"{labels.min()} to {labels.max()}"
-            raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
-        dtype, rows = logits.dtype, np.arange(len(logits))
-        shifted, sums = _exponents(_widened(logits))
-        losses = np.log(sums[:, 0]) - shifted[rows, labels]
-        gradient = np.exp(shifted) / sums
-        gradient[rows, labels] -= 1
-        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
-
-    return run
-
-
-def _widened(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+@step_of("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
+def sparse_softmax_cross_entropy(logits: Array, labels: Array) -> list[Array]:
+    """Return the softmax cross entropy with one label per row, and its gradient."""
+    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
+        shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+        raise ValueError(f"logits and labels have shapes {shapes}, expected a label a row")
+    if labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
+        wrong = f"{labels.min()} to {labels.max()}"
+        raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
+    dtype, rows = logits.dtype, np.arange(len(logits))
+    shifted, sums = _exponents(widened(logits))
+    losses = np.log(sums[:, 0]) - shifted[rows, labels]
+    gradient = np.exp(shifted) / sums
+    gradient[rows, labels] -= 1
+    return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
 
 
 def _exponents(logits: Array) -> tuple[Array, Array]:

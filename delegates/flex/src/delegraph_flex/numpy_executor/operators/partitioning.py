@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
@@ -51,8 +52,7 @@ def dynamic_stitch(node: FlexNode) -> Step:
         shape = (int(places.max(initial=-1)) + 1, *inner)
         require(shape, data[0].dtype)
         check_range(places, shape[0])
-        zero = b"" if data[0].dtype.hasobject else 0
-        result = np.full(shape, zero, data[0].dtype)
+        result = zeros(shape, data[0].dtype)
         for where, values in zip(indices, data, strict=True):
             result[where] = values
         return result

@@ -19,7 +19,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, SIGNED, operator
-from delegraph_flex.numpy_executor.windows import Sliding, patches, spatial
+from delegraph_flex.numpy_executor.windows import Sliding, patches, rank_of, spatial
 
 _POOLED = FLOATS | SIGNED | {DataType.UINT8, DataType.UINT16}
 _3D = frozenset({DataType.FLOAT32, DataType.BFLOAT16})
@@ -31,7 +31,7 @@ def max_pool(node: FlexNode) -> Step:
     kernel, strides = node.ints("ksize"), node.ints("strides")
     if len(kernel) == 4 and kernel[3] != 1:
         return _max_of_channels(kernel, strides)
-    return _max_pool(node, 4, "NHWC")
+    return _max_pool(node)
 
 
 @operator("MaxPoolV2", types=_POOLED)
@@ -49,26 +49,8 @@ def max_pool_v2(node: FlexNode) -> Step:
 
 
 @operator("MaxPool3D", types=_3D)
-def max_pool_3d(node: FlexNode) -> Step:
-    """Return a function that computes the maximum of each 3D window."""
-    return _max_pool(node, 5, "NDHWC")
-
-
-@operator("AvgPool", types=FLOATS)
-def average_pool(node: FlexNode) -> Step:
-    """Return a function that computes the mean of each window; padding is not counted."""
-    return _average_pool(node, 4, "NHWC")
-
-
-@operator("AvgPool3D", types=_3D)
-def average_pool_3d(node: FlexNode) -> Step:
-    """Return a function that computes the mean of each 3D window; padding is not counted."""
-    return _average_pool(node, 5, "NDHWC")
-
-
-def _max_pool(node: FlexNode, rank: int, data_format: str) -> Step:
-    sliding = Sliding.of(node, rank, data_format=data_format)
-    kernel = spatial(node, "ksize", node.ints("ksize"), rank)
+def _max_pool(node: FlexNode) -> Step:
+    sliding, kernel, rank = Sliding.of(node), spatial(node, "ksize"), rank_of(node)
     lowest = _lowest(node.type("T", DataType.FLOAT32).dtype)
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
@@ -77,11 +59,12 @@ def _max_pool(node: FlexNode, rank: int, data_format: str) -> Step:
     return run
 
 
-def _average_pool(node: FlexNode, rank: int, data_format: str) -> Step:
-    sliding = Sliding.of(node, rank, data_format=data_format)
-    kernel = spatial(node, "ksize", node.ints("ksize"), rank)
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+@operator("AvgPool", types=FLOATS)
+@operator("AvgPool3D", types=_3D)
+def average_pool(node: FlexNode) -> Step:
+    """Return a function that computes the mean of each window; padding is not counted."""
+    sliding, kernel, rank = Sliding.of(node), spatial(node, "ksize"), rank_of(node)
+    dtype, compute = node.type("T").dtype, node.type("T").wide
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         windows = sliding.windows(_image_sizes(x, rank), kernel)
@@ -136,12 +119,8 @@ def _reduced(
 ) -> NDArray[Any]:
     """Return the windows of *x* reduced by *function*, axis by axis: ``[N, *outputs, C]``.
 
-    Args:
-        x: the image, ``[N, *spatial, C]``.
-        windows: windows along each spatial axis.
-        function: NumPy function of two arrays, such as ``np.maximum``, that combines the values of
-            two taps element by element.
-        identity: value with which each result starts. Taps outside of the image are left out.
+    The image *x* is ``[N, *spatial, C]``. *function* combines the values of two taps, such as
+    ``np.maximum``. Each result starts with *identity*; taps outside of the image are left out.
     """
     for axis, window in enumerate(windows, 1):
         shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])
@@ -158,8 +137,8 @@ def _reduced(
 @operator("MaxPoolWithArgmax", types=REAL)
 def max_pool_with_argmax(node: FlexNode) -> Step:
     """Function that returns the maximum of each window, and the flat index of its first maximum."""
-    sliding = Sliding.of(node, 4)
-    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    sliding = Sliding.of(node)
+    kernel = spatial(node, "ksize")
     index_dtype = node.type("Targmax", DataType.INT64).dtype
     counts_images = node.bool("include_batch_in_index", False)
 
@@ -184,7 +163,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
 @operator("Dilation2D", types=REAL)
 def dilation2d(node: FlexNode) -> Step:
     """Return a function that adds a filter ``[KH, KW, C]`` to each window and takes the maximum."""
-    sliding = Sliding.of(node, 4, dilations="rates")
+    sliding = Sliding.of(node, dilations="rates")
     lowest = _lowest(node.type("T").dtype)
 
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
@@ -207,8 +186,8 @@ def dilation2d(node: FlexNode) -> Step:
 @operator("ExtractImagePatches", types=REAL | COMPLEX)
 def extract_image_patches(node: FlexNode) -> Step:
     """Return a function that collects each window's values: ``[N, OH, OW, KH * KW * C]``."""
-    sliding = Sliding.of(node, 4, dilations="rates")
-    kernel = spatial(node, "ksizes", node.ints("ksizes"), 4)
+    sliding = Sliding.of(node, dilations="rates")
+    kernel = spatial(node, "ksizes")
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         windows = patches(x, sliding.windows(_image_sizes(x, 4), kernel))

@@ -15,6 +15,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.sparse_parts import within_rows
 
 _RANGES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
@@ -42,15 +43,6 @@ def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
         check_splits(splits, count)
 
 
-def _within(lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers 0 to length - 1 for each of *lengths*, concatenated."""
-    if lengths.size == 1:
-        return np.arange(int(lengths[0]))
-    ends = lengths.cumsum()
-    count = int(ends[-1]) if ends.size else 0
-    return np.asarray(np.arange(count) - (ends - lengths).repeat(lengths))
-
-
 @operator("RaggedRange", types=_RANGES)
 def ragged_range(node: FlexNode) -> Step:
     """Return a function that makes rows of numbers from start to limit: row splits and values."""
@@ -68,7 +60,7 @@ def ragged_range(node: FlexNode) -> Step:
         splits = np.zeros(lengths.size + 1, np.int64)
         lengths.cumsum(out=splits[1:])
         require((int(splits[-1]),), np.int64)
-        values = _within(lengths).astype(dtype)
+        values = within_rows(lengths).astype(dtype)
         if deltas.size != 1 or deltas[0] != 1:
             values = values * _for_each(deltas, lengths)
         return [splits.astype(splits_dtype, copy=False), values + _for_each(starts, lengths)]
@@ -118,7 +110,7 @@ def ragged_gather(node: FlexNode) -> Step:
             ends = np.cumsum(lengths, dtype=np.int64)
             results.append(np.concatenate(([0], ends)).astype(dtype))
             require((int(ends[-1]) if ends.size else 0,), np.intp)
-            rows = splits[rows].repeat(lengths) + _within(lengths)
+            rows = splits[rows].repeat(lengths) + within_rows(lengths)
         require((len(rows), *values.shape[1:]), values.dtype)
         return [*results[len(results) - out_rank :], values[rows]]
 
@@ -147,7 +139,7 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
         shape = [len(nested[0]) - 1]
         for splits in nested:
             lengths = np.diff(splits)
-            columns = [column.repeat(lengths) for column in columns] + [_within(lengths)]
+            columns = [column.repeat(lengths) for column in columns] + [within_rows(lengths)]
             shape.append(int(lengths.max(initial=0)))
         inner = values.shape[1:]
         size = math.prod(inner)
@@ -214,7 +206,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
 def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the position of each element of *rows* in its run of equal elements, from 0 on."""
     starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
-    return _within(np.diff(starts, append=rows.size))
+    return within_rows(np.diff(starts, append=rows.size))
 
 
 def _dense_shape(

@@ -19,7 +19,7 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.elementwise import through_float32
 from delegraph_flex.numpy_executor.operators.matmul import product
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 Array = NDArray[Any]
 Weights = tuple[Array, Array, Array, Array, Array]
@@ -37,7 +37,7 @@ _TYPES = frozenset({DataType.FLOAT16, DataType.FLOAT32})
 @operator("LSTMBlockCell", types=_TYPES)
 def lstm_cell(node: FlexNode) -> Step:
     """Function for one time step of an LSTM: gates, states and outputs, ``[batch, cell]`` each."""
-    cell = _lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0)
+    cell = _lstm_cell(node)
 
     def run(x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
         _check_lstm(x, 2, cs, h, weights)
@@ -46,26 +46,13 @@ def lstm_cell(node: FlexNode) -> Step:
     return run
 
 
-@operator("BlockLSTM", types=_TYPES)
+@operator("BlockLSTM", "BlockLSTMV2", types=_TYPES)
 def block_lstm(node: FlexNode) -> Step:
-    """Function for an LSTM with gate order ICFO: seven outputs, ``[time, batch, cell]`` each."""
-    return _block_lstm(_lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0))
-
-
-@operator("BlockLSTMV2", types=_TYPES)
-def block_lstm_v2(node: FlexNode) -> Step:
-    """Function for an LSTM like that of :func:`block_lstm`, with gate order IFCO.
-
-    By default it neither adds a forget bias nor clips the cells.
-    """
-    return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
-
-
-def _block_lstm(cell: Cell) -> Step:
-    """Return the function of an LSTM over a sequence, by *cell*, the function of one time step.
+    """Function for an LSTM over a sequence: seven outputs, ``[time, batch, cell]`` each.
 
     Times after ``seq_len_max`` give zeros.
     """
+    cell = _lstm_cell(node)
 
     def run(count: Array, x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
         _check_lstm(x, 3, cs, h, weights)
@@ -85,19 +72,16 @@ def _block_lstm(cell: Cell) -> Step:
     return run
 
 
-def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> Cell:
+def _lstm_cell(node: FlexNode) -> Cell:
     """Return the function that computes one time step of an LSTM.
 
-    Args:
-        node: node with the attributes; it may lack the forget bias.
-        order: order of the gates in matrix and bias.
-        forget_bias: forget bias for a node without the attribute.
-        clip: cell clip for a node without the attribute.
+    Version 2 has another order of the gates in matrix and bias, and no forget bias. By default it
+    does not clip the cells.
     """
+    order, clip = ("IFCO", 0.0) if node.op.endswith("V2") else ("ICFO", 3.0)
     type = node.type("T")
     multiply, sigmoid = product(type), through_float32(special.expit, type)
-    has_bias = order == "ICFO"
-    bias = type.dtype.type(node.float("forget_bias", forget_bias) if has_bias else 0)
+    bias = type.dtype.type(0 if node.op.endswith("V2") else node.float("forget_bias", 1.0))
     limit = type.dtype.type(node.float("cell_clip", clip))
     peeps = node.bool("use_peephole", False)
 
@@ -140,21 +124,15 @@ def _check_shapes(names: str, arrays: list[Array], expected: list[tuple[int, ...
             raise ValueError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
 
 
-@operator("GRUBlockCell", types=[DataType.FLOAT32])
-def gru_cell(node: FlexNode) -> Step:
-    """Function for one time step of a GRU: reset, update, candidate, state ``[batch, cell]``."""
-
-    def run(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
-        if x.ndim != 2 or h.ndim != 2:
-            raise ValueError(
-                f"x and h_prev are {list(x.shape)}, {list(h.shape)}, expected matrices"
-            )
-        cell = h.shape[1]
-        inputs = x.shape[1] + cell
-        expected = [(len(x), cell), (inputs, 2 * cell), (inputs, cell), (2 * cell,), (cell,)]
-        _check_shapes("h_prev w_ru w_c b_ru b_c", [h, w_ru, w_c, b_ru, b_c], expected)
-        r, u = np.split(special.expit(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
-        c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
-        return [r, u, c, u * (h - c) + c]
-
-    return run
+@step_of("GRUBlockCell", types=[DataType.FLOAT32])
+def gru_cell(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
+    """Return one time step of a GRU: reset, update, candidate, state, ``[batch, cell]`` each."""
+    if x.ndim != 2 or h.ndim != 2:
+        raise ValueError(f"x and h_prev are {list(x.shape)}, {list(h.shape)}, expected matrices")
+    cell = h.shape[1]
+    inputs = x.shape[1] + cell
+    expected = [(len(x), cell), (inputs, 2 * cell), (inputs, cell), (2 * cell,), (cell,)]
+    _check_shapes("h_prev w_ru w_c b_ru b_c", [h, w_ru, w_c, b_ru, b_c], expected)
+    r, u = np.split(special.expit(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+    c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+    return [r, u, c, u * (h - c) + c]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import HALVES, DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.operators.elementwise import HALVES
 from delegraph_flex.numpy_executor.registry import (
     COMPLEX,
     FLOATS,
@@ -30,11 +29,10 @@ Reduce = Callable[[Array, Axes, bool], Any]
 def total(node: FlexNode) -> Step:
     """Return a function for the sum over axes; integers wrap around, 16-bit floats use float32."""
     type = node.type("T")
-    dtype = type.dtype
+    wide = type.wide
     add: Any = np.add.reduce
-    if type in HALVES:
-        return _reduction(lambda x, axes, keep: add(x, axes, np.float32, None, keep), node, dtype)
-    return _reduction(lambda x, axes, keep: add(x, axes, dtype, None, keep), node)
+    result = type.dtype if type in HALVES else None
+    return _reduction(lambda x, axes, keep: add(x, axes, wide, None, keep), node, result)
 
 
 @operator("Prod", types=NUMBERS)
@@ -55,7 +53,7 @@ def mean(node: FlexNode) -> Step:
     type = node.type("T")
     if type in INTEGERS:
         return _reduction(_integer_mean, node, type.dtype)
-    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+    wide = type.wide
     add: Any = np.add.reduce
 
     def run(x: Array, axes: Axes, keep: bool) -> Any:
@@ -65,36 +63,28 @@ def mean(node: FlexNode) -> Step:
     return _reduction(run, node, type.dtype)
 
 
-@operator("Max", types=REAL)
-def largest(node: FlexNode) -> Step:
-    """Return a function for the maximum over axes.
+@operator("Max", "Min", types=REAL)
+def extreme(node: FlexNode) -> Step:
+    """Return a function for the maximum or minimum over axes.
 
-    The result is NaN if there is a NaN, and the lowest value if there are no elements.
+    The result is NaN if there is a NaN. Without elements, the maximum is the lowest value, and the
+    minimum the highest.
     """
-    return _extreme(np.maximum, _lowest(node.type("T")), node)
+    dtype = node.type("T").dtype
+    if node.type("T") in FLOATS:
+        lowest, highest = dtype.type(-np.inf), dtype.type(np.inf)
+    else:
+        lowest, highest = map(dtype.type, (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    ufunc, initial = (np.maximum, lowest) if node.op == "Max" else (np.minimum, highest)
+    reduce: Any = ufunc.reduce
+    return _reduction(lambda x, axes, keep: reduce(x, axes, None, None, keep, initial), node)
 
 
-@operator("Min", types=REAL)
-def smallest(node: FlexNode) -> Step:
-    """Return a function for the minimum over axes.
-
-    The result is NaN if there is a NaN, and the highest value if there are no elements.
-    """
-    return _extreme(np.minimum, _highest(node.type("T")), node)
-
-
-@operator("All")
-def all_true(node: FlexNode) -> Step:
-    """Return a function that computes whether all values over axes are true."""
-    every: Any = np.logical_and.reduce
-    return _reduction(lambda x, axes, keep: every(x, axes, np.bool_, None, keep), node)
-
-
-@operator("Any")
-def any_true(node: FlexNode) -> Step:
-    """Return a function that computes whether any value over axes is true."""
-    some: Any = np.logical_or.reduce
-    return _reduction(lambda x, axes, keep: some(x, axes, np.bool_, None, keep), node)
+@operator("All", "Any")
+def truth(node: FlexNode) -> Step:
+    """Return a function that computes whether all values, or any, over axes are true."""
+    reduce: Any = (np.logical_and if node.op == "All" else np.logical_or).reduce
+    return _reduction(lambda x, axes, keep: reduce(x, axes, np.bool_, None, keep), node)
 
 
 @operator("EuclideanNorm", types=NUMBERS)
@@ -108,7 +98,7 @@ def euclidean_norm(node: FlexNode) -> Step:
             return np.sqrt(add(np.square(x.real) + np.square(x.imag), axes, keepdims=keep))
 
         return _reduction(run_complex, node, type.dtype)
-    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+    wide = type.wide
 
     def run(x: Array, axes: Axes, keep: bool) -> Any:
         return np.sqrt(add(np.square(x, dtype=wide), axes, wide, None, keep))
@@ -119,8 +109,7 @@ def euclidean_norm(node: FlexNode) -> Step:
 @operator("L2Loss", types=FLOATS)
 def half_the_squares(node: FlexNode) -> Step:
     """Return a function that computes half the sum of all squares; 16-bit floats use float32."""
-    dtype = node.type("T").dtype
-    wide = np.result_type(dtype, np.float32)
+    dtype, wide = node.type("T").dtype, node.type("T").wide
 
     def run(x: Array) -> Any:
         return (np.square(x, dtype=wide).sum(dtype=wide) / 2).astype(dtype)
@@ -128,16 +117,23 @@ def half_the_squares(node: FlexNode) -> Step:
     return run
 
 
-@operator("ArgMax", types=REAL | {DataType.BOOL})
-def index_of_largest(node: FlexNode) -> Step:
-    """Return a function for the index of the first largest value along an axis; NaN is ignored."""
-    return _index(np.argmax, -np.inf, node)
+@operator("ArgMax", "ArgMin", types=REAL | {DataType.BOOL})
+def index_of_extreme(node: FlexNode) -> Step:
+    """Function for the index of the first extreme value along an axis, which ignores NaN."""
+    find: Callable[..., Any]
+    find, in_place_of_nan = (np.argmax, -np.inf) if node.op == "ArgMax" else (np.argmin, np.inf)
+    type, dtype = node.type("T"), node.type("output_type", DataType.INT64).dtype
+    of_floats = type in FLOATS
+    substitute: Any = type.dtype.type(in_place_of_nan) if of_floats else None
 
+    def run(x: Array, axis: Array) -> Any:
+        if of_floats:
+            unordered = np.isnan(x)
+            if unordered.any():
+                x = np.where(unordered, substitute, x)
+        return find(x, axis.item()).astype(dtype)
 
-@operator("ArgMin", types=REAL | {DataType.BOOL})
-def index_of_smallest(node: FlexNode) -> Step:
-    """Return a function for the index of the first smallest value along an axis; NaN is ignored."""
-    return _index(np.argmin, np.inf, node)
+    return run
 
 
 def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = None) -> Step:
@@ -169,37 +165,3 @@ def _integer_mean(x: Array, axes: Axes, keep: bool) -> Any:
     magnitudes = np.abs(sums).view(np.uint64) if wide.kind == "i" else sums
     quotients = (magnitudes // np.uint64(max(count, 1))).astype(wide)
     return np.where(sums < 0, -quotients, quotients) if wide.kind == "i" else quotients
-
-
-def _extreme(compare: Any, initial: Any, node: FlexNode) -> Step:
-    reduce = compare.reduce
-
-    def run(x: Array, axes: Axes, keep: bool) -> Any:
-        return reduce(x, axes, None, None, keep, initial)
-
-    return _reduction(run, node)
-
-
-def _lowest(type: DataType) -> Any:
-    number = type.dtype.type
-    return number(-np.inf) if type in FLOATS else number(np.iinfo(type.dtype).min)
-
-
-def _highest(type: DataType) -> Any:
-    number = type.dtype.type
-    return number(np.inf) if type in FLOATS else number(np.iinfo(type.dtype).max)
-
-
-def _index(find: Callable[..., Any], in_place_of_nan: float, node: FlexNode) -> Step:
-    type, dtype = node.type("T"), node.type("output_type", DataType.INT64).dtype
-    of_floats = type in FLOATS
-    substitute: Any = type.dtype.type(in_place_of_nan) if of_floats else None
-
-    def run(x: Array, axis: Array) -> Any:
-        if of_floats:
-            unordered = np.isnan(x)
-            if unordered.any():
-                x = np.where(unordered, substitute, x)
-        return find(x, axis.item()).astype(dtype)
-
-    return run

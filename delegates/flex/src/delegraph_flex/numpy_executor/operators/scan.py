@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.indices import axis_of
-from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator, step_of
 
 Scan = Callable[[NDArray[Any], int], NDArray[Any]]
 
@@ -33,8 +34,7 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
     dtype = node.type("T").dtype
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
-        wide = x.astype(np.float32) if dtype.itemsize == 2 else x
-        return np.logaddexp.accumulate(wide, axis).astype(dtype, copy=False)
+        return np.logaddexp.accumulate(widened(x), axis).astype(dtype, copy=False)
 
     return _scan(node, scan, -np.inf)
 
@@ -64,21 +64,17 @@ def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
     return result
 
 
-@operator("Roll")
-def roll(node: FlexNode) -> Step:
-    """Function that shifts elements along axes; elements beyond one end appear at the other end."""
-
-    def run(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
-        shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)
-        if shift.shape != axis.shape or not x.ndim:
-            raise ValueError(
-                f"{shifts.size} shifts of {axes.size} axes of an array of {x.ndim} dimensions"
-            )
-        for by, along in zip(shifts.tolist(), axes, strict=True):
-            x = _rolled(x, by, axis_of(along, x.ndim))
-        return x if shifts.size else x.copy()
-
-    return run
+@step_of("Roll")
+def roll(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
+    """Return *x* shifted along axes; elements beyond one end appear at the other end."""
+    shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)
+    if shift.shape != axis.shape or not x.ndim:
+        raise ValueError(
+            f"{shifts.size} shifts of {axes.size} axes of an array of {x.ndim} dimensions"
+        )
+    for by, along in zip(shifts.tolist(), axes, strict=True):
+        x = _rolled(x, by, axis_of(along, x.ndim))
+    return x if shifts.size else x.copy()
 
 
 def _rolled(x: NDArray[Any], by: int, axis: int) -> NDArray[Any]:
@@ -88,16 +84,12 @@ def _rolled(x: NDArray[Any], by: int, axis: int) -> NDArray[Any]:
     return np.concatenate((x[(*before, slice(cut, None))], x[(*before, slice(cut))]), axis)
 
 
-@operator("Cross")
-def cross(node: FlexNode) -> Step:
-    """Return a function that computes the cross products of vectors, ``[..., 3]``."""
-
-    def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        if a.shape != b.shape or a.shape[-1:] != (3,):
-            raise ValueError(f"{list(a.shape)} and {list(b.shape)}, expected two times [..., 3]")
-        result = np.empty_like(a)
-        (x0, x1, x2), (y0, y1, y2), out = a.T, b.T, result.T
-        out[0], out[1], out[2] = x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
-        return result
-
-    return run
+@step_of("Cross")
+def cross(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return the cross products of vectors, ``[..., 3]``."""
+    if a.shape != b.shape or a.shape[-1:] != (3,):
+        raise ValueError(f"{list(a.shape)} and {list(b.shape)}, expected two times [..., 3]")
+    result = np.empty_like(a)
+    (x0, x1, x2), (y0, y1, y2), out = a.T, b.T, result.T
+    out[0], out[1], out[2] = x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
+    return result

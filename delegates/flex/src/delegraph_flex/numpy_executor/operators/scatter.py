@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import requested_shape
@@ -19,7 +20,7 @@ from delegraph_flex.numpy_executor.indices import (
     inside,
     places,
 )
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 _UPDATES = {
     "TensorScatterAdd": np.add,
@@ -37,9 +38,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
         dims = requested_shape(shape, updates.dtype)
-        if updates.dtype.hasobject:
-            return _scatter(np.add, np.full(dims, b"", object), indices, updates, ignores)
-        return _scatter(np.add, np.zeros(dims, updates.dtype), indices, updates, ignores)
+        return _scatter(np.add, zeros(dims, updates.dtype), indices, updates, ignores)
 
     return run
 
@@ -141,17 +140,13 @@ def inplace(node: FlexNode) -> Step:
     return run
 
 
-@operator("InvertPermutation")
-def invert_permutation(node: FlexNode) -> Step:
-    """Return a function that inverts a permutation."""
-
-    def run(x: NDArray[Any]) -> NDArray[Any]:
-        check_rank(x, 1, "the permutation")
-        check_range(x, x.size, "the permutation")
-        result = np.full_like(x, -1)
-        result[x] = np.arange(x.size, dtype=x.dtype)
-        if x.size and result.min() < 0:
-            raise ValueError(f"{x.tolist()} is no permutation: a number occurs twice")
-        return result
-
-    return run
+@step_of("InvertPermutation")
+def invert_permutation(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the inverse of the permutation *x*."""
+    check_rank(x, 1, "the permutation")
+    check_range(x, x.size, "the permutation")
+    result = np.full_like(x, -1)
+    result[x] = np.arange(x.size, dtype=x.dtype)
+    if x.size and result.min() < 0:
+        raise ValueError(f"{x.tolist()} is no permutation: a number occurs twice")
+    return result

@@ -10,6 +10,7 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
@@ -208,18 +209,13 @@ def sparse_segment(node: FlexNode) -> Step:
             check_range(indices, len(data))
             require((len(indices), *data.shape[1:]), data.dtype)
             starts = _starts(ids)
-            sums = _reduced(np.add, _precise(data[indices]), starts)
+            sums = _reduced(np.add, widened(data[indices]), starts)
             if scale is not None:
                 sums = _divided(sums, scale(_counts(starts, ids.size)))
             result[ids[starts]] = sums.astype(data.dtype)
         return result
 
     return run
-
-
-def _precise(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return *rows* for a sum: 16-bit floats become float32, in which they are summed."""
-    return rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
 
 
 @operator(*(f"SparseSegment{kind}Grad" for kind in _SCALES))
@@ -230,13 +226,13 @@ def sparse_segment_gradient(node: FlexNode) -> Step:
     def run(
         grad: NDArray[Any], indices: NDArray[Any], ids: NDArray[Any], rows: NDArray[Any]
     ) -> NDArray[Any]:
-        result = _precise(_filled(grad, scalar(rows, "output_dim0"), 0))
+        result = widened(_filled(grad, scalar(rows, "output_dim0"), 0))
         check_range(indices, len(result))
         check_range(ids, len(grad), "segment ids")
         if ids.ndim != 1 or indices.shape != ids.shape:
             raise ValueError(f"{list(indices.shape)} indices and {list(ids.shape)} segment ids")
         require((len(ids), *grad.shape[1:]), result.dtype)
-        terms = _precise(grad)
+        terms = widened(grad)
         if scale is not None:
             counts = np.maximum(np.bincount(ids, minlength=len(grad)), 1)
             terms = _divided(terms, scale(counts))

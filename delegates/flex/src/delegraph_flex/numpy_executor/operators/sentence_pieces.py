@@ -11,8 +11,8 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.extras import install_command
 from delegraph_flex.flex_node import FlexNode, Unsupported
-from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.handles import of_kind, shared
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
 
@@ -35,9 +35,7 @@ class SentencePieceModel:
 
 
 def _model(handle: Any) -> Any:
-    if not isinstance(handle, SentencePieceModel):
-        raise ValueError(f"handle is no SentencePiece model but a {handle.__class__.__name__}")
-    return handle.processor
+    return of_kind(handle, SentencePieceModel, "SentencePiece model").processor
 
 
 @operator("SentencepieceOp")
@@ -92,7 +90,10 @@ def detokenize(node: FlexNode) -> Step:
     return run
 
 
-@operator("SentencepieceVocabSizeOp")
-def vocabulary_size(node: FlexNode) -> Step:
-    """Return a function that returns the number of pieces in the model."""
-    return lambda handle: np.array(_model(handle).get_piece_size(), np.int32)
+functions(
+    {
+        "SentencepieceVocabSizeOp": lambda handle: np.array(
+            _model(handle).get_piece_size(), np.int32
+        ),
+    }
+)

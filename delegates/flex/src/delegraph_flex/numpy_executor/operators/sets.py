@@ -15,6 +15,7 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.sparse_parts import of_rows
 
 _OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
     "a-b": lambda a, b: a - b,
@@ -42,7 +43,7 @@ def set_operation(node: FlexNode) -> Step:
         if a_batch != b_batch:
             raise ValueError(f"sets of shapes {list(a_batch)} and {list(b_batch)}")
         results = [sorted(combine(x, y)) for x, y in zip(a, b, strict=True)]
-        return _sparse(results, a_batch, inputs[split // 2].dtype)
+        return of_rows(results, a_batch, inputs[split // 2].dtype)
 
     return run
 
@@ -92,20 +93,3 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
 
 def _require_sets(batch: tuple[int, ...]) -> None:
     require((*batch, sys.getsizeof(set())), np.uint8)
-
-
-def _sparse(
-    rows: list[list[Any]], batch: tuple[int, ...], dtype: np.dtype[Any]
-) -> list[NDArray[Any]]:
-    """Return indices, values of *dtype* and shape of the sparse tensor with *rows*.
-
-    *batch* is the shape of the dimensions before the last.
-    """
-    lengths = np.array([len(row) for row in rows], np.int64)
-    flat = np.arange(lengths.size).repeat(lengths)
-    starts = np.cumsum(lengths) - lengths
-    columns = np.arange(flat.size) - starts.repeat(lengths)
-    indices = np.stack((*np.unravel_index(flat, batch), columns), axis=1) if batch else columns
-    values = np.array([value for row in rows for value in row], dtype)
-    shape = np.array([*batch, lengths.max(initial=0)], np.int64)
-    return [indices.astype(np.int64), values, shape]

@@ -15,13 +15,17 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.indices import axis_of
-from delegraph_flex.numpy_executor.registry import COMPLEX, operator
+from delegraph_flex.numpy_executor.registry import COMPLEX, functions, operator, step_of
 
 Array = NDArray[Any]
 _I32 = DataType.INT32
 
 
-@operator(
+def _itself(x: Array) -> Array:
+    return x
+
+
+_IDENTITIES = (
     "DebugGradientIdentity",
     "DeepCopy",
     "GuaranteeConst",
@@ -31,15 +35,8 @@ _I32 = DataType.INT32
     "Snapshot",
     "StopGradient",
 )
-def identity(node: FlexNode) -> Step:
-    """Return a function that returns its input."""
-    return _itself
-
-
-@operator("IdentityN")
-def identities(node: FlexNode) -> Step:
-    """Return a function that returns its inputs."""
-    return lambda *values: values
+functions(dict.fromkeys(_IDENTITIES, _itself))
+functions({"IdentityN": lambda *values: values, "Rank": lambda x: np.int32(x.ndim)})
 
 
 @operator("EnsureShape")
@@ -84,23 +81,13 @@ def size(node: FlexNode) -> Step:
     return lambda x: number(x.size)
 
 
-@operator("Rank")
-def rank(node: FlexNode) -> Step:
-    """Return a function that returns the number of dimensions."""
-    return lambda x: np.int32(x.ndim)
-
-
-@operator("Reshape")
-def reshape(node: FlexNode) -> Step:
-    """Return a function that changes the shape; a dimension of -1 is computed."""
-
-    def run(x: Array, dims: Array) -> Array:
-        shape = dims.ravel().tolist()
-        if shape and min(shape) < 0:
-            shape = _filled_in(shape, x.shape)
-        return x.reshape(shape)
-
-    return run
+@step_of("Reshape")
+def reshape(x: Array, dims: Array) -> Array:
+    """Return *x* in the shape *dims*, of which a -1 is computed."""
+    shape = dims.ravel().tolist()
+    if shape and min(shape) < 0:
+        shape = _filled_in(shape, x.shape)
+    return x.reshape(shape)
 
 
 @operator("Squeeze")
@@ -112,30 +99,26 @@ def squeeze(node: FlexNode) -> Step:
     return lambda x: x.squeeze(axes)
 
 
-@operator("ExpandDims")
-def expand_dims(node: FlexNode) -> Step:
-    """Return a function that inserts a dimension of size 1."""
-
-    def run(x: Array, axis: Array) -> Array:
-        shape = x.shape
-        at = axis_of(axis, len(shape) + 1)
-        return x.reshape(*shape[:at], 1, *shape[at:])
-
-    return run
+@step_of("ExpandDims")
+def expand_dims(x: Array, axis: Array) -> Array:
+    """Return *x* with a new dimension of size 1."""
+    shape = x.shape
+    at = axis_of(axis, len(shape) + 1)
+    return x.reshape(*shape[:at], 1, *shape[at:])
 
 
-@operator("Transpose")
-def transpose(node: FlexNode) -> Step:
-    """Return a function that permutes the axes."""
-    return _transposed
+@step_of("Transpose")
+def transpose(x: Array, order: Array) -> Array:
+    """Return *x* with permuted axes."""
+    return x.transpose(order.tolist())
 
 
 @operator("ConjugateTranspose")
 def conjugate_transpose(node: FlexNode) -> Step:
     """Return a function that permutes the axes and takes complex conjugates."""
     if node.type("T") not in COMPLEX:
-        return _transposed
-    return lambda x, order: np.conjugate(_transposed(x, order))
+        return transpose
+    return lambda x, order: np.conjugate(transpose(x, order))
 
 
 @operator("DataFormatDimMap")
@@ -169,29 +152,19 @@ def permute_data_format(node: FlexNode) -> Step:
     return run
 
 
-@operator("BroadcastArgs")
-def broadcast_shapes(node: FlexNode) -> Step:
-    """Return a function that computes the shape to which two shapes broadcast."""
-
-    def run(x: Array, y: Array) -> Array:
-        return np.array(np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist())), x.dtype)
-
-    return run
+@step_of("BroadcastArgs")
+def broadcast_shapes(x: Array, y: Array) -> Array:
+    """Return the shape to which two shapes broadcast."""
+    return np.array(np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist())), x.dtype)
 
 
-@operator("BroadcastGradientArgs")
-def broadcast_axes(node: FlexNode) -> Step:
-    """Function that returns the axes over which each gradient of a broadcast operator is summed."""
-
-    def run(x: Array, y: Array) -> list[Array]:
-        shape = np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
-        return [_broadcast_axes(dims.tolist(), shape, x.dtype) for dims in (x, y)]
-
-    def _broadcast_axes(dims: list[int], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        padded = [1] * (len(shape) - len(dims)) + dims
-        return np.array([axis for axis, dim in enumerate(padded) if dim == 1], dtype)
-
-    return run
+@step_of("BroadcastGradientArgs")
+def broadcast_axes(x: Array, y: Array) -> list[Array]:
+    """Return the axes over which each gradient of a broadcast operator is summed."""
+    rank = max(x.size, y.size)
+    broadcast_shapes(x, y)
+    padded = ([1] * (rank - dims.size) + dims.tolist() for dims in (x, y))
+    return [np.array([i for i, dim in enumerate(dims) if dim == 1], x.dtype) for dims in padded]
 
 
 @operator("Bitcast")
@@ -225,10 +198,6 @@ def _data_formats(node: FlexNode) -> tuple[str, str]:
     return source, target
 
 
-def _itself(x: Array) -> Array:
-    return x
-
-
 def _filled_in(shape: list[int], of: tuple[int, ...]) -> list[int]:
     """Return *shape* with -1 replaced by the size that gives as many elements as *of* has.
 
@@ -243,7 +212,3 @@ def _filled_in(shape: list[int], of: tuple[int, ...]) -> list[int]:
         known = -math.prod(shape)
         rest = math.prod(of) // known
     return [rest if dim == -1 else dim for dim in shape]
-
-
-def _transposed(x: Array, order: Array) -> Array:
-    return x.transpose(order.tolist())

@@ -12,32 +12,28 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.indices import axis_of
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 Array = NDArray[Any]
 Index = tuple[slice | int | EllipsisType | None, ...]
 
 
-@operator("Slice")
-def slice_(node: FlexNode) -> Step:
-    """Function that returns a block, given its start and size; a size of -1 extends to the end."""
-
-    def run(x: Array, begin: Array, size: Array) -> Array:
-        if not len(begin) == len(size) == x.ndim:
+@step_of("Slice")
+def slice_(x: Array, begin: Array, size: Array) -> Array:
+    """Return a block, given its start and size; a size of -1 extends to the end."""
+    if not len(begin) == len(size) == x.ndim:
+        raise ValueError(
+            f"begin and size have {len(begin)} and {len(size)} elements, expected {x.ndim}"
+        )
+    index = []
+    for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
+        end = dim if count == -1 else first + count
+        if not 0 <= first <= end <= dim:
             raise ValueError(
-                f"begin and size have {len(begin)} and {len(size)} elements, expected {x.ndim}"
+                f"begin {begin.tolist()} and size {size.tolist()} leave shape {list(x.shape)}"
             )
-        index = []
-        for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
-            end = dim if count == -1 else first + count
-            if not 0 <= first <= end <= dim:
-                raise ValueError(
-                    f"begin {begin.tolist()} and size {size.tolist()} leave shape {list(x.shape)}"
-                )
-            index.append(slice(first, end))
-        return _part(x, (*index, ...))
-
-    return run
+        index.append(slice(first, end))
+    return _part(x, (*index, ...))
 
 
 @operator("StridedSlice")
@@ -134,33 +130,25 @@ def unpack(node: FlexNode) -> Step:
     return run
 
 
-@operator("ReverseV2")
-def reverse_axes(node: FlexNode) -> Step:
-    """Return a function that reverses elements along some axes."""
-
-    def run(x: Array, axes: Array) -> Array:
-        index: list[slice] = [slice(None)] * x.ndim
-        for axis in axes.tolist():
-            at = axis_of(axis, x.ndim)
-            if index[at].step is not None:
-                raise ValueError(f"axes {axes.tolist()} name axis {at} twice")
-            index[at] = _BACKWARDS
-        return _part(x, (*index, ...))
-
-    return run
+@step_of("ReverseV2")
+def reverse_axes(x: Array, axes: Array) -> Array:
+    """Return *x* with its elements reversed along some axes."""
+    index: list[slice] = [slice(None)] * x.ndim
+    for axis in axes.tolist():
+        at = axis_of(axis, x.ndim)
+        if index[at].step is not None:
+            raise ValueError(f"axes {axes.tolist()} name axis {at} twice")
+        index[at] = _BACKWARDS
+    return _part(x, (*index, ...))
 
 
-@operator("Reverse")
-def reverse_flagged(node: FlexNode) -> Step:
-    """Return a function that reverses the elements along the axes whose flag is true."""
-
-    def run(x: Array, flags: Array) -> Array:
-        if flags.shape != (x.ndim,):
-            raise ValueError(f"flags have shape {list(flags.shape)}, expected [{x.ndim}]")
-        index = [_BACKWARDS if flag else slice(None) for flag in flags.tolist()]
-        return _part(x, (*index, ...))
-
-    return run
+@step_of("Reverse")
+def reverse_flagged(x: Array, flags: Array) -> Array:
+    """Return *x* with its elements reversed along the axes whose flag is true."""
+    if flags.shape != (x.ndim,):
+        raise ValueError(f"flags have shape {list(flags.shape)}, expected [{x.ndim}]")
+    index = [_BACKWARDS if flag else slice(None) for flag in flags.tolist()]
+    return _part(x, (*index, ...))
 
 
 @operator("ReverseSequence")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.indices import scalar
-from delegraph_flex.numpy_executor.registry import REAL, operator
+from delegraph_flex.numpy_executor.registry import REAL, functions, operator
 
 
 @operator("TopK", types=REAL)
@@ -59,7 +59,7 @@ def _falling(x: NDArray[Any]) -> NDArray[Any]:
     """Return numbers whose ascending order is the descending order of *x*."""
     if x.dtype.kind in "iu":
         return ~x
-    return -(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
+    return -widened(x)
 
 
 def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
@@ -90,27 +90,19 @@ def nth_element(node: FlexNode) -> Step:
 
 @operator("InTopK")
 def in_top_k(node: FlexNode) -> Step:
-    """Return a function that tells whether each row's target is among its k best predictions.
-
-    This holds if fewer than k predictions of the row exceed the target's prediction.
-    """
+    """Return a function that tells whether each row's target is among its k best predictions."""
     k = node.int("k")
     return lambda predictions, targets: _is_among(predictions, targets, k)
 
 
-@operator("InTopKV2")
-def in_top_k_v2(node: FlexNode) -> Step:
-    """Return a function like that of :func:`in_top_k`, which has k as an input.
-
-    This holds if fewer than k predictions of the row exceed the target's prediction.
-    """
-    return lambda predictions, targets, k: _is_among(predictions, targets, scalar(k, "k"))
+functions({"InTopKV2": lambda x, targets, k: _is_among(x, targets, scalar(k, "k"))})
 
 
 def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArray[np.bool_]:
     """Return, for each row of *predictions*, whether the class in *targets* is among the top k.
 
-    The result is False for invalid values.
+    This holds if fewer than *k* predictions of the row exceed the target's prediction. The result
+    is False for invalid values.
     """
     if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
         raise ValueError(

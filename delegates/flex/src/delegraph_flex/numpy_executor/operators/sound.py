@@ -15,10 +15,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import boxed
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.indices import check_scalar
+from delegraph_flex.numpy_executor.registry import operator, step_of
 from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
@@ -148,10 +150,8 @@ def decode_wav(node: FlexNode) -> Step:
 
 
 def _scalar_bytes(contents: Any) -> bytes:
-    array = np.asarray(contents, object)
-    if array.ndim:
-        raise ValueError(f"contents have shape {list(array.shape)}, expected a scalar")
-    data: bytes = array.item()
+    check_scalar(contents, "contents")
+    data: bytes = np.asarray(contents, object).item()
     return data
 
 
@@ -199,24 +199,16 @@ def _chunks(data: bytes) -> Any:
         at += size
 
 
-@operator("EncodeWav")
-def encode_wav(node: FlexNode) -> Step:
-    """Function that encodes samples ``[samples, channels]`` and a rate as a 16-bit WAV file."""
-
-    def run(sound: Floats, rate: NDArray[Any]) -> NDArray[Any]:
-        if sound.ndim != 2 or not 1 <= sound.shape[1] < 1 << 16 or np.ndim(rate) or rate < 1:
-            shapes = f"{list(sound.shape)} at {rate} Hz"
-            raise ValueError(f"sound is {shapes}, expected [samples, channels]")
-        scaled = sound * np.float32(_FULL_SCALE)
-        samples = np.clip(np.nan_to_num(half_away(scaled)), -_FULL_SCALE, _FULL_SCALE - 1).astype(
-            "<i2"
-        )
-        frame, size = 2 * sound.shape[1], samples.nbytes
-        layout = (1, sound.shape[1], int(rate), int(rate) * frame & 0xFFFFFFFF, frame, 16)
-        header = b"RIFF" + struct.pack("<I", size + 36) + b"WAVEfmt " + struct.pack("<I", 16)
-        header += struct.pack("<HHIIHH", *layout) + b"data" + struct.pack("<I", size)
-        result = np.empty((), object)
-        result[()] = header + samples.tobytes()
-        return result
-
-    return run
+@step_of("EncodeWav")
+def encode_wav(sound: Floats, rate: NDArray[Any]) -> NDArray[Any]:
+    """Return samples ``[samples, channels]`` and their rate as a 16-bit WAV file."""
+    if sound.ndim != 2 or not 1 <= sound.shape[1] < 1 << 16 or np.ndim(rate) or rate < 1:
+        shapes = f"{list(sound.shape)} at {rate} Hz"
+        raise ValueError(f"sound is {shapes}, expected [samples, channels]")
+    scaled = sound * np.float32(_FULL_SCALE)
+    samples = np.clip(np.nan_to_num(half_away(scaled)), -_FULL_SCALE, _FULL_SCALE - 1).astype("<i2")
+    frame, size = 2 * sound.shape[1], samples.nbytes
+    layout = (1, sound.shape[1], int(rate), int(rate) * frame & 0xFFFFFFFF, frame, 16)
+    header = b"RIFF" + struct.pack("<I", size + 36) + b"WAVEfmt " + struct.pack("<I", 16)
+    header += struct.pack("<HHIIHH", *layout) + b"data" + struct.pack("<I", size)
+    return boxed(header + samples.tobytes())

@@ -13,7 +13,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of, check_range, check_rank
-from delegraph_flex.numpy_executor.registry import ALL, NUMBERS, operator
+from delegraph_flex.numpy_executor.registry import ALL, NUMBERS, operator, step_of
 from delegraph_flex.numpy_executor.sparse_parts import (
     MOST_ELEMENTS,
     are_rising,
@@ -47,25 +47,24 @@ def sparse_to_dense(node: FlexNode) -> Step:
     return run
 
 
-@operator("SparseReshape")
-def sparse_reshape(node: FlexNode) -> Step:
-    """Function that converts indices of a sparse tensor to a new shape; one dimension may be -1."""
+@step_of("SparseReshape")
+def sparse_reshape(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
+    """Return the indices of a sparse tensor in another shape, and this shape.
 
-    def run(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
-        check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
-        check_rank(wanted, 1, "new_shape")
-        dims = _resolved(wanted.tolist(), math.prod(shape.tolist()))
-        places = np.zeros(len(indices), np.int64)
-        for column, size in zip(indices.T, shape.tolist(), strict=True):
-            places = places * size + column
-        columns = []
-        for size in reversed(dims):
-            columns.append(places % max(size, 1))
-            places = places // max(size, 1)
-        result = np.array(columns[::-1], np.int64).reshape(len(dims), len(indices))
-        return [np.ascontiguousarray(result.T), np.array(dims, np.int64)]
-
-    return run
+    One dimension of *wanted* may be -1, which is computed.
+    """
+    check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
+    check_rank(wanted, 1, "new_shape")
+    dims = _resolved(wanted.tolist(), math.prod(shape.tolist()))
+    places = np.zeros(len(indices), np.int64)
+    for column, size in zip(indices.T, shape.tolist(), strict=True):
+        places = places * size + column
+    columns = []
+    for size in reversed(dims):
+        columns.append(places % max(size, 1))
+        places = places // max(size, 1)
+    result = np.array(columns[::-1], np.int64).reshape(len(dims), len(indices))
+    return [np.ascontiguousarray(result.T), np.array(dims, np.int64)]
 
 
 def _resolved(dims: list[int], count: int) -> list[int]:
@@ -80,88 +79,74 @@ def _resolved(dims: list[int], count: int) -> list[int]:
     return dims
 
 
-@operator("SparseFillEmptyRows")
-def sparse_fill_empty_rows(node: FlexNode) -> Step:
-    """Return a function that adds a default element to each empty row.
+@step_of("SparseFillEmptyRows")
+def sparse_fill_empty_rows(
+    indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], default: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """Return a sparse tensor with a default element added to each empty row.
 
-    The function returns indices, values, a flag for each row, and the new position of each element.
+    The outputs are indices, values, a flag for each row, and the new position of each element.
     """
-
-    def run(
-        indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], default: NDArray[Any]
-    ) -> list[NDArray[Any]]:
-        check_rank(shape, 1, "dense_shape")
-        if not shape.size or indices.shape != (values.size, shape.size):
-            raise ValueError(f"indices {list(indices.shape)} in {shape.size} dimensions")
-        count = int(shape[0])
-        require((count, shape.size), np.int64)
-        check_range(indices[:, 0], count, "rows")
-        is_empty = np.ones(count, np.bool_)
-        is_empty[indices[:, 0]] = False
-        added = np.zeros((int(is_empty.sum()), shape.size), np.int64)
-        added[:, 0] = np.flatnonzero(is_empty)
-        every = np.concatenate((indices, added))
-        order = every[:, 0].argsort(kind="stable")
-        places = np.empty(order.size, np.int64)
-        places[order] = np.arange(order.size)
-        filled = np.concatenate((values, np.full(len(added), default, values.dtype)))
-        return [every[order], filled[order], is_empty, places[: values.size]]
-
-    return run
+    check_rank(shape, 1, "dense_shape")
+    if not shape.size or indices.shape != (values.size, shape.size):
+        raise ValueError(f"indices {list(indices.shape)} in {shape.size} dimensions")
+    count = int(shape[0])
+    require((count, shape.size), np.int64)
+    check_range(indices[:, 0], count, "rows")
+    is_empty = np.ones(count, np.bool_)
+    is_empty[indices[:, 0]] = False
+    added = np.zeros((int(is_empty.sum()), shape.size), np.int64)
+    added[:, 0] = np.flatnonzero(is_empty)
+    every = np.concatenate((indices, added))
+    order = every[:, 0].argsort(kind="stable")
+    places = np.empty(order.size, np.int64)
+    places[order] = np.arange(order.size)
+    filled = np.concatenate((values, np.full(len(added), default, values.dtype)))
+    return [every[order], filled[order], is_empty, places[: values.size]]
 
 
-@operator("SparseFillEmptyRowsGrad", types=NUMBERS)
-def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
-    """Return a function for the gradients of a sparse tensor's values and of the default.
+@step_of("SparseFillEmptyRowsGrad", types=NUMBERS)
+def sparse_fill_empty_rows_gradient(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
+    """Return the gradients of a sparse tensor's values and of the default.
 
     The default is the value that was added to empty rows.
     """
-
-    def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
-        check_rank(grad, 1, "gradient")
-        check_rank(places, 1, "reverse_index_map")
-        check_range(places, grad.size, "reverse_index_map")
-        rest = np.ones(grad.size, np.bool_)
-        rest[places] = False
-        return [grad[places], np.asarray(grad[rest].sum(), grad.dtype)]
-
-    return run
+    check_rank(grad, 1, "gradient")
+    check_rank(places, 1, "reverse_index_map")
+    check_range(places, grad.size, "reverse_index_map")
+    rest = np.ones(grad.size, np.bool_)
+    rest[places] = False
+    return [grad[places], np.asarray(grad[rest].sum(), grad.dtype)]
 
 
-@operator("SparseReorder")
-def sparse_reorder(node: FlexNode) -> Step:
-    """Return a function that sorts indices and values by row."""
-
-    def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> list[NDArray[Any]]:
-        check(indices, values, shape)
-        order = row_order(indices)
-        return [indices[order], values[order]]
-
-    return run
+@step_of("SparseReorder")
+def sparse_reorder(
+    indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """Return indices and values sorted by row."""
+    check(indices, values, shape)
+    order = row_order(indices)
+    return [indices[order], values[order]]
 
 
-@operator("SparseSlice")
-def sparse_slice(node: FlexNode) -> Step:
-    """Return a function that returns a block of a sparse tensor, by start and size.
+@step_of("SparseSlice")
+def sparse_slice(
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    shape: NDArray[Any],
+    start: NDArray[Any],
+    size: NDArray[Any],
+) -> list[NDArray[Any]]:
+    """Return a block of a sparse tensor, by start and size.
 
     The block is cut off at the tensor's end.
     """
-
-    def run(
-        indices: NDArray[Any],
-        values: NDArray[Any],
-        shape: NDArray[Any],
-        start: NDArray[Any],
-        size: NDArray[Any],
-    ) -> list[NDArray[Any]]:
-        check(indices, values, shape)
-        if start.shape != shape.shape or size.shape != shape.shape or (size < 0).any():
-            raise ValueError(f"start {start.tolist()}, size {size.tolist()} of {shape.tolist()}")
-        made = np.maximum(np.minimum(size, shape - start), 0)
-        keep = ((indices >= start) & (indices < start + size)).all(axis=1)
-        return [indices[keep] - start, values[keep], made]
-
-    return run
+    check(indices, values, shape)
+    if start.shape != shape.shape or size.shape != shape.shape or (size < 0).any():
+        raise ValueError(f"start {start.tolist()}, size {size.tolist()} of {shape.tolist()}")
+    made = np.maximum(np.minimum(size, shape - start), 0)
+    keep = ((indices >= start) & (indices < start + size)).all(axis=1)
+    return [indices[keep] - start, values[keep], made]
 
 
 @operator("SparseConcat", types=ALL)

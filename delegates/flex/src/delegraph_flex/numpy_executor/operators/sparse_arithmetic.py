@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, widened
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import axis_of, check_rank
-from delegraph_flex.numpy_executor.registry import COMPLEX, NUMBERS, SIGNED, operator
+from delegraph_flex.numpy_executor.registry import COMPLEX, NUMBERS, SIGNED, operator, step_of
 from delegraph_flex.numpy_executor.sparse_parts import (
     are_rising,
     check,
@@ -24,40 +24,36 @@ from delegraph_flex.numpy_executor.sparse_parts import (
 _ADDED = SIGNED | COMPLEX | {DataType.FLOAT32, DataType.FLOAT64}
 
 
-@operator("SparseAdd", types=_ADDED)
-def sparse_add(node: FlexNode) -> Step:
-    """Return a function that adds two sparse tensors; sums smaller than a threshold are dropped.
+@step_of("SparseAdd", types=_ADDED)
+def sparse_add(
+    a_indices: NDArray[Any],
+    a_values: NDArray[Any],
+    a_shape: NDArray[Any],
+    b_indices: NDArray[Any],
+    b_values: NDArray[Any],
+    b_shape: NDArray[Any],
+    threshold: NDArray[Any],
+) -> list[NDArray[Any]]:
+    """Return the sum of two sparse tensors; sums smaller than a threshold are dropped.
 
     Source:
         SparseAddOp, core/kernels/sparse_add_op.cc.
     """
-
-    def run(
-        a_indices: NDArray[Any],
-        a_values: NDArray[Any],
-        a_shape: NDArray[Any],
-        b_indices: NDArray[Any],
-        b_values: NDArray[Any],
-        b_shape: NDArray[Any],
-        threshold: NDArray[Any],
-    ) -> list[NDArray[Any]]:
-        check_parts(a_indices, a_values, a_shape)
-        check_parts(b_indices, b_values, b_shape)
-        check_rank(threshold, 0, "thresh")
-        if a_shape.tolist() != b_shape.tolist() or not a_shape.size:
-            raise ValueError(
-                f"shapes are {a_shape.tolist()} and {b_shape.tolist()}, expected the same, not []"
-            )
-        first, second = _merged(a_indices, b_indices)
-        rows = np.where(first >= 0, first, second + len(a_indices))
-        values = np.concatenate((a_values, b_values))[rows]
-        are_two = (first >= 0) & (second >= 0)
-        values[are_two] += b_values[second[are_two]]
-        keep = ~are_two | (_magnitude(values) >= threshold)
-        indices = np.concatenate((a_indices, b_indices))[rows]
-        return [indices[keep], values[keep], a_shape.copy()]
-
-    return run
+    check_parts(a_indices, a_values, a_shape)
+    check_parts(b_indices, b_values, b_shape)
+    check_rank(threshold, 0, "thresh")
+    if a_shape.tolist() != b_shape.tolist() or not a_shape.size:
+        raise ValueError(
+            f"shapes are {a_shape.tolist()} and {b_shape.tolist()}, expected the same, not []"
+        )
+    first, second = _merged(a_indices, b_indices)
+    rows = np.where(first >= 0, first, second + len(a_indices))
+    values = np.concatenate((a_values, b_values))[rows]
+    are_two = (first >= 0) & (second >= 0)
+    values[are_two] += b_values[second[are_two]]
+    keep = ~are_two | (_magnitude(values) >= threshold)
+    indices = np.concatenate((a_indices, b_indices))[rows]
+    return [indices[keep], values[keep], a_shape.copy()]
 
 
 def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -104,31 +100,28 @@ def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
     return magnitude
 
 
-@operator("SparseSoftmax", types={DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64})
-def sparse_softmax(node: FlexNode) -> Step:
-    """Function that computes the softmax over the stored elements of each row of a sparse tensor.
+@step_of("SparseSoftmax", types={DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64})
+def sparse_softmax(
+    indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the softmax over the stored elements of each row of a sparse tensor.
 
     Source:
         SparseSoftmaxOp, core/kernels/sparse_softmax_op.cc.
     """
-
-    def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
-        check_parts(indices, values, shape)
-        check_shape(shape)
-        if shape.size < 2:
-            raise ValueError(f"shape is {shape.tolist()}, expected at least 2 dimensions")
-        if not len(values):
-            return values.copy()
-        order = row_order(indices)
-        wide = np.float32 if values.dtype == np.float16 else values.dtype
-        rows, x = indices[order, :-1], values[order].astype(wide)
-        is_new = np.append(True, (np.diff(rows, axis=0) != 0).any(axis=1))
-        starts, group = np.flatnonzero(is_new), np.cumsum(is_new) - 1
-        powers = np.exp(x - np.maximum.reduceat(x, starts)[group])
-        shares: NDArray[Any] = powers * (1 / np.add.reduceat(powers, starts))[group]
-        return shares.astype(values.dtype, copy=False)
-
-    return run
+    check_parts(indices, values, shape)
+    check_shape(shape)
+    if shape.size < 2:
+        raise ValueError(f"shape is {shape.tolist()}, expected at least 2 dimensions")
+    if not len(values):
+        return values.copy()
+    order = row_order(indices)
+    rows, x = indices[order, :-1], widened(values[order])
+    is_new = np.append(True, (np.diff(rows, axis=0) != 0).any(axis=1))
+    starts, group = np.flatnonzero(is_new), np.cumsum(is_new) - 1
+    powers = np.exp(x - np.maximum.reduceat(x, starts)[group])
+    shares: NDArray[Any] = powers * (1 / np.add.reduceat(powers, starts))[group]
+    return shares.astype(values.dtype, copy=False)
 
 
 @operator("SparseTensorDenseMatMul")

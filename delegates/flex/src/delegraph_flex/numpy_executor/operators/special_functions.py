@@ -12,7 +12,7 @@ from scipy import special
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.operators.matmul import HALVES
+from delegraph_flex.numpy_executor.operators.elementwise import through_float32
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
 
@@ -125,7 +125,7 @@ def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
 @operator(*_FUNCTIONS, types=FLOATS, broadcasts=True)
 def special_function(node: FlexNode) -> Step:
     """Function that computes a special function of each element; 16-bit floats use float32."""
-    return _of_type(_FUNCTIONS[node.op], node.type("T"))
+    return through_float32(_FUNCTIONS[node.op], node.type("T"))
 
 
 @operator(
@@ -139,17 +139,6 @@ def special_function_of_several(node: FlexNode) -> Step:
         "Polygamma": _polygamma,
     }
     return functions[node.op]
-
-
-def _of_type(function: Callable[..., Any], type: DataType) -> Step:
-    if type not in HALVES:
-        return function
-    dtype = type.dtype
-
-    def run(*arrays: NDArray[Any]) -> Any:
-        return function(*(array.astype(np.float32) for array in arrays)).astype(dtype)
-
-    return run
 
 
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:

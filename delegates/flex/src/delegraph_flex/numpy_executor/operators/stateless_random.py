@@ -28,7 +28,7 @@ from delegraph_flex.numpy_executor.philox import (
     uniform,
 )
 from delegraph_flex.numpy_executor.random_classes import draw_classes
-from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.registry import FLOATS, functions, operator, step_of
 
 Draw = Callable[[Philox, int], NDArray[Any]]
 """Function that draws a number of values from a position in the stream."""
@@ -68,20 +68,16 @@ def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox
     return Philox(int(key[0]), int(counter[1]) << 64 | int(counter[0]))
 
 
-def _seeded(draw: Draw) -> Step:
-    def run(shape: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:
+def _drawing(node: FlexNode, draw: Draw) -> Step:
+    """Return the function of a shape and a seed that draws numbers.
+
+    From version 2 on, key, counter and algorithm are in place of the seed.
+    """
+    start = place if node.op.endswith("V2") else Philox.of_stateless_seed
+
+    def run(shape: NDArray[Any], *seed: NDArray[Any]) -> NDArray[Any]:
         dims = requested_shape(shape, np.int64)
-        return draw(Philox.of_stateless_seed(seed), int(np.prod(dims))).reshape(dims)
-
-    return run
-
-
-def _placed(draw: Draw) -> Step:
-    def run(
-        shape: NDArray[Any], key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]
-    ) -> NDArray[Any]:
-        dims = requested_shape(shape, np.int64)
-        return draw(place(key, counter, alg), int(np.prod(dims))).reshape(dims)
+        return draw(start(*seed), int(np.prod(dims))).reshape(dims)
 
     return run
 
@@ -93,21 +89,11 @@ _DISTRIBUTIONS = {
 }
 
 
-def _floats(node: FlexNode) -> Draw:
-    distribution = _DISTRIBUTIONS[node.op.removesuffix("V2")]
-    return partial(distribution, dtype=result_type(node, "dtype", DataType.FLOAT32, FLOATS))
-
-
-@operator(*_DISTRIBUTIONS)
-def floats_of_seed(node: FlexNode) -> Step:
-    """Return a function that draws floats from a seed."""
-    return _seeded(_floats(node))
-
-
-@operator(*(f"{name}V2" for name in _DISTRIBUTIONS))
-def floats_of_place(node: FlexNode) -> Step:
-    """Return a function that draws floats from key, counter and algorithm."""
-    return _placed(_floats(node))
+@operator(*_DISTRIBUTIONS, *(f"{name}V2" for name in _DISTRIBUTIONS))
+def random_floats(node: FlexNode) -> Step:
+    """Return a function that draws floats of a distribution."""
+    dtype = result_type(node, "dtype", DataType.FLOAT32, FLOATS)
+    return _drawing(node, partial(_DISTRIBUTIONS[node.op.removesuffix("V2")], dtype=dtype))
 
 
 def integers(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -139,65 +125,42 @@ def integers_between(
     return numbers
 
 
-@operator("StatelessRandomUniformFullInt")
-def stateless_random_uniform_full_int(node: FlexNode) -> Step:
-    """Return a function that draws integers with all bits random, from a seed."""
+@operator("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2")
+def random_bits(node: FlexNode) -> Step:
+    """Return a function that draws integers with all bits random."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
-    return _seeded(partial(integers, dtype=dtype))
+    return _drawing(node, partial(integers, dtype=dtype))
 
 
-@operator("StatelessRandomUniformFullIntV2")
-def stateless_random_uniform_full_int_v2(node: FlexNode) -> Step:
-    """Function that draws integers with all bits random, from key, counter and algorithm."""
-    dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
-    return _placed(partial(integers, dtype=dtype))
-
-
-@operator("StatelessRandomUniformInt")
-def stateless_random_uniform_int(node: FlexNode) -> Step:
-    """Return a function that draws integers between two limits from a seed."""
+@operator("StatelessRandomUniformInt", "StatelessRandomUniformIntV2")
+def random_integers(node: FlexNode) -> Step:
+    """Return a function that draws integers between two limits, which are the last inputs."""
     result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
-    def run(shape: NDArray[Any], seed: NDArray[Any], low: Any, high: Any) -> Any:
-        return _seeded(partial(integers_between, low=low, high=high))(shape, seed)
+    def run(shape: NDArray[Any], *inputs: Any) -> Any:
+        *seed, low, high = inputs
+        return _drawing(node, partial(integers_between, low=low, high=high))(shape, *seed)
 
     return run
 
 
-@operator("StatelessRandomUniformIntV2")
-def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
-    """Return a function that draws integers between two limits from key, counter and algorithm."""
-    result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
-
-    def run(shape: Any, key: Any, counter: Any, alg: Any, low: Any, high: Any) -> Any:
-        return _placed(partial(integers_between, low=low, high=high))(shape, key, counter, alg)
-
-    return run
+@step_of("StatelessRandomGetKeyCounter")
+def stateless_random_get_key_counter(seed: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return key and counter from a seed."""
+    random = Philox.of_stateless_seed(seed)
+    halves = [random.counter & (1 << 64) - 1, random.counter >> 64]
+    return [np.array([random.key], np.uint64), np.array(halves, np.uint64)]
 
 
-@operator("StatelessRandomGetKeyCounter")
-def stateless_random_get_key_counter(node: FlexNode) -> Step:
-    """Return a function that computes key and counter from a seed."""
-
-    def run(seed: NDArray[Any]) -> list[NDArray[Any]]:
-        random = Philox.of_stateless_seed(seed)
-        halves = [random.counter & (1 << 64) - 1, random.counter >> 64]
-        return [np.array([random.key], np.uint64), np.array(halves, np.uint64)]
-
-    return run
-
-
-@operator("StatelessRandomGetAlg")
-def stateless_random_get_alg(node: FlexNode) -> Step:
-    """Return a function that returns the number of the random algorithm, Philox."""
-    return lambda: np.array(_PHILOX, np.int32)
-
-
-@operator("StatelessRandomGetKeyCounterAlg")
-def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
-    """Function that computes key and counter from a seed, and returns the algorithm's number."""
-    key_counter = stateless_random_get_key_counter(node)
-    return lambda seed: [*key_counter(seed), np.array(_PHILOX, np.int32)]
+functions(
+    {
+        "StatelessRandomGetAlg": lambda: np.array(_PHILOX, np.int32),
+        "StatelessRandomGetKeyCounterAlg": lambda seed: [
+            *stateless_random_get_key_counter(seed),
+            np.array(_PHILOX, np.int32),
+        ],
+    }
+)
 
 
 @operator("StatelessMultinomial")

@@ -12,7 +12,7 @@ from delegraph.arithmetic import fingerprint64
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.operators.strings import each
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import operator, step_of
 
 _MASK = (1 << 64) - 1
 
@@ -36,27 +36,21 @@ def fast_bucket(node: FlexNode) -> Step:
     return each(one, np.int64)
 
 
-@operator("Fingerprint")
-def fingerprint(node: FlexNode) -> Step:
-    """Return a function that returns the 8-byte FarmHash of each item along the first axis.
+@step_of("Fingerprint")
+def fingerprint(data: NDArray[Any], method: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the 8-byte FarmHash of each item along the first axis.
 
     Strings are hashed first. Source: core/kernels/fingerprint_op.cc.
     """
-
-    def run(data: NDArray[Any], method: NDArray[Any]) -> NDArray[np.uint8]:
-        if method.item() != b"farmhash64":
-            raise ValueError(f"method is {method.item()!r}, expected b'farmhash64'")
-        if not data.ndim:
-            raise ValueError("data is a scalar, expected items along a first axis")
-        hashes = _hashes(data) if data.dtype.hasobject else data
-        if not data.dtype.hasobject or data.ndim > 1:
-            size = hashes.nbytes // len(data) if len(data) else 0
-            hashes = fingerprint64(
-                np.frombuffer(hashes.tobytes(), np.uint8).reshape(len(data), size)
-            )
-        return np.frombuffer(hashes.astype("<u8").tobytes(), np.uint8).reshape(len(data), 8)
-
-    return run
+    if method.item() != b"farmhash64":
+        raise ValueError(f"method is {method.item()!r}, expected b'farmhash64'")
+    if not data.ndim:
+        raise ValueError("data is a scalar, expected items along a first axis")
+    hashes = _hashes(data) if data.dtype.hasobject else data
+    if not data.dtype.hasobject or data.ndim > 1:
+        size = hashes.nbytes // len(data) if len(data) else 0
+        hashes = fingerprint64(np.frombuffer(hashes.tobytes(), np.uint8).reshape(len(data), size))
+    return np.frombuffer(hashes.astype("<u8").tobytes(), np.uint8).reshape(len(data), 8)
 
 
 def _hashes(strings: NDArray[Any]) -> NDArray[np.uint64]:

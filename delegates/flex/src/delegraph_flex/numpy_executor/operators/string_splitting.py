@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.sparse_parts import of_rows
 
 Strings = NDArray[np.object_]
 
@@ -33,7 +34,7 @@ def split_at_any(node: FlexNode) -> Step:
 
     def run(x: Strings, delimiter: NDArray[Any]) -> list[NDArray[Any]]:
         found = [list(parts(value, delimiter.item())) for value in _vector(x)]
-        return _sparse([[p for p in row if p or not skip_empty] for row in found])
+        return of_rows([[p for p in row if p or not skip_empty] for row in found], x.shape, object)
 
     return run
 
@@ -46,8 +47,8 @@ def split(node: FlexNode) -> Step:
     def run(x: Strings, separator: NDArray[Any]) -> list[NDArray[Any]]:
         sep = separator.item()
         if sep:
-            return _sparse([value.split(sep, most) for value in _vector(x)])
-        return _sparse([_at_blanks(value, most) for value in _vector(x)])
+            return of_rows([value.split(sep, most) for value in _vector(x)], x.shape, object)
+        return of_rows([_at_blanks(value, most) for value in _vector(x)], x.shape, object)
 
     return run
 
@@ -68,12 +69,3 @@ def _vector(x: Strings) -> Sequence[bytes]:
         raise ValueError(f"input has {np.ndim(x)} dimensions, expected 1")
     values: list[bytes] = x.tolist()
     return values
-
-
-def _sparse(rows: Sequence[Sequence[bytes]]) -> list[NDArray[Any]]:
-    """Return indices, values and shape of the sparse matrix with *rows*."""
-    indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
-    values = np.empty(len(indices), object)
-    values[:] = [part for row in rows for part in row]
-    shape = [len(rows), max(map(len, rows), default=0)]
-    return [np.array(indices, np.int64).reshape(-1, 2), values, np.array(shape, np.int64)]

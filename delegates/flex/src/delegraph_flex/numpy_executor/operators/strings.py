@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import Taken, require
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.indices import axis_of
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Strings = NDArray[np.object_]
 
@@ -34,30 +35,22 @@ def each(
     return run
 
 
-def _by_encoding(
-    node: FlexNode, text: Callable[[str], str], ascii: Callable[[bytes], bytes]
-) -> Step:
+_CASES: dict[str, tuple[Callable[[str], str], Callable[[bytes], bytes]]] = {
+    "StringLower": (str.lower, bytes.lower),
+    "StringUpper": (str.upper, bytes.upper),
+}
+
+
+@operator(*_CASES)
+def convert_case(node: FlexNode) -> Step:
+    """Return a function that changes the case of strings: of ASCII letters, or of all letters."""
+    text, ascii = _CASES[node.op]
     if node.choice("encoding", ("", "utf-8"), "") == "":
         return each(ascii)
     return each(lambda value: text(value.decode("utf-8", "replace")).encode())
 
 
-@operator("StringLower")
-def lower(node: FlexNode) -> Step:
-    """Return a function that converts strings to lower case, ASCII letters only or all letters."""
-    return _by_encoding(node, str.lower, bytes.lower)
-
-
-@operator("StringUpper")
-def upper(node: FlexNode) -> Step:
-    """Return a function that converts strings to upper case, ASCII letters only or all letters."""
-    return _by_encoding(node, str.upper, bytes.upper)
-
-
-@operator("StringStrip")
-def strip(node: FlexNode) -> Step:
-    """Return a function that removes blanks at both ends of strings."""
-    return each(lambda value: value.strip(b" \t\n\v\f\r"))
+functions({"StringStrip": each(lambda value: value.strip(b" \t\n\v\f\r"))})
 
 
 def _unit(node: FlexNode) -> str:
@@ -119,7 +112,7 @@ def reduce_join(node: FlexNode) -> Step:
 
     def run(x: Strings, axes: NDArray[Any]) -> Strings:
         rank = np.ndim(x)
-        order = [_axis(axis, rank) for axis in np.asarray(axes).reshape(-1).tolist()]
+        order = [axis_of(axis, rank, "dimension") for axis in np.asarray(axes).reshape(-1).tolist()]
         if len(set(order)) < len(order):
             raise ValueError(f"dimensions {order} have one twice")
         kept = [i for i in range(rank) if i not in order]
@@ -136,12 +129,6 @@ def reduce_join(node: FlexNode) -> Step:
         return result.reshape(shape)
 
     return run
-
-
-def _axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"dimension {axis}, expected one of {rank}")
-    return axis % rank
 
 
 @operator("Substr")

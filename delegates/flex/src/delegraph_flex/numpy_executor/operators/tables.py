@@ -12,8 +12,8 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
-from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import functions, operator
+from delegraph_flex.numpy_executor.handles import of_kind, shared
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -66,52 +66,34 @@ def _keys(keys: Array) -> list[Any]:
 
 
 def _table(handle: Any) -> Table:
-    if not isinstance(handle, Table):
-        raise ValueError(f"handle is no table but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Table, "table")
 
 
-def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
+@operator("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2")
+def table(node: FlexNode) -> Step:
+    """Return a function that returns the handle of a table.
+
+    A table that is not mutable can be filled only once.
+    """
     keys, values = node.type("key_dtype"), node.type("value_dtype")
+    shape, is_mutable = node.shape("value_shape") or (), node.op != "HashTableV2"
     items: dict[Any, Any] | None = {} if is_mutable else None
-    table = shared(node, "table", lambda name: Table(name, keys, values, shape, is_mutable, items))
-    return lambda: table
+    found = shared(node, "table", lambda name: Table(name, keys, values, shape, is_mutable, items))
+    return lambda: found
 
 
-@operator("HashTableV2")
-def hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table that can be filled only once."""
-    return _handle(node, (), is_mutable=False)
-
-
-@operator("MutableHashTableV2")
-def mutable_hash_table(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a table that can be changed."""
-    return _handle(node, (), is_mutable=True)
-
-
-@operator("MutableHashTableOfTensorsV2")
-def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
-    """Return a function that returns the handle of a changeable table whose values are tensors."""
-    return _handle(node, node.shape("value_shape") or (), is_mutable=True)
-
-
-@operator("LookupTableFindV2")
-def find(node: FlexNode) -> Step:
-    """Return a function that looks up the values of keys, with a default for missing keys."""
-
-    def run(handle: Any, keys: Array, default: Array) -> Array:
-        table = _table(handle)
-        items, missing = table.contents(), default[()] if not table.value_shape else default
-        if np.shape(default) != table.value_shape:
-            raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
-        require((np.size(keys), *table.value_shape), table.value_type.dtype)
-        result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
-        for i, key in enumerate(_keys(keys)):
-            result[i] = items.get(key, missing)
-        return result.reshape(*np.shape(keys), *table.value_shape)
-
-    return run
+@step_of("LookupTableFindV2")
+def find(handle: Any, keys: Array, default: Array) -> Array:
+    """Return the values of *keys* in a table, and *default* for missing keys."""
+    table = _table(handle)
+    items, missing = table.contents(), default[()] if not table.value_shape else default
+    if np.shape(default) != table.value_shape:
+        raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
+    require((np.size(keys), *table.value_shape), table.value_type.dtype)
+    result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
+    for i, key in enumerate(_keys(keys)):
+        result[i] = items.get(key, missing)
+    return result.reshape(*np.shape(keys), *table.value_shape)
 
 
 def _writing(anew: bool) -> Step:
@@ -127,41 +109,28 @@ functions(
         "LookupTableImportV2": _writing(anew=True),
         "InitializeTableV2": _writing(anew=False),
         "LookupTableInsertV2": _writing(anew=False),
+        "LookupTableSizeV2": lambda handle: np.array(len(_table(handle).contents()), np.int64),
     }
 )
 
 
-@operator("LookupTableRemoveV2")
-def remove(node: FlexNode) -> Step:
-    """Return a function that removes keys from a table; it has no output."""
-
-    def run(handle: Any, keys: Array) -> tuple[()]:
-        items = _table(handle).contents()
-        for key in _keys(keys):
-            items.pop(key, None)
-        return ()
-
-    return run
+@step_of("LookupTableRemoveV2")
+def remove(handle: Any, keys: Array) -> tuple[()]:
+    """Remove *keys* from a table."""
+    items = _table(handle).contents()
+    for key in _keys(keys):
+        items.pop(key, None)
+    return ()
 
 
-@operator("LookupTableSizeV2")
-def size(node: FlexNode) -> Step:
-    """Return a function that returns the number of keys in a table."""
-    return lambda handle: np.array(len(_table(handle).contents()), np.int64)
-
-
-@operator("LookupTableExportV2")
-def export(node: FlexNode) -> Step:
-    """Return a function that returns all keys and values of a table."""
-
-    def run(handle: Any) -> list[Array]:
-        table = _table(handle)
-        items = table.contents()
-        keys = np.empty(len(items), table.key_type.dtype)
-        keys[:] = list(items)
-        values = np.empty((len(items), *table.value_shape), table.value_type.dtype)
-        for i, value in enumerate(items.values()):
-            values[i] = value
-        return [keys, values]
-
-    return run
+@step_of("LookupTableExportV2")
+def export(handle: Any) -> list[Array]:
+    """Return all keys and values of a table."""
+    table = _table(handle)
+    items = table.contents()
+    keys = np.empty(len(items), table.key_type.dtype)
+    keys[:] = list(items)
+    values = np.empty((len(items), *table.value_shape), table.value_type.dtype)
+    for i, value in enumerate(items.values()):
+        values[i] = value
+    return [keys, values]

@@ -6,21 +6,24 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import Taken, require
 from delegraph_flex.node_def import Shape
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.handles import of_kind
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
+F = TypeVar("F", bound=Step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,10 @@ class TensorList:
         known = merged(self.shape, shape)
         for other in self.items:
             known = merged(known, None if other is None else other.shape)
-        return zeros(self.type, known)
+        return unset(self.type, known)
 
 
-def zeros(type: DataType, shape: Shape) -> Array:
+def unset(type: DataType, shape: Shape) -> Array:
     """Return zeros of *type* and *shape*, the value of a list element that was never set.
 
     Raises:
@@ -68,7 +71,7 @@ def zeros(type: DataType, shape: Shape) -> Array:
     if shape is None or -1 in shape:
         raise ValueError(f"an element that was never set has the unknown shape {shape}")
     require(shape, type.dtype)
-    return np.full(shape, b"", object) if type.dtype.hasobject else np.zeros(shape, type.dtype)
+    return zeros(shape, type.dtype)
 
 
 def merged(a: Shape, b: Shape) -> Shape:
@@ -100,11 +103,10 @@ def _count(given: Array) -> int:
 
 
 def _list(value: Any, type: DataType) -> TensorList:
-    if not isinstance(value, TensorList):
-        raise ValueError(f"handle is no list of tensors but a {value.__class__.__name__}")
-    if value.type != type:
-        raise ValueError(f"list of {value.type.name}, expected {type.name}")
-    return value
+    found = of_kind(value, TensorList, "list of tensors")
+    if found.type != type:
+        raise ValueError(f"list of {found.type.name}, expected {type.name}")
+    return found
 
 
 def _own(tensor: Array, list_shape: Shape) -> Array:
@@ -120,54 +122,46 @@ def _type(node: FlexNode) -> DataType:
     return type
 
 
-@operator("EmptyTensorList")
-def empty(node: FlexNode) -> Step:
-    """Return a function that makes an empty list."""
-    type = _type(node)
-    return lambda shape, most: TensorList(type, _shape(shape), (), int(most))
+def _of_elements(name: str) -> Callable[[F], F]:
+    """Return the decorator that registers a step whose first argument is the elements' type."""
+
+    def register(step: F) -> F:
+        operator(name)(lambda node: partial(step, _type(node)))
+        return step
+
+    return register
 
 
-@operator("TensorListReserve")
-def reserve(node: FlexNode) -> Step:
-    """Return a function that makes a list of elements that are not set."""
-    type = _type(node)
-    return lambda shape, count: TensorList(type, _shape(shape), (None,) * _count(count))
+@_of_elements("EmptyTensorList")
+def empty(type: DataType, shape: Array, most: Array) -> TensorList:
+    """Return an empty list."""
+    return TensorList(type, _shape(shape), (), int(most))
 
 
-@operator("TensorListPushBack")
-def push_back(node: FlexNode) -> Step:
-    """Return a function that appends an element to a list."""
-    type = _type(node)
-
-    def run(handle: Any, tensor: Array) -> TensorList:
-        found = _list(handle, type)
-        return found.with_items((*found.items, _own(tensor, found.shape)))
-
-    return run
+@_of_elements("TensorListReserve")
+def reserve(type: DataType, shape: Array, count: Array) -> TensorList:
+    """Return a list of elements that are not set."""
+    return TensorList(type, _shape(shape), (None,) * _count(count))
 
 
-@operator("TensorListPopBack")
-def pop_back(node: FlexNode) -> Step:
-    """Return a function that removes the last element of a list.
-
-    The outputs are the new list and the element.
-    """
-    type = _type(node)
-
-    def run(handle: Any, shape: Array) -> list[Any]:
-        found = _list(handle, type)
-        if not found.items:
-            raise ValueError("trying to pop from an empty list")
-        last = found.item(len(found.items) - 1, _shape(shape))
-        return [replace(found, items=found.items[:-1]), last]
-
-    return run
+@_of_elements("TensorListPushBack")
+def push_back(type: DataType, handle: Any, tensor: Array) -> TensorList:
+    """Return a list with another element at its end."""
+    found = _list(handle, type)
+    return found.with_items((*found.items, _own(tensor, found.shape)))
 
 
-@operator("TensorListLength")
-def length(node: FlexNode) -> Step:
-    """Return a function that returns the number of elements of a list."""
-    return lambda handle: np.array(len(handle.items), np.int32)
+@_of_elements("TensorListPopBack")
+def pop_back(type: DataType, handle: Any, shape: Array) -> list[Any]:
+    """Return a list without its last element, and this element."""
+    found = _list(handle, type)
+    if not found.items:
+        raise ValueError("trying to pop from an empty list")
+    last = found.item(len(found.items) - 1, _shape(shape))
+    return [replace(found, items=found.items[:-1]), last]
+
+
+functions({"TensorListLength": lambda handle: np.array(len(handle.items), np.int32)})
 
 
 @operator("TensorListElementShape")
@@ -177,11 +171,10 @@ def element_shape(node: FlexNode) -> Step:
     return lambda handle: np.array(-1 if handle.shape is None else handle.shape, dtype)
 
 
-@operator("TensorListGetItem")
-def get_item(node: FlexNode) -> Step:
-    """Return a function that returns the element at an index."""
-    type = _type(node)
-    return lambda handle, index, shape: _list(handle, type).item(int(index), _shape(shape))
+@_of_elements("TensorListGetItem")
+def get_item(type: DataType, handle: Any, index: Array, shape: Array) -> Array:
+    """Return the element at an index."""
+    return _list(handle, type).item(int(index), _shape(shape))
 
 
 @operator("TensorListSetItem")
@@ -203,16 +196,12 @@ def set_item(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorListResize")
-def resize(node: FlexNode) -> Step:
-    """Return a function that shortens a list, or extends it by elements that are not set."""
-
-    def run(handle: Any, size: Array) -> TensorList:
-        found: TensorList = _list(handle, handle.type)
-        items = found.items[: _count(size)]
-        return found.with_items(items + (None,) * (_count(size) - len(items)))
-
-    return run
+@step_of("TensorListResize")
+def resize(handle: Any, size: Array) -> TensorList:
+    """Return a list shortened, or extended by elements that are not set."""
+    found: TensorList = _list(handle, handle.type)
+    items = found.items[: _count(size)]
+    return found.with_items(items + (None,) * (_count(size) - len(items)))
 
 
 def _items(found: TensorList, places: Iterable[int], shape: Shape) -> list[Array]:
@@ -251,31 +240,21 @@ def stack(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorListGather")
-def gather(node: FlexNode) -> Step:
-    """Return a function that stacks the elements at some indices into one tensor."""
-    type = _type(node)
-
-    def run(handle: Any, indices: Array, shape: Array) -> Array:
-        found = _list(handle, type)
-        known = merged(found.shape, _shape(shape))
-        return _stacked(_items(found, indices.tolist(), known), type, known)
-
-    return run
+@_of_elements("TensorListGather")
+def gather(type: DataType, handle: Any, indices: Array, shape: Array) -> Array:
+    """Return the elements at some indices, stacked into one tensor."""
+    found = _list(handle, type)
+    known = merged(found.shape, _shape(shape))
+    return _stacked(_items(found, indices.tolist(), known), type, known)
 
 
-@operator("TensorListFromTensor")
-def from_tensor(node: FlexNode) -> Step:
-    """Return a function that makes a list of a tensor's rows."""
-    type = _type(node)
-
-    def run(tensor: Array, shape: Array) -> TensorList:
-        if np.ndim(tensor) == 0:
-            raise ValueError("tensor is a scalar, expected at least one dimension")
-        known = merged(_shape(shape), tensor.shape[1:])
-        return TensorList(type, known, tuple(np.array(row, type.dtype) for row in tensor))
-
-    return run
+@_of_elements("TensorListFromTensor")
+def from_tensor(type: DataType, tensor: Array, shape: Array) -> TensorList:
+    """Return a list of a tensor's rows."""
+    if np.ndim(tensor) == 0:
+        raise ValueError("tensor is a scalar, expected at least one dimension")
+    known = merged(_shape(shape), tensor.shape[1:])
+    return TensorList(type, known, tuple(np.array(row, type.dtype) for row in tensor))
 
 
 def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0) -> TensorList:
@@ -296,39 +275,27 @@ def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0
     return target.with_items(tuple(items))
 
 
-@operator("TensorListScatter")
-def scatter(node: FlexNode) -> Step:
-    """Return a function that makes a list from the rows of a tensor, at given indices."""
-    type = _type(node)
-
-    def run(tensor: Array, indices: Array, shape: Array) -> TensorList:
-        return _scattered(TensorList(type, _shape(shape)), tensor, indices)
-
-    return run
+@_of_elements("TensorListScatter")
+def scatter(type: DataType, tensor: Array, indices: Array, shape: Array) -> TensorList:
+    """Return a list of the rows of a tensor, at given indices."""
+    return _scattered(TensorList(type, _shape(shape)), tensor, indices)
 
 
-@operator("TensorListScatterV2")
-def scatter_to_length(node: FlexNode) -> Step:
-    """Return a function that makes a list from a tensor's rows at given indices.
-
-    An input is the smallest length of the list.
-    """
-    type = _type(node)
-
-    def run(tensor: Array, indices: Array, shape: Array, count: Array) -> TensorList:
-        least = 0 if int(count) < 0 else _count(count)
-        if int(count) >= 0 and max(indices.tolist(), default=-1) >= least:
-            raise ValueError(f"indices up to {max(indices.tolist())} in a list of {least}")
-        return _scattered(TensorList(type, _shape(shape)), tensor, indices, least)
-
-    return run
+@_of_elements("TensorListScatterV2")
+def scatter_to_length(
+    type: DataType, tensor: Array, indices: Array, shape: Array, count: Array
+) -> TensorList:
+    """Return a list of a tensor's rows at given indices; *count* is its smallest length."""
+    least = 0 if int(count) < 0 else _count(count)
+    if int(count) >= 0 and max(indices.tolist(), default=-1) >= least:
+        raise ValueError(f"indices up to {max(indices.tolist())} in a list of {least}")
+    return _scattered(TensorList(type, _shape(shape)), tensor, indices, least)
 
 
-@operator("TensorListScatterIntoExistingList")
-def scatter_into(node: FlexNode) -> Step:
-    """Return a function that replaces some elements of a list by rows of a tensor."""
-    type = _type(node)
-    return lambda handle, tensor, indices: _scattered(_list(handle, type), tensor, indices)
+@_of_elements("TensorListScatterIntoExistingList")
+def scatter_into(type: DataType, handle: Any, tensor: Array, indices: Array) -> TensorList:
+    """Return a list with some elements replaced by rows of a tensor."""
+    return _scattered(_list(handle, type), tensor, indices)
 
 
 @operator("TensorListConcat", "TensorListConcatV2")
@@ -353,30 +320,20 @@ def concatenate(node: FlexNode) -> Step:
     return run
 
 
-@operator("TensorListSplit")
-def split(node: FlexNode) -> Step:
-    """Function that cuts a tensor along its first dimension into the elements of a list."""
-    type = _type(node)
-
-    def run(tensor: Array, shape: Array, lengths: Array) -> TensorList:
-        ends = np.cumsum(lengths).tolist()
-        if min(lengths.tolist(), default=0) < 0 or (ends[-1] if ends else 0) != len(tensor):
-            raise ValueError(f"lengths {lengths.tolist()[:8]} of a tensor of {len(tensor)} rows")
-        known = _shape(shape)
-        parts = np.split(tensor, ends[:-1]) if ends else []
-        return TensorList(type, known, tuple(_own(part, known) for part in parts))
-
-    return run
+@_of_elements("TensorListSplit")
+def split(type: DataType, tensor: Array, shape: Array, lengths: Array) -> TensorList:
+    """Return a list of the parts into which a tensor is cut along its first dimension."""
+    ends = np.cumsum(lengths).tolist()
+    if min(lengths.tolist(), default=0) < 0 or (ends[-1] if ends else 0) != len(tensor):
+        raise ValueError(f"lengths {lengths.tolist()[:8]} of a tensor of {len(tensor)} rows")
+    known = _shape(shape)
+    parts = np.split(tensor, ends[:-1]) if ends else []
+    return TensorList(type, known, tuple(_own(part, known) for part in parts))
 
 
-@operator("TensorListConcatLists")
-def concatenate_lists(node: FlexNode) -> Step:
-    """Return a function that concatenates two lists."""
-    type = _type(node)
-
-    def run(a: Any, b: Any) -> TensorList:
-        first, second = _list(a, type), _list(b, type)
-        known = merged(first.shape, second.shape)
-        return TensorList(type, known, first.items + second.items)
-
-    return run
+@_of_elements("TensorListConcatLists")
+def concatenate_lists(type: DataType, a: Any, b: Any) -> TensorList:
+    """Return two lists concatenated."""
+    first, second = _list(a, type), _list(b, type)
+    known = merged(first.shape, second.shape)
+    return TensorList(type, known, first.items + second.items)

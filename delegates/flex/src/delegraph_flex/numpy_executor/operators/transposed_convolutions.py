@@ -23,29 +23,35 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
     require_no_dilations,
 )
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
+from delegraph_flex.numpy_executor.windows import Sliding, inside, rank_of, tap_index
 
 Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 """Function that computes the values that a tap adds, from the gradient and the tap's weights."""
 
 
 @operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
-def conv2d_backprop_input(node: FlexNode) -> Step:
+@operator("Conv3DBackpropInputV2", types=FLOATS)
+def conv_backprop_input(node: FlexNode) -> Step:
     """Return a function for a transposed convolution with filters ``[KH, KW, C, O]``.
 
-    Input 0 is the shape of the result.
+    Filters of volumes are ``[KD, KH, KW, C, O]``. Input 0 is the shape of the result.
     """
-    sliding = Sliding.of(node, 4, data_format="NHWC")
+    sliding, rank = Sliding.of(node), rank_of(node)
     require_no_dilations(sliding)
-    return _sized(node, sliding)
+    spread = _gradient(node, sliding, lambda dy, tap: dy @ tap.T)
 
+    def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
+        if weight.ndim != rank or dy.ndim != rank or weight.shape[-1] != dy.shape[-1]:
+            shapes = f"{list(weight.shape)} and {list(dy.shape)}"
+            raise ValueError(f"filter and gradient have shapes {shapes}, expected equal outputs")
+        shape = requested_shape(sizes, dy.dtype)
+        if len(shape) == rank - 2:
+            shape = (len(dy), *shape, weight.shape[-2])
+        if len(shape) != rank or shape[-1] != weight.shape[-2]:
+            raise ValueError(f"input sizes are {shape}, expected {weight.shape[-2]} channels")
+        return spread(shape, weight, dy)
 
-@operator("Conv3DBackpropInputV2", types=FLOATS)
-def conv3d_backprop_input(node: FlexNode) -> Step:
-    """Return a function for a transposed 3D convolution, with filters ``[KD, KH, KW, C, O]``."""
-    sliding = Sliding.of(node, 5, data_format="NDHWC")
-    require_no_dilations(sliding)
-    return _sized(node, sliding)
+    return run
 
 
 @operator("DepthwiseConv2dNativeBackpropInput", types=FLOATS)
@@ -65,24 +71,6 @@ def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
     return run
 
 
-def _sized(node: FlexNode, sliding: Sliding) -> Step:
-    spread = _gradient(node, sliding, lambda dy, tap: dy @ tap.T)
-    rank = len(sliding.strides) + 2
-
-    def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
-        if weight.ndim != rank or dy.ndim != rank or weight.shape[-1] != dy.shape[-1]:
-            shapes = f"{list(weight.shape)} and {list(dy.shape)}"
-            raise ValueError(f"filter and gradient have shapes {shapes}, expected equal outputs")
-        shape = requested_shape(sizes, dy.dtype)
-        if len(shape) == rank - 2:
-            shape = (len(dy), *shape, weight.shape[-2])
-        if len(shape) != rank or shape[-1] != weight.shape[-2]:
-            raise ValueError(f"input sizes are {shape}, expected {weight.shape[-2]} channels")
-        return spread(shape, weight, dy)
-
-    return run
-
-
 def _gradient(
     node: FlexNode, sliding: Sliding, spread: Spread
 ) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
@@ -90,8 +78,7 @@ def _gradient(
 
     *sliding* is the geometry of the windows; *spread* computes a tap's contribution to the input.
     """
-    dtype = node.type("T").dtype
-    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    dtype, compute = node.type("T").dtype, node.type("T").wide
     spatial = len(sliding.strides)
 
     def run(shape: Sequence[int], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:

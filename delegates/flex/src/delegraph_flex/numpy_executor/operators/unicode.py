@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.ragged import check_splits
 from delegraph_flex.numpy_executor.operators.strings import each
 from delegraph_flex.numpy_executor.registry import operator
 
@@ -73,28 +75,19 @@ def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
         start += bad.end - bad.start
 
 
-def _decode_all(
-    node: FlexNode, x: Array, decode: Callable[[bytes], Iterator[tuple[int, int]]]
-) -> list[Array]:
-    rows = [list(decode(value)) for value in np.asarray(x, object).reshape(-1)]
-    splits = np.cumsum([0, *map(len, rows)])
-    found = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
-    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
-    return [splits.astype(dtype), found[:, 0].astype(np.int32), found[:, 1].copy()]
-
-
-@operator("UnicodeDecode")
+@operator("UnicodeDecode", "UnicodeDecodeWithOffsets")
 def decode(node: FlexNode) -> Step:
-    """Return a function that decodes strings to code points, and returns the row splits."""
-    convert = _decoder(node, _codec(node))
-    return lambda x: _decode_all(node, x, convert)[:2]
+    """Function that decodes strings to row splits, code points and, if wanted, byte positions."""
+    convert, count = _decoder(node, _codec(node)), 3 if node.op.endswith("Offsets") else 2
+    dtype = node.type("Tsplits", DataType.INT64).dtype
 
+    def run(x: Array) -> list[Array]:
+        rows = [list(convert(value)) for value in np.asarray(x, object).reshape(-1)]
+        splits = np.cumsum([0, *map(len, rows)])
+        found = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
+        return [splits.astype(dtype), found[:, 0].astype(np.int32), found[:, 1].copy()][:count]
 
-@operator("UnicodeDecodeWithOffsets")
-def decode_with_offsets(node: FlexNode) -> Step:
-    """Return a function that decodes strings to code points, with row splits and byte positions."""
-    convert = _decoder(node, _codec(node))
-    return lambda x: _decode_all(node, x, convert)
+    return run
 
 
 @operator("UnicodeEncode")
@@ -109,8 +102,8 @@ def encode(node: FlexNode) -> Step:
         return "".join(chr(point) for point in valid if point >= 0).encode(codec)
 
     def run(points: Array, splits: Array) -> Array:
+        check_splits(splits, len(points))
         bounds = splits.tolist()
-        _check_splits(bounds, len(points))
         result = np.empty(len(bounds) - 1, object)
         for i, (start, end) in enumerate(pairwise(bounds)):
             result[i] = text(points[start:end].tolist())
@@ -129,11 +122,6 @@ def _checked(point: int, errors: str, replacement: int) -> int:
     if errors == "strict":
         raise ValueError(f"code point {point} does not exist")
     return replacement if errors == "replace" else -1
-
-
-def _check_splits(bounds: list[int], count: int) -> None:
-    if not bounds or bounds[0] != 0 or bounds[-1] != count or bounds != sorted(bounds):
-        raise ValueError(f"splits of {count} values are {bounds[:8]}, expected 0 ... {count}")
 
 
 @operator("UnicodeTranscode")
@@ -169,11 +157,11 @@ def whitespace_tokenize(node: FlexNode) -> Step:
     Source:
         tensorflow_text/core/kernels/whitespace_tokenize_kernel.cc.
     """
-    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
+    dtype = node.type("Tsplits", DataType.INT64).dtype
 
     def run(points: Array, splits: Array) -> list[Array]:
+        check_splits(splits, len(points))
         bounds = splits.tolist()
-        _check_splits(bounds, len(points))
         is_blank = np.array([chr(p).isspace() for p in points.tolist()], bool)
         is_blank &= ~np.isin(points, _NO_BLANKS)
         # First and last point of the word, and start of its string.

@@ -13,8 +13,10 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.handles import of_kind, shared
+from delegraph_flex.numpy_executor.indices import check_range
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
-from delegraph_flex.numpy_executor.registry import functions, operator
+from delegraph_flex.numpy_executor.registry import functions, operator, step_of
 
 Array = NDArray[Any]
 
@@ -51,28 +53,8 @@ class Variable:
         self.value = np.array(value, self.type.dtype)
 
 
-def shared(node: FlexNode, kind: str, make: Any) -> Any:
-    """Return the resource with a node's container and name; *make* creates a missing resource.
-
-    *kind* is the kind of resource, which is a part of its key.
-
-    A resource that has no name belongs to its node only.
-    """
-    container = node.bytes("container", b"").decode(errors="replace")
-    name = node.bytes("shared_name", b"").decode(errors="replace")
-    if not name:
-        return make(f"of node {node.index}")
-    key = ("flex", kind, container, name)
-    found = node.around.resources.get(key)
-    if found is None:
-        found = node.around.resources[key] = make(name)
-    return found
-
-
 def _variable(handle: Any) -> Variable:
-    if not isinstance(handle, Variable):
-        raise ValueError(f"handle is no variable but a {handle.__class__.__name__}")
-    return handle
+    return of_kind(handle, Variable, "variable")
 
 
 @operator("VarHandleOp")
@@ -87,21 +69,19 @@ def handle(node: FlexNode) -> Step:
     return lambda: variable
 
 
-@operator("ReadVariableOp")
-def read(node: FlexNode) -> Step:
-    """Return a function that returns the value of a variable."""
-    return lambda handle: _variable(handle).read()
+functions(
+    {
+        "ReadVariableOp": lambda handle: _variable(handle).read(),
+        "VarIsInitializedOp": lambda handle: np.array(_variable(handle).value is not None),
+    }
+)
 
 
-@operator("AssignVariableOp")
-def assign(node: FlexNode) -> Step:
-    """Return a function that sets the value of a variable; it has no output."""
-
-    def run(handle: Any, value: Array) -> tuple[()]:
-        _variable(handle).assign(value)
-        return ()
-
-    return run
+@step_of("AssignVariableOp")
+def assign(handle: Any, value: Array) -> tuple[()]:
+    """Set the value of a variable."""
+    _variable(handle).assign(value)
+    return ()
 
 
 def _updating(function: Any) -> Step:
@@ -119,12 +99,6 @@ def _updating(function: Any) -> Step:
 functions({"AssignAddVariableOp": _updating(np.add), "AssignSubVariableOp": _updating(np.subtract)})
 
 
-@operator("VarIsInitializedOp")
-def is_initialized(node: FlexNode) -> Step:
-    """Return a function that returns whether a variable has a value."""
-    return lambda handle: np.array(_variable(handle).value is not None)
-
-
 @operator("VariableShape")
 def variable_shape(node: FlexNode) -> Step:
     """Return a function that returns the shape of a variable's value."""
@@ -132,16 +106,12 @@ def variable_shape(node: FlexNode) -> Step:
     return lambda handle: np.array(_variable(handle).read().shape, dtype)
 
 
-@operator("DestroyResourceOp")
-def destroy(node: FlexNode) -> Step:
-    """Return a function that removes the value of a variable; it has no output."""
-
-    def run(handle: Any) -> tuple[()]:
-        if isinstance(handle, Variable):
-            handle.value = None
-        return ()
-
-    return run
+@step_of("DestroyResourceOp")
+def destroy(handle: Any) -> tuple[()]:
+    """Remove the value of a variable."""
+    if isinstance(handle, Variable):
+        handle.value = None
+    return ()
 
 
 @operator("ResourceGather")
@@ -152,8 +122,7 @@ def resource_gather(node: FlexNode) -> Step:
 
     def run(handle: Any, indices: Array) -> Array:
         stored = _variable(handle).read()
-        if np.size(indices) and (np.min(indices) < 0 or np.max(indices) >= len(stored)):
-            raise ValueError(f"an index is outside of 0 to {len(stored) - 1}")
+        check_range(indices, len(stored))
         require((*np.shape(indices), *stored.shape[1:]), stored.dtype)
         return stored[indices]
 
